@@ -1,0 +1,13 @@
+"""Where the tests find their data, and small builders that make a test read as one sentence."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+REFERENCE = Path(os.environ.get("ESPALIER_REFERENCE", ROOT.parent / "shared" / "reference"))
+
+needs_reference = pytest.mark.skipif(
+    not REFERENCE.is_dir(), reason=f"the reference figures are not beside this checkout ({REFERENCE.name}/ not found)"
+)

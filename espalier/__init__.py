@@ -1,0 +1,1 @@
+"""Decision trees: grown, pruned, read."""

@@ -1,0 +1,385 @@
+"""How to train and prune: every switch a field, every preset a value.
+
+An algorithm is not a class here but a *preset*, a `TrainingConfig` in `PRESETS`. A pruning method *is* its frozen
+parameter object, found in `PRUNERS` by name. What may be combined is checked in one place, `check_training`.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+from espalier.errors import ConfigError, Fault, within
+from espalier.fields import (
+    either,
+    mapping,
+    number,
+    numbers,
+    one_of,
+    parameter,
+    parameters_from,
+    parameters_to_dict,
+    switch,
+    whole,
+)
+from espalier.schema import FeatureKind, Schema, label_text
+
+__all__ = [
+    "PRESETS",
+    "PRUNERS",
+    "Holdout",
+    "ReducedError",
+    "TrainingConfig",
+    "check_training",
+    "config_from_dict",
+    "config_to_dict",
+    "holdout_from_dict",
+    "pruning_method",
+    "training_config",
+]
+
+CLASS_CRITERIA: Final = (
+    "information_gain",
+    "gain_ratio",
+    "normalized_gain",
+    "gini",
+    "misclassification",
+    "chi_square",
+)
+NUMBER_CRITERIA: Final = ("squared_error", "absolute_error", "poisson", "sdr", "m5")
+COST_FUNCTIONS: Final = ("nunez", "tan_schlimmer", "norton")
+NOMINAL_SPLITS: Final = ("multiway", "subset", "one_vs_rest", "ordered_binaries")
+NUMERIC_SPLITS: Final = ("best", "boundary", "median", "near_median", "none")
+MISSING_STRATEGIES: Final = ("fractional", "spread", "direction", "majority", "surrogate", "imputed")
+
+
+@dataclass(frozen=True, slots=True)
+class ReducedError:
+    """Reduced-error pruning: a node becomes a leaf where held-out rows do not vote against it (Quinlan 1987)."""
+
+    order: str = parameter("bottom_up", one_of(["bottom_up"]), "bottom_up: one pass from the leaves to the root")
+    ties: str = parameter(
+        "prune", one_of(["prune", "keep"]), "prune: the smallest tree; keep: prune only where accuracy improves"
+    )
+    prune_root: bool = switch("whether the root may become a leaf", default=True)
+
+
+PRUNERS: Final[Mapping[str, type[ReducedError]]] = MappingProxyType({"reduced_error": ReducedError})
+"""Pruning methods by name; the value is the class of their parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingConfig:
+    """How a tree is grown. Take one from `training_config`, which checks every value."""
+
+    preset: str = "cart"
+    criterion: str | None = parameter(
+        None,
+        one_of([*CLASS_CRITERIA, *NUMBER_CRITERIA]).or_null(),
+        "the score of a split; null: the preset's own for the task",
+    )
+    attribute_costs: tuple[tuple[str, float], ...] | None = parameter(
+        None, mapping("attribute names", number(0)).or_null(), "what it costs to obtain an attribute's value"
+    )
+    cost_function: str | None = parameter(
+        None, one_of(COST_FUNCTIONS).or_null(), "how the score is weighed against the costs"
+    )
+    cost_weight: float = parameter(1.0, number(0, 1), "nunez only: the exponent w")
+    nominal: str = parameter("subset", one_of(NOMINAL_SPLITS), "how a nominal attribute is split")
+    numeric: str = parameter("best", one_of(NUMERIC_SPLITS), "which cuts of a numeric attribute are tried")
+    threshold: str = parameter(
+        "midpoint",
+        one_of(["midpoint", "observed"]),
+        "midpoint of the neighbouring values, or that moved down to a value of the training set",
+    )
+    window: str | None = parameter(None, one_of(["c45"]).or_null(), "c45: cuts only inside C4.5's window of row counts")
+    mdl_correction: bool = switch(
+        "lower a numeric gain by the bits needed to say which cut it is (C4.5 release 8)", default=False
+    )
+    average_gain_guard: bool = switch(
+        "only attributes of at least average gain compete by gain ratio (C4.5)", default=False
+    )
+    missing: str = parameter("direction", one_of(MISSING_STRATEGIES), "what happens to rows with a missing value")
+    max_surrogates: int = parameter(5, whole(0, 100), "surrogate only: how many are kept a node")
+    max_depth: int | None = parameter(None, whole(0).or_null(), "no node deeper than this; the root has depth 0")
+    max_leaf_nodes: int | None = parameter(None, whole(1).or_null(), "at most so many leaves, the best splits first")
+    min_weight_split: float = parameter(0.0, number(0), "a node of less weight is a leaf")
+    min_weight_leaf: float = parameter(0.0, number(0), "least weight of a branch (C4.5's M)")
+    leaf_weight_rule: str = parameter(
+        "candidates",
+        one_of(["candidates", "winner"]),
+        "candidates: a split with too light branches does not compete; winner: it does, and makes a leaf if it wins",
+    )
+    min_impurity_decrease: float = parameter(
+        0.0, number(0), "least decrease of impurity, times the node's share of all weight"
+    )
+    chi_square_alpha: float | None = parameter(
+        None, number(0, 1).or_null(), "no split whose chi-square p-value is above this"
+    )
+    validation_stop: bool = switch("children only where the held-out rows' accuracy does not drop", default=False)
+    min_sd_fraction: float = parameter(
+        0.0, number(0, 1), "a node whose standard deviation is below this share of the root's is a leaf"
+    )
+    min_variance_fraction: float = parameter(
+        0.0, number(0, 1), "a node whose variance is below this share of the root's is a leaf"
+    )
+    cut_points: tuple[tuple[str, tuple[float, ...]], ...] | None = parameter(
+        None, mapping("attribute names", numbers()).or_null(), "the only thresholds that may be tried, by attribute"
+    )
+    leaf_probability: str = parameter(
+        "frequency", one_of(["frequency", "laplace"]), "class shares at a leaf: as counted, or (n + 1)/(N + classes)"
+    )
+    class_weight: str | tuple[tuple[str, float], ...] | None = parameter(
+        None,
+        either(one_of(["balanced"]), mapping("class labels", number(0))).or_null(),
+        "factors on the weights of rows by class; balanced: each class weighs the same",
+    )
+    leaf: str = parameter("constant", one_of(["constant"]), "what a leaf answers")
+    collapse: bool = switch(
+        "a subtree with no fewer training errors than a leaf becomes a leaf, before any pruning", default=False
+    )
+    seed: int = parameter(0, whole(0, 2**63 - 1), "for everything that draws at random")
+
+
+PRESETS: Final[Mapping[str, TrainingConfig]] = MappingProxyType(
+    {
+        "id3": TrainingConfig(
+            preset="id3",
+            criterion="information_gain",
+            nominal="multiway",
+            numeric="none",
+            missing="majority",
+        ),
+        "c45": TrainingConfig(
+            preset="c45",
+            criterion="gain_ratio",
+            nominal="multiway",
+            threshold="observed",
+            window="c45",
+            mdl_correction=True,
+            average_gain_guard=True,
+            missing="fractional",
+            min_weight_leaf=2.0,
+            collapse=True,
+        ),
+        "cart": TrainingConfig(preset="cart"),
+    }
+)
+"""The published algorithms, as they come."""
+
+PRESET_SENTENCES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "id3": "ID3 (Quinlan 1986): information gain, one branch a category, nominal attributes only",
+        "c45": "C4.5 release 8 (Quinlan 1993, 1996): gain ratio, thresholds, missing values",
+        "cart": "CART (Breiman et al. 1984): two branches, gini or squared error, every cut tried",
+    }
+)
+TASK_CRITERIA: Final[Mapping[str, str]] = MappingProxyType({"classification": "gini", "regression": "squared_error"})
+CRITERIA_OF_TASK: Final = MappingProxyType({"classification": CLASS_CRITERIA, "regression": NUMBER_CRITERIA})
+
+
+@dataclass(frozen=True, slots=True)
+class Holdout:
+    """Which rows are set aside before anything is learned.
+
+    Attributes:
+        fraction: Share of the rows, above 0 and below 1; None where `rows` are given.
+        seed: For the draw.
+        stratified: Draw the same share of each class (classification only).
+        rows: The very rows, counted from 0.
+    """
+
+    fraction: float | None = None
+    seed: int = 0
+    stratified: bool = True
+    rows: tuple[int, ...] | None = None
+
+
+def training_config(preset: str = "cart", **params: Any) -> TrainingConfig:
+    """Give a preset with some fields changed.
+
+    Raises:
+        ConfigError: No such preset or field, or a value that is not legal; every fault, by path.
+
+    >>> training_config("cart", max_depth=4).max_depth
+    4
+    """
+    if preset not in PRESETS:
+        raise ConfigError([Fault("/preset", "unknown_value", f"must be one of {', '.join(PRESETS)}")])
+    what = "the training configuration"
+    return parameters_from(TrainingConfig, params, base=PRESETS[preset], what=what)
+
+
+def config_to_dict(config: TrainingConfig) -> dict[str, Any]:
+    """Give the JSON form, every field by name."""
+    return {"preset": config.preset, **parameters_to_dict(config)}
+
+
+def config_from_dict(document: Mapping[str, Any]) -> TrainingConfig:
+    """Read the JSON form that `config_to_dict` gives.
+
+    Raises:
+        ConfigError: Every fault, by path.
+    """
+    fields = dict(document)
+    preset = fields.pop("preset", "cart")
+    if not isinstance(preset, str):
+        raise ConfigError([Fault("/preset", "wrong_type", f"must be one of {', '.join(PRESETS)}")])
+    return training_config(preset, **{str(name): value for name, value in fields.items()})
+
+
+def pruning_method(method: str, **params: Any) -> ReducedError:
+    """Give the parameter object of a pruning method.
+
+    Raises:
+        ConfigError: No such method or parameter, or a value that is not legal; every fault, by path.
+    """
+    if method not in PRUNERS:
+        raise ConfigError([Fault("/method", "unknown_value", f"must be one of {', '.join(PRUNERS)}")])
+    return parameters_from(PRUNERS[method], params, what=f"the pruning method {method}")
+
+
+def pruner_name(pruner: ReducedError) -> str:
+    """Give the name under which a pruning method's parameters stand in `PRUNERS`."""
+    return next(name for name, kind in PRUNERS.items() if type(pruner) is kind)
+
+
+def holdout_from_dict(document: Mapping[str, Any]) -> Holdout:
+    """Read ``{"fraction", "seed", "stratified"}`` or ``{"rows"}``.
+
+    Raises:
+        ConfigError: Every fault, by path.
+    """
+    legal = 'must be {"fraction": 0.3, "seed": 1, "stratified": true} or {"rows": [0, 5, …]}'
+    if not isinstance(document, Mapping) or ("fraction" in document) == ("rows" in document):
+        raise ConfigError([Fault("", "wrong_type", legal)])
+    checks: dict[str, tuple[bool, str]] = {
+        "fraction": (_is_share(document.get("fraction", 0.5)), "must be a number above 0 and below 1"),
+        "seed": (_is_place(document.get("seed", 0)), "must be a whole number of at least 0"),
+        "stratified": (isinstance(document.get("stratified", True), bool), "must be true or false"),
+        "rows": (_are_places(document.get("rows", [0])), "must be a list of different row numbers, counted from 0"),
+    }
+    allowed = ("rows",) if "rows" in document else ("fraction", "seed", "stratified")
+    faults = [Fault(f"/{name}", "unknown_field", legal) for name in document if name not in allowed]
+    faults += [Fault(f"/{name}", "not_legal", checks[name][1]) for name in allowed if not checks[name][0]]
+    if faults:
+        raise ConfigError(faults)
+    if "rows" in document:
+        return Holdout(rows=tuple(document["rows"]))
+    return Holdout(float(document["fraction"]), document.get("seed", 0), document.get("stratified", True))
+
+
+def holdout_to_dict(holdout: Holdout) -> dict[str, Any]:
+    """Give the JSON form that `holdout_from_dict` reads."""
+    if holdout.rows is not None:
+        return {"rows": list(holdout.rows)}
+    return {"fraction": holdout.fraction, "seed": holdout.seed, "stratified": holdout.stratified}
+
+
+def resolved(config: TrainingConfig, schema: Schema) -> TrainingConfig:
+    """Fill in the criterion where the configuration leaves it to the task."""
+    if config.criterion is not None or schema.task is None:
+        return config
+    return dataclasses.replace(config, criterion=TASK_CRITERIA[schema.task])
+
+
+def check_training(schema: Schema, config: TrainingConfig) -> None:
+    """See whether the configuration can take such data.
+
+    Raises:
+        ConfigError: Every reason why not, by path.
+    """
+    if schema.target is None:
+        raise ConfigError([Fault("/target", "required", "there is nothing to learn: the data set declares no target")])
+    faults = _faults_of_task(schema, config)
+    faults += _faults_of_attributes(schema, config)
+    faults += _faults_of_names(schema, config)
+    if faults:
+        raise ConfigError(faults)
+
+
+def _faults_of_task(schema: Schema, config: TrainingConfig) -> list[Fault]:
+    faults = []
+    task, criterion = str(schema.task), resolved(config, schema).criterion
+    legal = CRITERIA_OF_TASK[task]
+    if criterion not in legal:
+        target = "classes" if task == "classification" else "numbers"
+        message = f"the target is {target}: must be one of {', '.join(legal)}, or take the preset cart"
+        faults.append(Fault("/criterion", "task", message))
+    if schema.target is not None and schema.target.coded and len(schema.target.categories) < 2:
+        faults.append(Fault("/target", "one_class", "the target has one value: there is nothing to learn"))
+    if config.class_weight is not None and task == "regression":
+        faults.append(Fault("/class_weight", "task", "must be null: the target has no classes"))
+    if config.cost_function is not None and config.attribute_costs is None:
+        faults.append(Fault("/attribute_costs", "required", "a cost_function needs the attributes' costs"))
+    if config.attribute_costs is not None and config.cost_function is None:
+        message = f"must be one of {', '.join(COST_FUNCTIONS)} where attribute_costs are given"
+        faults.append(Fault("/cost_function", "required", message))
+    return faults
+
+
+def _faults_of_attributes(schema: Schema, config: TrainingConfig) -> list[Fault]:
+    if not schema.attributes:
+        return [Fault("/attributes", "required", "there is no attribute to test: the target stands alone")]
+    ordered = [feature.name for feature in schema.attributes if not feature.unordered]
+    if config.numeric == "none" and ordered:
+        shown = ", ".join(repr(name) for name in ordered[:5]) + (", …" if len(ordered) > 5 else "")
+        message = (
+            f"the preset {config.preset} takes nominal attributes only, and {shown} "
+            f"{'is' if len(ordered) == 1 else 'are'} not: take the preset c45, or set numeric to best"
+        )
+        return [Fault("/numeric", "kind", message)]
+    return []
+
+
+def _faults_of_names(schema: Schema, config: TrainingConfig) -> list[Fault]:
+    by_name = {feature.name: feature for feature in schema.attributes}
+    legal = ", ".join(list(by_name)[:20])
+    faults = [
+        Fault(f"/{field}/{name}", "unknown_attribute", f"there is no such attribute; there are: {legal}")
+        for field in ("attribute_costs", "cut_points")
+        for name, _ in getattr(config, field) or ()
+        if name not in by_name
+    ]
+    faults += [
+        Fault(f"/cut_points/{name}", "kind", "only a numeric or datetime attribute has thresholds")
+        for name, _ in config.cut_points or ()
+        if name in by_name and by_name[name].kind not in (FeatureKind.NUMERIC, FeatureKind.DATETIME)
+    ]
+    faults += within("/attribute_costs", _faults_of_zero_costs(config))
+    if isinstance(config.class_weight, tuple):
+        classes = {label_text(label) for label in schema.classes}
+        faults += [
+            Fault(f"/class_weight/{name}", "unknown_class", f"must be one of {', '.join(sorted(classes))}")
+            for name, _ in config.class_weight
+            if name not in classes
+        ]
+    return faults
+
+
+def _faults_of_zero_costs(config: TrainingConfig) -> list[Fault]:
+    if config.cost_function in (None, "nunez"):
+        return []
+    return [
+        Fault(f"/{name}", "not_legal", f"must be above 0 for {config.cost_function}, which divides by it")
+        for name, cost in config.attribute_costs or ()
+        if cost == 0
+    ]
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1
+
+
+def _is_place(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _are_places(value: Any) -> bool:
+    return (
+        isinstance(value, list | tuple)
+        and len(value) > 0
+        and all(_is_place(item) for item in value)
+        and len(set(value)) == len(value)
+    )

@@ -1,0 +1,125 @@
+"""Data sets: feature-major columns with their schema.
+
+A column of numbers or instants is float64 with NaN for missing; a column of categories is int32 codes with -1 for
+missing. Ignored columns are kept as they came, so that a row can be shown with its id.
+"""
+
+import hashlib
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+from espalier.schema import Feature, FeatureKind, Label, Role, Schema, instant_text
+
+__all__ = ["Column", "Dataset"]
+
+Column = npt.NDArray[np.float64] | npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A table with its schema.
+
+    Attributes:
+        schema: Kind, role and categories of each column.
+        columns: One array a schema feature, each of n_rows: float64 (NaN = missing) for numeric and datetime, int32
+            codes (-1 = missing) for the coded kinds. Read-only.
+
+    >>> from espalier import dataset_from_rows
+    >>> data = dataset_from_rows([{"wind": "weak", "play": "yes"}, {"wind": "strong", "play": "no"}], target="play")
+    >>> data.n_rows, data.schema.task, data.rows()[0]
+    (2, 'classification', {'wind': 'weak', 'play': 'yes'})
+    """
+
+    schema: Schema
+    columns: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        frozen = []
+        for feature, column in zip(self.schema.features, self.columns, strict=True):
+            array = np.ascontiguousarray(column, dtype=np.int32 if feature.coded else np.float64).view()
+            array.flags.writeable = False
+            frozen.append(array)
+        object.__setattr__(self, "columns", tuple(frozen))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.columns[0]) if self.columns else 0
+
+    @cached_property
+    def attributes(self) -> tuple[Column, ...]:
+        """The columns of ``schema.attributes``, in that order."""
+        return tuple(self._columns_of(Role.ATTRIBUTE))
+
+    @cached_property
+    def target(self) -> Column | None:
+        """Class codes (int32) or numbers (float64), (n_rows,); None where no target is declared."""
+        return next(self._columns_of(Role.TARGET), None)
+
+    @cached_property
+    def weight(self) -> npt.NDArray[np.float64]:
+        """Row weights, float64 (n_rows,): the weight column, or ones."""
+        declared = next(self._columns_of(Role.WEIGHT), None)
+        return np.ones(self.n_rows) if declared is None else np.asarray(declared, dtype=np.float64)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) over the schema and every cell: one table has one fingerprint, whatever it was read from."""
+        digest = hashlib.sha256(orjson.dumps(self.schema.to_dict(), option=orjson.OPT_SORT_KEYS))
+        for column in self.columns:
+            # One spelling for NaN and for zero, so that equal cells give equal bytes.
+            cells = np.where(np.isnan(column), np.nan, column + 0.0) if column.dtype == np.float64 else column
+            digest.update(cells.astype(cells.dtype.newbyteorder("<"), copy=False).tobytes())
+        return digest.hexdigest()
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a person should know of the data: attributes that can never be tested."""
+        return tuple(
+            f"attribute {feature.name!r} has {'one value' if _present(column) else 'no values'} and can never be tested"
+            for feature, column in zip(self.schema.attributes, self.attributes, strict=True)
+            if _is_constant(column)
+        )
+
+    def take(self, rows: Sequence[int] | npt.NDArray[np.intp]) -> "Dataset":
+        """Give the data set of the given rows, in that order, with the same schema."""
+        places = np.asarray(rows, dtype=np.intp)
+        return Dataset(self.schema, tuple(column[places] for column in self.columns))
+
+    def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Label | None]]:
+        """Give rows ``start:stop`` with their labels, numbers and dates; None where missing."""
+        shown = [
+            _shown_cells(feature, column[start:stop])
+            for feature, column in zip(self.schema.features, self.columns, strict=True)
+        ]
+        names = [feature.name for feature in self.schema.features]
+        return [dict(zip(names, cells, strict=True)) for cells in zip(*shown, strict=True)]
+
+    def _columns_of(self, role: Role) -> Iterator[Column]:
+        return (
+            column for feature, column in zip(self.schema.features, self.columns, strict=True) if feature.role is role
+        )
+
+
+def _present(column: Column) -> bool:
+    return bool(np.any(column >= 0) if column.dtype == np.int32 else not np.all(np.isnan(column)))
+
+
+def _is_constant(column: Column) -> bool:
+    known = column[column >= 0] if column.dtype == np.int32 else column[~np.isnan(column)]
+    return len(known) == 0 or bool(np.all(known == known[0]))
+
+
+def _shown_cells(feature: Feature, column: Column) -> list[Label | None]:
+    if feature.coded:
+        return [None if code < 0 else feature.categories[code] for code in column.tolist()]
+    values = column.tolist()
+    if feature.kind is FeatureKind.DATETIME:
+        return [None if math.isnan(value) else instant_text(value) for value in values]
+    return [None if math.isnan(value) else value for value in values]

@@ -1,0 +1,113 @@
+"""Every error that the core raises on purpose.
+
+::
+
+    EspalierError
+    ├── InvalidInput            what was given is wrong; carries every fault found, not only the first
+    │   ├── SchemaError         the declaration of columns: kinds, roles, categories
+    │   ├── DataError           the content of a data set: cells, rows, columns
+    │   ├── ConfigError         a preset, a training field, a pruning parameter, a holdout
+    │   ├── RowError            rows to be answered
+    │   └── DocumentError       a model document
+    ├── NotApplicable           the method exists, but not for this model or without these rows
+    └── Cancelled               the caller's stop flag was seen
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+__all__ = [
+    "Cancelled",
+    "ConfigError",
+    "DataError",
+    "DocumentError",
+    "EspalierError",
+    "Fault",
+    "InvalidInput",
+    "NotApplicable",
+    "RowError",
+    "SchemaError",
+]
+
+SHOWN_FAULTS = 5
+
+
+class EspalierError(Exception):
+    """Anything that the core refuses to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong.
+
+    Attributes:
+        path: JSON pointer (RFC 6901) from the value that was given to the fault; "" is the whole value.
+        code: A stable word for programs, such as ``unknown_field``.
+        message: What is wrong and what is legal, for people. Holds no value of a data set's cells.
+    """
+
+    path: str
+    code: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+class InvalidInput(EspalierError):  # noqa: N818 - reads as what it is: invalid input
+    """What was given is wrong; ``faults`` says where, and what is legal.
+
+    >>> str(ConfigError([Fault("/criterion", "unknown_value", "must be one of gini, sdr")]))
+    '/criterion: must be one of gini, sdr'
+    """
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        self.faults = tuple(faults)
+        super().__init__(self.faults)
+
+    def __str__(self) -> str:
+        shown = "; ".join(str(fault) for fault in self.faults[:SHOWN_FAULTS])
+        hidden = len(self.faults) - SHOWN_FAULTS
+        return f"{shown}; and {hidden} more" if hidden > 0 else shown
+
+
+class SchemaError(InvalidInput):
+    """The declaration of columns is wrong: kinds, roles, categories."""
+
+
+class DataError(InvalidInput):
+    """The content of a data set is wrong: cells, rows, columns."""
+
+
+class ConfigError(InvalidInput):
+    """A preset, a training field, a pruning parameter or a holdout is wrong."""
+
+
+class RowError(InvalidInput):
+    """Rows to be answered are wrong; paths start with the row's index: ``/0/Age``."""
+
+
+class DocumentError(InvalidInput):
+    """A model document is wrong."""
+
+
+class NotApplicable(EspalierError):  # noqa: N818 - a state, not a defect
+    """The method exists, but not for this model or without these rows."""
+
+
+class Cancelled(EspalierError):  # noqa: N818 - an event, not a defect
+    """The caller's stop flag was seen."""
+
+
+def pointer(*parts: str | int) -> str:
+    """Give the JSON pointer (RFC 6901) made of `parts`.
+
+    >>> pointer("rows", 0, "a/b")
+    '/rows/0/a~1b'
+    """
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def within(prefix: str, faults: Iterable[Fault]) -> list[Fault]:
+    """Move `faults` below the pointer `prefix`."""
+    return [Fault(prefix + fault.path, fault.code, fault.message) for fault in faults]

@@ -1,0 +1,192 @@
+"""Parameter objects checked from their own field tables.
+
+A parameter object is a frozen dataclass whose fields are made by `parameter`: default, meaning and what is legal stand
+in one place, and the checking, ``--help``, the OpenAPI document and the docs are all read from there.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from espalier.errors import ConfigError, Fault, pointer
+
+__all__ = ["FieldInfo", "field_table", "parameters_from", "parameters_to_dict"]
+
+Parameters = TypeVar("Parameters")
+Rule = Callable[[Any], bool]
+METADATA: Final = "espalier"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldInfo:
+    """What a person may know of one parameter.
+
+    Attributes:
+        name: The same in Python, JSON and on the command line.
+        default: Its value when nothing is said.
+        legal: What may be given, in words.
+        choices: The legal words, where there is a fixed set of them.
+        meaning: What it does, in one sentence.
+    """
+
+    name: str
+    default: Any
+    legal: str
+    choices: tuple[str, ...]
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Legal:
+    """What may be given for a parameter: a sentence, the test of it, and how to freeze a value that passes."""
+
+    text: str
+    test: Rule
+    choices: tuple[str, ...] = ()
+    freeze: Callable[[Any], Any] = lambda value: value
+
+    def or_null(self) -> "Legal":
+        """Allow None besides."""
+        return Legal(f"{self.text}, or null", lambda value: value is None or self.test(value), self.choices,
+                     lambda value: None if value is None else self.freeze(value))  # fmt: skip
+
+
+def one_of(words: Sequence[str]) -> Legal:
+    """Allow one of `words`."""
+    return Legal(f"one of {', '.join(words)}", lambda value: isinstance(value, str) and value in words, tuple(words))
+
+
+def number(low: float, high: float = math.inf, *, above: bool = False) -> Legal:
+    """Allow a finite number of at least `low` (or above it, with `above`) and at most `high`."""
+    bound = f"above {low:g}" if above else f"of at least {low:g}"
+    text = f"a number {bound}" if high == math.inf else f"a number {bound} and at most {high:g}"
+
+    def test(value: Any) -> bool:
+        return _is_number(value) and (value > low if above else value >= low) and value <= high
+
+    return Legal(text, test, freeze=float)
+
+
+def whole(low: int, high: int | None = None) -> Legal:
+    """Allow a whole number from `low` to `high`."""
+    text = f"a whole number of at least {low}" if high is None else f"a whole number from {low} to {high}"
+
+    def test(value: Any) -> bool:
+        return (
+            isinstance(value, int) and not isinstance(value, bool) and value >= low and (high is None or value <= high)
+        )
+
+    return Legal(text, test)
+
+
+def switch(meaning: str, *, default: bool) -> Any:
+    """Declare a field that is true or false."""
+    return parameter(default, Legal("true or false", lambda value: isinstance(value, bool)), meaning)
+
+
+def mapping(keys: str, values: Legal) -> Legal:
+    """Allow an object with text keys, each value legal for `values`; frozen as a tuple of pairs."""
+
+    def test(value: Any) -> bool:
+        pairs = _pairs(value)
+        return bool(pairs) and all(isinstance(key, str) and values.test(item) for key, item in pairs or ())
+
+    def freeze(value: Any) -> tuple[tuple[str, Any], ...]:
+        return tuple((key, values.freeze(item)) for key, item in _pairs(value) or ())
+
+    return Legal(f"an object from {keys} to {values.text}", test, freeze=freeze)
+
+
+def numbers() -> Legal:
+    """Allow a list of finite numbers, at least one; frozen as a sorted tuple without repetitions."""
+
+    def test(value: Any) -> bool:
+        return isinstance(value, list | tuple) and len(value) > 0 and all(_is_number(item) for item in value)
+
+    return Legal("a list of numbers", test, freeze=lambda value: tuple(sorted({float(item) for item in value})))
+
+
+def either(*legals: Legal) -> Legal:
+    """Allow what any of `legals` allows; the first that does freezes it."""
+
+    def freeze(value: Any) -> Any:
+        return next(legal.freeze(value) for legal in legals if legal.test(value))
+
+    choices = tuple(choice for legal in legals for choice in legal.choices)
+    text = ", or ".join(legal.text for legal in legals)
+    return Legal(text, lambda value: any(legal.test(value) for legal in legals), choices, freeze)
+
+
+def parameter(default: Any, legal: Legal, meaning: str) -> Any:
+    """Declare a field of a parameter object."""
+    return dataclasses.field(default=default, metadata={METADATA: (legal, meaning)})
+
+
+def field_table(parameters: type | Any) -> tuple[FieldInfo, ...]:
+    """Give name, default, legal values and meaning of each field of a parameter object or its class."""
+    return tuple(
+        FieldInfo(field.name, field.default, legal.text, legal.choices, meaning)
+        for field in dataclasses.fields(parameters)
+        for legal, meaning in [field.metadata.get(METADATA, (None, ""))]
+        if legal is not None
+    )
+
+
+def parameters_from(
+    kind: type[Parameters], given: Mapping[str, Any], *, base: Parameters | None = None, what: str
+) -> Parameters:
+    """Make a parameter object from `given`, the rest from `base` or the defaults.
+
+    Raises:
+        ConfigError: Every unknown name and every value that is not legal, by path.
+    """
+    if not isinstance(given, Mapping):
+        raise ConfigError([Fault("", "wrong_type", f"{what} must be an object of fields and values")])
+    legal_by_name = {
+        field.name: field.metadata[METADATA][0]
+        for field in dataclasses.fields(kind)  # type: ignore[arg-type]
+        if METADATA in field.metadata
+    }
+    faults, values = [], {}
+    for name, value in given.items():
+        legal = legal_by_name.get(name)
+        if legal is None:
+            message = f"{what} has no field {name!r}; it has: {', '.join(legal_by_name)}"
+            faults.append(Fault(pointer(str(name)), "unknown_field", message))
+        elif not legal.test(value):
+            faults.append(Fault(pointer(name), "not_legal", f"must be {legal.text}"))
+        else:
+            values[name] = legal.freeze(value)
+    if faults:
+        raise ConfigError(faults)
+    start = base if base is not None else kind()
+    return dataclasses.replace(start, **values)  # type: ignore[type-var]
+
+
+def parameters_to_dict(parameters: Any) -> dict[str, Any]:
+    """Give the JSON form of a parameter object; `parameters_from` reads it back."""
+    return {info.name: thawed(getattr(parameters, info.name)) for info in field_table(parameters)}
+
+
+def thawed(value: Any) -> Any:
+    """Give the JSON form of a frozen value: pairs become objects, tuples lists."""
+    if isinstance(value, tuple) and value and all(isinstance(item, tuple) and len(item) == 2 for item in value):
+        return {key: thawed(item) for key, item in value}
+    if isinstance(value, tuple):
+        return [thawed(item) for item in value]
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _pairs(value: Any) -> list[tuple[Any, Any]] | None:
+    if isinstance(value, Mapping):
+        return list(value.items())
+    # The frozen form is legal input too, so that replace() of a config can take a field of another.
+    if isinstance(value, tuple) and all(isinstance(item, tuple) and len(item) == 2 for item in value):
+        return list(value)
+    return None

@@ -1,0 +1,326 @@
+"""The tree itself: an immutable struct of arrays, nodes in preorder.
+
+Node 0 is the root; the subtree of node ``i`` is the slice ``i : i + size[i]``. So every bottom-up computation is a
+reverse loop, every top-down one a forward loop, and no depth is too deep::
+
+    node     0        1   2        3   4   5
+             outlook  ├─no         └─wind
+    size     6        1   1 …
+    parent   -1       0   0 …      children of i:  child[child_start[i] : child_start[i + 1]]
+
+The children of one node stand in branch order.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.errors import DocumentError, Fault
+
+__all__ = ["LEAF", "NOMINAL", "NUMERIC", "UNKNOWN", "Surrogates", "Tree", "tree_from_parents"]
+
+LEAF: Final = 0
+"""``test`` of a leaf."""
+NUMERIC: Final = 1
+"""Branch 0 where the value is at most ``threshold``, else branch 1; ordinal values are their codes."""
+NOMINAL: Final = 2
+"""Branch of a category's code: ``code_branch[code_start[i] + code]``."""
+UNKNOWN: Final = 3
+"""Branch 0 where the value is known, branch 1 where it is missing."""
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Surrogates:
+    """Tests that stand in where a node's own attribute is missing (rpart), best first; s of them in all.
+
+    Attributes:
+        start: int32 (n+1); those of node i are ``start[i] : start[i+1]``.
+        feature: int32 (s); the attribute tested instead.
+        test: int8 (s); NUMERIC or NOMINAL.
+        threshold: float64 (s); NaN for a nominal test.
+        below: int32 (s); the branch where the value is at most ``threshold`` (the other branch is 1 - below).
+        code_start: int32 (s+1), code_branch: int32; as in the tree.
+        agreement: float64 (s); adjusted agreement, above 0 and at most 1.
+    """
+
+    start: Ints
+    feature: Ints
+    test: npt.NDArray[np.int8]
+    threshold: Floats
+    below: Ints
+    code_start: Ints
+    code_branch: Ints
+    agreement: Floats
+
+
+@dataclass(frozen=True)
+class Tree:
+    """n nodes in preorder; every array is read-only.
+
+    Attributes:
+        parent: int32 (n); -1 for the root, always smaller than the node.
+        size: int32 (n); nodes in the subtree, itself included; a leaf has 1.
+        child_start: int32 (n+1), child: int32 (n-1); two or many children a test.
+        feature: int32 (n); place of the tested attribute, -1 at a leaf.
+        test: int8 (n); LEAF, NUMERIC, NOMINAL or UNKNOWN.
+        threshold: float64 (n); NaN where the test is not NUMERIC.
+        code_start: int32 (n+1), code_branch: int32 (m); branch of each category, -1 = not seen here in training.
+        fallback: int32 (n); branch of a missing or unseen value, -1 where the strategy is fractional, and at a leaf.
+        branch_weight: float64 (n-1); share of the known weight that went to each child, in the order of ``child``.
+        weight: float64 (n); training weight that reached the node.
+        gain: float64 (n); score of the node's split, NaN at a leaf.
+        stats: float64 (n, k); classification: weight of each class; regression: weight, mean, sum of squared
+            deviations from the mean.
+        value: int32 (n) class codes, or float64 (n) numbers: what the node answers if it is a leaf.
+        surrogates: Only with ``missing="surrogate"``.
+    """
+
+    parent: Ints
+    size: Ints
+    child_start: Ints
+    child: Ints
+    feature: Ints
+    test: npt.NDArray[np.int8]
+    threshold: Floats
+    code_start: Ints
+    code_branch: Ints
+    fallback: Ints
+    branch_weight: Floats
+    weight: Floats
+    gain: Floats
+    stats: Floats
+    value: Ints | Floats
+    surrogates: Surrogates | None = None
+
+    def __post_init__(self) -> None:
+        for array in [*_arrays(self), *(_arrays(self.surrogates) if self.surrogates else ())]:
+            array.flags.writeable = False
+
+    def __eq__(self, other: object) -> bool:
+        """Compare every array; NaN equals NaN."""
+        if not isinstance(other, Tree) or (self.surrogates is None) != (other.surrogates is None):
+            return False
+        ours = [*_arrays(self), *(_arrays(self.surrogates) if self.surrogates else ())]
+        theirs = [*_arrays(other), *(_arrays(other.surrogates) if other.surrogates else ())]
+        return all(
+            mine.dtype == its.dtype and np.array_equal(mine, its, equal_nan=mine.dtype.kind == "f")
+            for mine, its in zip(ours, theirs, strict=True)
+        )
+
+    __hash__ = object.__hash__
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, leaves included."""
+        return len(self.parent)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return int(np.count_nonzero(self.test == LEAF))
+
+    @cached_property
+    def depths(self) -> Ints:
+        """Depth of each node, int32 (n); the root has 0."""
+        depths = np.zeros(self.n_nodes, dtype=np.int32)
+        parents = self.parent.tolist()
+        for node in range(1, self.n_nodes):
+            depths[node] = depths[parents[node]] + 1
+        return depths
+
+    @property
+    def depth(self) -> int:
+        """Tests on the longest path."""
+        return int(self.depths.max())
+
+    def children(self, node: int) -> list[int]:
+        """Give the children of `node` in branch order; none at a leaf."""
+        return [int(child) for child in self.child[self.child_start[node] : self.child_start[node + 1]]]
+
+    def branch_of(self, node: int) -> int:
+        """Give the branch of its parent that leads to `node`.
+
+        Raises:
+            ValueError: `node` is the root.
+        """
+        return self.children(int(self.parent[node])).index(node)
+
+    def codes(self, node: int) -> Ints:
+        """Give the branch of each category code at a NOMINAL test: int32 (number of categories)."""
+        return self.code_branch[self.code_start[node] : self.code_start[node + 1]]
+
+    def walk(self) -> Iterator[tuple[int, int]]:
+        """Give each node with its depth, in preorder."""
+        return zip(range(self.n_nodes), self.depths.tolist(), strict=True)
+
+    def collapsed(self, mask: npt.NDArray[np.bool_]) -> "Tree":
+        """Give the tree in which every node of `mask` (bool, (n)) is a leaf; what was below it is gone.
+
+        Statistics, weight and value of the nodes that remain are unchanged.
+        """
+        keep = np.ones(self.n_nodes, dtype=np.bool_)
+        node = 0
+        while node < self.n_nodes:
+            if mask[node]:
+                keep[node + 1 : node + self.size[node]] = False
+                node += int(self.size[node])
+            else:
+                node += 1
+        return _selected(self, keep, np.asarray(mask) & keep)
+
+    def validate(self, *, n_attributes: int) -> None:
+        """Check that the arrays make a tree.
+
+        Raises:
+            DocumentError: With the first fault found, by the name of the array.
+        """
+        for name, holds, message in _conditions(self, n_attributes):
+            if not holds:
+                raise DocumentError([Fault(f"/tree/{name}", "not_a_tree", message)])
+
+
+def tree_from_parents(arrays: dict[str, Any]) -> Tree:
+    """Make a tree from its arrays without the derived ones: size, child_start and child follow from ``parent``.
+
+    `arrays` holds the fields of `Tree` by name except those three, nodes in preorder.
+    """
+    parent = np.asarray(arrays["parent"], dtype=np.int32)
+    n_nodes = len(parent)
+    size = np.ones(n_nodes, dtype=np.int32)
+    for node in range(n_nodes - 1, 0, -1):
+        size[parent[node]] += size[node]
+    counts = np.bincount(parent[1:], minlength=n_nodes) if n_nodes > 1 else np.zeros(n_nodes, dtype=np.int64)
+    child_start = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+    # A stable sort of the nodes by parent lists each node's children in preorder, which is branch order.
+    child = (np.argsort(parent[1:], kind="stable") + 1).astype(np.int32)
+    return Tree(**{**arrays, "parent": parent, "size": size, "child_start": child_start, "child": child})
+
+
+def _selected(tree: Tree, keep: npt.NDArray[np.bool_], to_leaf: npt.NDArray[np.bool_]) -> Tree:
+    """Keep the nodes of `keep`, and make those of `to_leaf` leaves."""
+    nodes = np.flatnonzero(keep)
+    renumbered = np.cumsum(keep) - 1
+    parent = tree.parent[nodes].copy()
+    parent[1:] = renumbered[parent[1:]]
+    leaf = (tree.test == LEAF) | to_leaf
+    codes = [tree.codes(node) if not leaf[node] else tree.code_branch[:0] for node in nodes.tolist()]
+    share_of_child = np.full(tree.n_nodes, np.nan)
+    share_of_child[tree.child] = tree.branch_weight
+    child_order = np.argsort(parent[1:], kind="stable") + 1
+    leaves = leaf[nodes]
+    return tree_from_parents(
+        {
+            "parent": parent,
+            "feature": np.where(leaves, -1, tree.feature[nodes]).astype(np.int32),
+            "test": np.where(leaves, LEAF, tree.test[nodes]).astype(np.int8),
+            "threshold": np.where(leaves, np.nan, tree.threshold[nodes]),
+            "code_start": np.concatenate(([0], np.cumsum([len(code) for code in codes]))).astype(np.int32),
+            "code_branch": np.concatenate(codes).astype(np.int32),
+            "fallback": np.where(leaves, -1, tree.fallback[nodes]).astype(np.int32),
+            "branch_weight": share_of_child[nodes[child_order]],
+            "weight": tree.weight[nodes],
+            "gain": np.where(leaves, np.nan, tree.gain[nodes]),
+            "stats": tree.stats[nodes],
+            "value": tree.value[nodes],
+            "surrogates": _selected_surrogates(tree.surrogates, nodes, leaves) if tree.surrogates else None,
+        }
+    )
+
+
+def _selected_surrogates(
+    surrogates: Surrogates, nodes: npt.NDArray[np.intp], leaves: npt.NDArray[np.bool_]
+) -> Surrogates:
+    counts = np.where(leaves, 0, np.diff(surrogates.start)[nodes])
+    kept = np.concatenate(
+        [
+            np.arange(surrogates.start[node], surrogates.start[node + 1])
+            for node, leaf in zip(nodes.tolist(), leaves.tolist(), strict=True)
+            if not leaf
+        ]
+        or [np.zeros(0, dtype=np.intp)]
+    )
+    codes = [surrogates.code_branch[surrogates.code_start[s] : surrogates.code_start[s + 1]] for s in kept.tolist()]
+    return Surrogates(
+        start=np.concatenate(([0], np.cumsum(counts))).astype(np.int32),
+        feature=surrogates.feature[kept],
+        test=surrogates.test[kept],
+        threshold=surrogates.threshold[kept],
+        below=surrogates.below[kept],
+        code_start=np.concatenate(([0], np.cumsum([len(code) for code in codes]))).astype(np.int32),
+        code_branch=np.concatenate([surrogates.code_branch[:0], *codes]),
+        agreement=surrogates.agreement[kept],
+    )
+
+
+def _arrays(struct: Tree | Surrogates) -> list[npt.NDArray[Any]]:
+    values = (getattr(struct, field.name) for field in fields(struct))
+    return [value for value in values if isinstance(value, np.ndarray)]
+
+
+def _conditions(tree: Tree, n_attributes: int) -> Iterator[tuple[str, bool, str]]:
+    """Give (array, whether it holds, what must hold), each condition relying on those before it."""
+    n_nodes = tree.n_nodes
+    places = np.arange(n_nodes)
+    yield "parent", n_nodes > 0 and tree.parent[0] == -1, "node 0 must be the root, with parent -1"
+    of_each = ("size", "feature", "test", "threshold", "fallback", "weight", "gain", "stats", "value")
+    for name in of_each:
+        yield name, len(getattr(tree, name)) == n_nodes, f"must have one entry a node: {n_nodes}"
+    for name in ("child_start", "code_start"):
+        starts = getattr(tree, name)
+        yield name, len(starts) == n_nodes + 1 and starts[0] == 0, f"must have {n_nodes + 1} entries, the first 0"
+        yield name, bool(np.all(np.diff(starts) >= 0)), "must never fall"
+    for name in ("child", "branch_weight"):
+        yield name, len(getattr(tree, name)) == n_nodes - 1, f"must have {n_nodes - 1} entries"
+    inside = bool(np.all((tree.parent[1:] >= 0) & (tree.parent[1:] < places[1:])))
+    yield "parent", inside, "a parent must come before its children"
+    yield "code_start", tree.code_start[-1] == len(tree.code_branch), "must end at the length of code_branch"
+    derived = tree_from_parents(
+        {field.name: getattr(tree, field.name) for field in fields(tree) if not field.name.startswith("child")}
+    )
+    for name in ("size", "child_start", "child"):
+        yield name, np.array_equal(getattr(tree, name), getattr(derived, name)), "does not follow from parent"
+    ends = tree.parent + tree.size[tree.parent]
+    preorder = bool(np.all(places[1:] + tree.size[1:] <= ends[1:])) if n_nodes > 1 else True
+    yield "parent", preorder and _is_preorder(tree), "nodes must stand in preorder"
+    n_children = np.diff(tree.child_start)
+    is_leaf = tree.test == LEAF
+    yield "test", bool(np.all((tree.test >= LEAF) & (tree.test <= UNKNOWN))), "must be 0, 1, 2 or 3"
+    yield "test", bool(np.all(is_leaf == (n_children == 0))), "exactly the leaves have test 0"
+    yield "feature", bool(np.all((tree.feature >= 0) != is_leaf)), "exactly the leaves test no attribute (-1)"
+    yield "feature", bool(np.all(tree.feature < n_attributes)), f"there are {n_attributes} attributes"
+    binary = (tree.test == NUMERIC) | (tree.test == UNKNOWN)
+    yield "test", bool(np.all(n_children[binary] == 2)), "a numeric or unknown test has two branches"
+    cuts = tree.test == NUMERIC
+    yield "threshold", bool(np.all(np.isfinite(tree.threshold[cuts]))), "a numeric test needs a finite threshold"
+    yield (
+        "fallback",
+        bool(np.all((tree.fallback >= -1) & (tree.fallback < np.maximum(n_children, 1)))),
+        "no such branch",
+    )
+    owner = np.repeat(places, np.diff(tree.code_start))
+    legal = (tree.code_branch >= -1) & (tree.code_branch < n_children[owner])
+    yield "code_branch", bool(np.all(legal)), "must be -1 or a branch of its node"
+    yield "weight", bool(np.all(tree.weight >= 0)), "must be at least 0"
+    yield "stats", tree.stats.ndim == 2 and bool(np.all(np.isfinite(tree.stats))), "must be finite numbers, k a node"
+    yield "branch_weight", bool(np.all((tree.branch_weight >= 0) & (tree.branch_weight <= 1))), "must be shares"
+
+
+def _is_preorder(tree: Tree) -> bool:
+    """Whether each node's parent is the node before it or one of that node's ancestors."""
+    ends = np.arange(tree.n_nodes) + tree.size
+    first_child = tree.parent[1:] == np.arange(tree.n_nodes - 1)
+    # A later child begins where the sibling before it ends.
+    previous = {}
+    for node in range(1, tree.n_nodes):
+        parent = int(tree.parent[node])
+        if not first_child[node - 1] and previous.get(parent) != node:
+            return False
+        previous[parent] = int(ends[node])
+    return True

@@ -317,7 +317,7 @@ def _is_preorder(tree: Tree) -> bool:
     ends = np.arange(tree.n_nodes) + tree.size
     first_child = tree.parent[1:] == np.arange(tree.n_nodes - 1)
     # A later child begins where the sibling before it ends.
-    previous = {}
+    previous: dict[int, int] = {}
     for node in range(1, tree.n_nodes):
         parent = int(tree.parent[node])
         if not first_child[node - 1] and previous.get(parent) != node:

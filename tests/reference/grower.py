@@ -1,0 +1,334 @@
+"""Growing a tree from its definition: one function a decision, every score computed anew from the rows."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from tests.reference import missing, scores
+from tests.reference.candidates import Attribute
+from tests.reference.missing import Surrogate
+from tests.reference.scores import Config, Sample
+from tests.reference.splits import (
+    WEIGHT_TOLERANCE,
+    Place,
+    Split,
+    best_split,
+    nothing,
+    tie,
+)
+from tests.reference.table import Cell, Column, Table, Target
+
+GUARD_SLACK = 1e-3
+MANY_VALUED = 0.3
+COLLAPSE_SLACK = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of a grown tree and everything below it; the package's docstring says what each field means."""
+
+    weight: float
+    stats: tuple[float, ...]
+    value: float
+    attribute: int = -1
+    test: str = "leaf"
+    threshold: float = math.nan
+    branch_of_category: tuple[int, ...] = ()
+    gain: float = math.nan
+    score: float = math.nan
+    fallback: int = -1
+    branch_weight: tuple[float, ...] = ()
+    surrogates: tuple[Surrogate, ...] = ()
+    children: tuple["Node", ...] = ()
+
+
+@dataclass(slots=True)
+class Growing:
+    """A node that may still get children."""
+
+    sample: Sample
+    depth: int
+    paid: frozenset[int]
+    node: Node
+    split: Split | None = None
+    children: list["Growing"] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What stays the same over the whole tree."""
+
+    columns: tuple[Column, ...]
+    attributes: tuple[Attribute, ...]
+    target: Target
+    config: Config
+    root_weight: float
+    root_variance: float
+    n_rows: int
+    validation: Table | None
+
+
+def grow_table(table: Table, config: Config, validation: Table | None = None) -> Node:
+    """The tree of a table."""
+    return grow_columns(table.columns, table.target, table.weights, config, validation)
+
+
+def grow(
+    columns: Sequence[tuple[str, Sequence[Cell], int]],
+    target: tuple[str, Sequence[float], int],
+    weights: Sequence[float],
+    config: Config,
+) -> Node:
+    """The tree of columns (kind, values, k) and a target ("class" or "number", values, k)."""
+    kept = tuple(Column(kind, tuple(values), k) for kind, values, k in columns)
+    return grow_columns(kept, Target(target[0], tuple(target[1]), target[2]), tuple(weights), config)
+
+
+def grow_columns(
+    columns: Sequence[Column],
+    target: Target,
+    weights: Sequence[float],
+    config: Config,
+    validation: Table | None = None,
+) -> Node:
+    """Prepare the rows, grow, collapse."""
+    if config["numeric"] == "none" and any(column.kind == "numeric" for column in columns):
+        raise ValueError("numeric='none' takes no numeric attribute: c45 does, and so does numeric='best'")
+    weights = with_class_weight(target, weights, config)
+    sample = [(row, weight) for row, weight in enumerate(weights) if weight > 0]
+    if config["missing"] == "imputed":
+        columns = impute(columns, missing.imputed_values(columns, weights))
+    attributes = [a for source, column in enumerate(columns) for a in views(source, column, sample, target, config)]
+    spread = scores.variance(sample, target) if target.kind == "number" else 0.0
+    task = Task(
+        tuple(columns), tuple(attributes), target, config, scores.total(sample), spread, len(sample), validation
+    )
+    root = grow_all(Growing(sample, 0, frozenset(), leaf(sample, None, task)), task)
+    tree = frozen(root, task)
+    return collapsed(tree) if config["collapse"] else tree
+
+
+def with_class_weight(target: Target, weights: Sequence[float], config: Config) -> tuple[float, ...]:
+    """Row weights times their class's weight; "balanced" gives every class the same total."""
+    chosen = config["class_weight"]
+    if chosen is None:
+        return tuple(weights)
+    if chosen == "balanced":
+        sizes = scores.class_weights(list(enumerate(weights)), target)
+        present = sum(1 for size in sizes if size > 0)
+        factors = {c: math.fsum(weights) / (present * size) for c, size in enumerate(sizes) if size > 0}
+    else:
+        factors = chosen
+    return tuple(weight * factors.get(int(value), 1.0) for weight, value in zip(weights, target.values, strict=True))
+
+
+def impute(columns: Sequence[Column], answers: Sequence[Cell]) -> tuple[Column, ...]:
+    """The columns with their missing cells filled."""
+    return tuple(
+        replace(column, values=tuple(answer if value is None else value for value in column.values))
+        for column, answer in zip(columns, answers, strict=True)
+    )
+
+
+def views(source: int, column: Column, sample: Sample, target: Target, config: Config) -> list[Attribute]:
+    """The attribute itself, or its k−1 binary columns for `ordered_binaries` (Quinlan, 1992; Wang and Witten, 1997).
+
+    Categories are ordered by their mean target over all training rows; column j asks for the categories from j on.
+    """
+    if column.kind == "numeric" or config["nominal"] != "ordered_binaries":
+        return [Attribute(source, column.kind, column.values, column.k)]
+    means = {}
+    for category in range(column.k):
+        rows = [entry for entry in sample if column.values[entry[0]] == category]
+        if rows:
+            means[category] = scores.moments(rows, target)[1]
+    order = sorted(means, key=lambda category: (means[category], category))
+    made = []
+    for place in range(1, len(order)):
+        upper = frozenset(order[place:])
+        bits = tuple(None if value is None else float(value in upper) for value in column.values)
+        made.append(Attribute(source, "numeric", bits, column.k, upper))
+    return made
+
+
+def grow_all(root: Growing, task: Task) -> Growing:
+    """Depth-first, or best-first where the number of leaves is limited."""
+    most = task.config["max_leaf_nodes"]
+    root.split = chosen_split(root, task)
+    waiting = [root]
+    n_leaves = 1
+    while waiting:
+        if most is None:
+            growing = waiting.pop()
+        else:
+            growing = max(waiting, key=lambda each: worth(each, task))  # the first of equals was made first
+            waiting.remove(growing)
+        if growing.split is None or (most is not None and n_leaves + len(growing.split.branches) - 1 > most):
+            continue
+        n_leaves += len(growing.split.branches) - 1
+        expand(growing, task)
+        waiting += growing.children
+    return root
+
+
+def worth(growing: Growing, task: Task) -> float:
+    """What best-first growth compares: the share of the rows times the gain."""
+    return growing.node.weight / task.root_weight * growing.split.gain if growing.split is not None else -math.inf
+
+
+def expand(growing: Growing, task: Task) -> None:
+    """Give a node the children of its split."""
+    split = growing.split
+    assert split is not None
+    surrogates: tuple[Surrogate, ...] = ()
+    if task.config["missing"] == "surrogate":
+        surrogates = missing.find_surrogates(split, task.attributes, task.config["max_surrogates"])
+    whole = math.fsum(map(scores.total, split.branches))
+    growing.node = replace(
+        growing.node,
+        attribute=split.attribute.source,
+        test="nominal" if split.attribute.upper is not None else split.test,
+        threshold=math.nan if split.attribute.upper is not None else split.threshold,
+        branch_of_category=branches_of_categories(split),
+        gain=split.gain,
+        score=split.score,
+        fallback=missing.fallback(split),
+        branch_weight=tuple(scores.total(branch) / whole for branch in split.branches),
+        surrogates=surrogates,
+    )
+    samples = missing.children(split, task.config["missing"], surrogates, task.columns)
+    paid = growing.paid | {split.attribute.source}
+    for sample in samples:
+        child = Growing(sample, growing.depth + 1, paid, leaf(sample, growing.node, task))
+        growing.children.append(child)
+    if task.config["validation_stop"] and worse_on_validation(growing, task):
+        growing.children = []
+        growing.node = leaf(growing.sample, growing.node, task)
+        return
+    for child in growing.children:
+        child.split = chosen_split(child, task)
+
+
+def worse_on_validation(growing: Growing, task: Task) -> bool:
+    raise NotImplementedError
+
+
+def branches_of_categories(split: Split) -> tuple[int, ...]:
+    upper = split.attribute.upper
+    if upper is None:
+        return split.branch_of_category
+    return tuple(int(category in upper) for category in range(split.attribute.k))
+
+
+def leaf(sample: Sample, parent: Node | None, task: Task) -> Node:
+    """A node as it answers if it gets no children; one without rows answers as its parent."""
+    weight = scores.total(sample)
+    target = task.target
+    if target.kind == "class":
+        stats: tuple[float, ...] = scores.class_weights(sample, target)
+        value = float(stats.index(max(stats)))
+    else:
+        stats = scores.moments(sample, target)
+        value = scores.median(sample, target) if task.config["criterion"] == "absolute_error" else stats[1]
+    if not sample and parent is not None:
+        value = parent.value
+    return Node(weight, stats, value)
+
+
+def chosen_split(growing: Growing, task: Task) -> Split | None:
+    """The split of a node, None if it stays a leaf."""
+    config, target = task.config, task.target
+    if must_stop(growing, task):
+        return None
+    place = Place(growing.sample, scores.impurity(config["criterion"], growing.sample, target), growing.paid)
+    offers = [best_split(attribute, place, target, config) for attribute in task.attributes]
+    offered = [split for split in offers if split is not None and gains_enough(split, place, task)]
+    if config["average_gain_guard"]:
+        offered = guarded(offered, [split for split in offers if split is not None], place, task)
+    best: Split | None = None
+    for split in offered:
+        if best is None or split.score > best.score + tie(best.score, place, config):
+            best = split
+    if best is not None and config["missing"] == "spread" and not heavy_enough(best, config):
+        return None
+    return best
+
+
+def must_stop(growing: Growing, task: Task) -> bool:
+    """Whether a node is a leaf before any attribute is looked at."""
+    config, weight = task.config, growing.node.weight
+    least = max(config["min_weight_split"] or 0.0, 2 * (config["min_weight_leaf"] or 0.0))
+    if len({task.target.values[row] for row, _ in growing.sample}) < 2:
+        return True
+    if weight < least - WEIGHT_TOLERANCE:
+        return True
+    if config["max_depth"] is not None and growing.depth >= config["max_depth"]:
+        return True
+    if task.target.kind == "class":
+        return False
+    variance = scores.variance(growing.sample, task.target)
+    if variance < (config["min_variance_fraction"] or 0.0) * task.root_variance:
+        return True
+    return math.sqrt(variance) < (config["min_sd_fraction"] or 0.0) * math.sqrt(task.root_variance)
+
+
+def gains_enough(split: Split, place: Place, task: Task) -> bool:
+    """Whether a split's gain is above nothing, or at least what `min_impurity_decrease` asks for."""
+    least = task.config["min_impurity_decrease"]
+    if least is None:
+        return split.gain > nothing(place, task.config)
+    return scores.total(place.sample) / task.root_weight * split.gain >= least - nothing(place, task.config)
+
+
+def heavy_enough(split: Split, config: Config) -> bool:
+    """REPTree's rule: the winner needs two branches of weight M, its unknown rows shared out."""
+    least = (config["min_weight_leaf"] or 0.0) - WEIGHT_TOLERANCE
+    from tests.reference.splits import shared_out
+
+    return sum(1 for branch in shared_out(split) if scores.total(branch) >= least) >= 2
+
+
+def guarded(offered: list[Split], admissible: list[Split], place: Place, task: Task) -> list[Split]:
+    """C4.5's guard: only attributes whose gain reaches the average of the admissible ones compete by ratio."""
+    bound = MANY_VALUED * task.n_rows
+
+    def many_valued(attribute: Attribute) -> bool:
+        return attribute.kind == "nominal" and attribute.k >= bound
+
+    all_many = all(many_valued(attribute) for attribute in task.attributes)
+    counted = [
+        split.gain
+        for split in admissible
+        if (split.test != "numeric" or split.gain > nothing(place, task.config))
+        and (all_many or not many_valued(split.attribute))
+    ]
+    if not counted:
+        return []
+    average = math.fsum(counted) / len(counted)
+    return [split for split in offered if split.gain >= average - GUARD_SLACK]
+
+
+def frozen(growing: Growing, task: Task) -> Node:
+    """The finished node with its finished children."""
+    return replace(growing.node, children=tuple(frozen(child, task) for child in growing.children))
+
+
+def collapsed(node: Node) -> Node:
+    """The tree without subtrees that make no fewer training errors than a leaf (to 0.001)."""
+    if not node.children:
+        return node
+    if training_errors(node) >= own_errors(node) - COLLAPSE_SLACK:
+        return Node(node.weight, node.stats, node.value)
+    return replace(node, children=tuple(collapsed(child) for child in node.children))
+
+
+def own_errors(node: Node) -> float:
+    """The weight that is not of the node's largest class."""
+    return math.fsum(node.stats) - max(node.stats)
+
+
+def training_errors(node: Node) -> float:
+    """The errors of the leaves below."""
+    if not node.children:
+        return own_errors(node)
+    return math.fsum(training_errors(child) for child in node.children)

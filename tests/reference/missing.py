@@ -1,0 +1,145 @@
+"""What happens to rows that do not know the tested value: imputation, shares, surrogate splits."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tests.reference import candidates, scores
+from tests.reference.candidates import Attribute
+from tests.reference.scores import Sample
+from tests.reference.splits import Split, shared_out
+from tests.reference.table import Cell, Column
+
+LEAST_SURROGATE_SIDE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Surrogate:
+    """A cut of another attribute that sends rows nearly as the node's own test does.
+
+    Numeric: values at or below the threshold go to `below`, the others to the other branch.
+    """
+
+    attribute: int
+    test: str
+    threshold: float
+    below: int
+    branch_of_category: tuple[int, ...]
+    agreement: float
+    adjusted: float
+
+    def branch(self, value: Cell) -> int:
+        """The branch of a value; -1 where this cut does not know either."""
+        if value is None:
+            return -1
+        if self.test == "numeric":
+            return self.below if value <= self.threshold else 1 - self.below
+        code = int(value)
+        return self.branch_of_category[code] if 0 <= code < len(self.branch_of_category) else -1
+
+
+def imputed_values(columns: Sequence[Column], weights: Sequence[float]) -> tuple[Cell, ...]:
+    """The weighted mean, or the most frequent category, of each column's known values; None if all are missing."""
+    return tuple(imputed_value(column, weights) for column in columns)
+
+
+def imputed_value(column: Column, weights: Sequence[float]) -> Cell:
+    known = [(value, weight) for value, weight in zip(column.values, weights, strict=True) if value is not None]
+    if not known:
+        return None
+    if column.kind == "numeric":
+        return math.fsum(value * weight for value, weight in known) / math.fsum(weight for _, weight in known)
+    frequency = [math.fsum(weight for value, weight in known if value == c) for c in range(column.k)]
+    return frequency.index(max(frequency))
+
+
+def heaviest(split: Split) -> int:
+    """The branch of most known weight, the first of equals."""
+    sizes = [scores.total(branch) for branch in split.branches]
+    return sizes.index(max(sizes))
+
+
+def fallback(split: Split) -> int:
+    """Where a value goes that no other rule can send anywhere."""
+    return split.unknown_branch if split.unknown_branch >= 0 else heaviest(split)
+
+
+def children(split: Split, missing: str, surrogates: Sequence[Surrogate], columns: Sequence[Column]) -> list[Sample]:
+    """The rows of each branch, those with unknown values sent on as the strategy says."""
+    if missing in {"fractional", "spread"}:
+        return list(shared_out(split))
+    samples = [list(branch) for branch in split.branches]
+    for row, weight in split.unknown:
+        branch = fallback(split)
+        for surrogate in surrogates:
+            answer = surrogate.branch(columns[surrogate.attribute].values[row])
+            if answer >= 0:
+                branch = answer
+                break
+        samples[branch].append((row, weight))
+    return samples
+
+
+def find_surrogates(split: Split, attributes: Sequence[Attribute], most: int) -> tuple[Surrogate, ...]:
+    """The best cut of every other attribute that agrees with a binary split more often than its majority does.
+
+    Breiman and others (1984), section 5.3, with rpart's count: a row whose value the surrogate does not know
+    counts as a disagreement.
+    """
+    if len(split.branches) != 2:
+        return ()
+    sides = {row: branch for branch, rows in enumerate(split.branches) for row, _ in rows}
+    sample = [entry for rows in split.branches for entry in rows]
+    whole = scores.total(sample)
+    majority = max(map(scores.total, split.branches)) / whole
+    found = []
+    for attribute in attributes:
+        if attribute.source == split.attribute.source:
+            continue
+        known = [entry for entry in sample if attribute.values[entry[0]] is not None]
+        best: Surrogate | None = None
+        for surrogate in surrogate_cuts(attribute, known, sides, whole=whole, majority=majority):
+            if best is None or surrogate.agreement > best.agreement + 1e-12:
+                best = surrogate
+        if best is not None and best.adjusted > 1e-12:
+            found.append(best)
+    found.sort(key=lambda surrogate: -surrogate.adjusted)
+    return tuple(found[:most])
+
+
+def surrogate_cuts(
+    attribute: Attribute, known: Sample, sides: dict[int, int], *, whole: float, majority: float
+) -> list[Surrogate]:
+    """Every cut of one attribute in both directions, or its one grouping of categories, with its agreement."""
+
+    def surrogate(test: str, threshold: float, below: int, branch_of_category: tuple[int, ...]) -> Surrogate | None:
+        made = Surrogate(attribute.source, test, threshold, below, branch_of_category, 0.0, 0.0)
+        answers = [made.branch(attribute.values[row]) for row, _ in known]
+        if min(answers.count(0), answers.count(1)) < LEAST_SURROGATE_SIDE:
+            return None
+        agreeing = [entry for entry, answer in zip(known, answers, strict=True) if answer == sides[entry[0]]]
+        agreement = scores.total(agreeing) / whole
+        adjusted = (agreement - majority) / (1 - majority)
+        return Surrogate(attribute.source, test, threshold, below, branch_of_category, agreement, adjusted)
+
+    made = []
+    if attribute.kind == "numeric":
+        ordered = sorted(known, key=lambda entry: attribute.values[entry[0]])
+        for place in candidates.value_changes(ordered, attribute.values, 0.0):
+            below, above = attribute.values[ordered[place - 1][0]], attribute.values[ordered[place][0]]
+            middle = candidates.midpoint(below, above)
+            made += [surrogate("numeric", middle, side, ()) for side in (0, 1)]
+    else:
+        made.append(surrogate("nominal", math.nan, 0, category_sides(attribute, known, sides)))
+    return [entry for entry in made if entry is not None]
+
+
+def category_sides(attribute: Attribute, known: Sample, sides: dict[int, int]) -> tuple[int, ...]:
+    """Each category's heavier side, -1 for a category without rows here."""
+    answer = []
+    for category in range(attribute.k):
+        rows = [entry for entry in known if attribute.values[entry[0]] == category]
+        left = scores.total([entry for entry in rows if sides[entry[0]] == 0])
+        right = scores.total([entry for entry in rows if sides[entry[0]] == 1])
+        answer.append(-1 if not rows else int(right > left))
+    return tuple(answer)

@@ -1,0 +1,195 @@
+"""The best split of one attribute at one node: its candidates, which are admissible, and what each is worth."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tests.reference import scores
+from tests.reference.candidates import Attribute, Candidate, candidates
+from tests.reference.scores import Config, Sample
+from tests.reference.table import Target
+
+TIE_OF_RATIOS = 1e-6
+TIE = 1e-9
+LEAST_M5_GAIN = 1e-6
+WEIGHT_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a split is chosen: the rows of a node, their impurity, and the attributes its path has paid for."""
+
+    sample: Sample
+    impurity: float
+    paid: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """What an attribute offers at a node.
+
+    `branches` hold the known rows (with `direction` all rows), `unknown` the rows set aside. `gain` is the
+    criterion's value, corrected; `score` is what attributes compete by: the ratio, after costs.
+    """
+
+    attribute: Attribute
+    test: str
+    threshold: float
+    branch_of_category: tuple[int, ...]
+    branches: tuple[Sample, ...]
+    unknown: Sample
+    unknown_branch: int
+    gain: float
+    score: float
+
+
+def best_split(attribute: Attribute, place: Place, target: Target, config: Config) -> Split | None:
+    """The attribute's best candidate; None if none is admissible."""
+    known = [entry for entry in place.sample if attribute.values[entry[0]] is not None]
+    unknown = [entry for entry in place.sample if attribute.values[entry[0]] is None]
+    margin = least_side(attribute, known, target, config)
+    found = with_unknown(candidates(attribute, known, target, config), known, unknown, config)
+    tried = [pair for pair in found if admissible(pair[0], margin, config)]
+    best: Split | None = None
+    worth = 0.0
+    for candidate, branch in tried:
+        split = measured(attribute, candidate, branch, unknown, place=place, target=target, config=config)
+        if split is None:
+            continue
+        value = split.score if chosen_by_ratio(split, config) else split.gain
+        if best is None or value > worth + tie(worth, place, config):
+            best, worth = split, value
+    return best and finished(best, len(tried), place, target, config)
+
+
+def least_side(attribute: Attribute, known: Sample, target: Target, config: Config) -> float:
+    """The least weight of each side: M, or inside C4.5's window at least a tenth of a class's share, up to 25."""
+    least: float = config["min_weight_leaf"] or 0.0
+    if config["window"] != "c45" or attribute.kind != "numeric":
+        return least
+    return max(least, min(25.0, 0.1 * scores.total(known) / target.k))
+
+
+def with_unknown(
+    found: Iterator[Candidate], known: Sample, unknown: Sample, config: Config
+) -> Iterator[tuple[Candidate, int]]:
+    """Each candidate and the branch of its unknown rows, -1 where they are set aside.
+
+    With `direction` each candidate is tried with the unknown rows in each branch, and at last unknown against known.
+    """
+    if config["missing"] != "direction" or not unknown:
+        yield from ((candidate, -1) for candidate in found)
+        return
+    for candidate in found:
+        for branch in range(len(candidate.branches)):
+            branches = list(candidate.branches)
+            branches[branch] = branches[branch] + unknown
+            yield replace(candidate, branches=tuple(branches)), branch
+    if known:
+        yield Candidate("unknown", math.nan, (), (known, unknown)), 1
+
+
+def admissible(candidate: Candidate, margin: float, config: Config) -> bool:
+    """At least two branches must hold rows and weigh the margin.
+
+    REPTree (`missing="spread"`) asks for the weight only of the split that has won.
+    """
+    least = 0.0 if config["missing"] == "spread" else margin - WEIGHT_TOLERANCE
+    return sum(1 for branch in candidate.branches if branch and scores.total(branch) >= least) >= 2
+
+
+def measured(
+    attribute: Attribute,
+    candidate: Candidate,
+    unknown_branch: int,
+    unknown: Sample,
+    *,
+    place: Place,
+    target: Target,
+    config: Config,
+) -> Split | None:
+    """The candidate with its gain on the known rows and its score; None where the score is undefined."""
+    aside = [] if unknown_branch >= 0 else unknown
+    if config["criterion"] == "chi_square":
+        gain = scores.chi_square(candidate.branches, target)[0]
+    else:
+        share = sum(map(scores.total, candidate.branches)) / scores.total(place.sample)
+        gain = share * scores.decrease(config["criterion"], candidate.branches, target)
+    split = Split(
+        attribute,
+        candidate.test,
+        candidate.threshold,
+        candidate.branch_of_category,
+        candidate.branches,
+        aside,
+        unknown_branch,
+        gain,
+        gain,
+    )
+    return rated(split, place, config)
+
+
+def rated(split: Split, place: Place, config: Config) -> Split | None:
+    """The split with the score that follows from its gain; None where a ratio has no denominator."""
+    score = split.gain
+    if config["criterion"] == "gain_ratio":
+        information = scores.split_information([*map(scores.total, split.branches)], scores.total(split.unknown))
+        if information <= 0:
+            return None
+        score /= information
+    elif config["criterion"] == "normalized_gain":
+        score = score / place.impurity if place.impurity > 0 else 0.0
+    return replace(split, score=scores.with_cost(score, split.attribute.source, paid=place.paid, config=config))
+
+
+def chosen_by_ratio(split: Split, config: Config) -> bool:
+    """C4.5 and J48 choose a cut by gain, but the value of a `one_vs_rest` test by gain ratio."""
+    return config["criterion"] == "gain_ratio" and config["nominal"] == "one_vs_rest" and split.test == "nominal"
+
+
+def tie(score: float, place: Place, config: Config) -> float:
+    """The difference below which another score counts as equal to this one."""
+    if config["criterion"] == "gain_ratio":
+        return TIE_OF_RATIOS
+    if config["criterion"] in {"chi_square", "normalized_gain"} or config["cost_function"] is not None:
+        return TIE * abs(score)
+    return TIE * place.impurity
+
+
+def nothing(place: Place, config: Config) -> float:
+    """The gain up to which a split gains nothing."""
+    if config["criterion"] == "gain_ratio":
+        return TIE_OF_RATIOS
+    return LEAST_M5_GAIN if config["criterion"] == "m5" else TIE * place.impurity
+
+
+def finished(split: Split, n_tried: int, place: Place, target: Target, config: Config) -> Split | None:
+    """The winner inside its attribute, after what is done once: the MDL correction, the sharing out of unknown rows,
+    the observed threshold.
+    """
+    if config["missing"] == "spread" and split.unknown:
+        split = replace(split, gain=spread_gain(split, target, config))
+    if config["mdl_correction"] and split.test == "numeric":
+        split = replace(split, gain=split.gain - math.log2(n_tried) / scores.total(place.sample))
+    if config["threshold"] == "observed" and split.test == "numeric":
+        at_most = [v for v in split.attribute.values if v is not None and v <= split.threshold]
+        split = replace(split, threshold=max(at_most))
+    if config["chi_square_alpha"] is not None:
+        if scores.chi_square(split.branches, target)[2] > config["chi_square_alpha"]:
+            return None
+    return rated(split, place, config)
+
+
+def spread_gain(split: Split, target: Target, config: Config) -> float:
+    """The gain once the unknown rows are shared out over the branches."""
+    return scores.decrease(config["criterion"], shared_out(split), target)
+
+
+def shared_out(split: Split) -> tuple[Sample, ...]:
+    """The branches with each unknown row in every one, by the branch's share of the known weight."""
+    whole = math.fsum(map(scores.total, split.branches))
+    shared = []
+    for branch in split.branches:
+        share = scores.total(branch) / whole
+        shared.append(branch + [(row, weight * share) for row, weight in split.unknown if share > 0])
+    return tuple(shared)

@@ -1,0 +1,85 @@
+"""Trees as Weka prints them: J48, REPTree and M5's model trees without their linear models."""
+
+import math
+from collections.abc import Callable
+
+from tests.reference.grower import Node, own_errors
+from tests.reference.table import Table
+
+LeafText = Callable[[Node], str]
+
+
+def weka_number(value: float, n_digits: int) -> str:
+    """A number rounded half up to so many digits, without trailing zeros."""
+    scale = 10**n_digits
+    text = f"{math.floor(value * scale + 0.5) / scale:.{n_digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def java_double(value: float) -> str:
+    """A number with at most two digits that keeps one digit behind the point, as Java prints a rounded double."""
+    return str(math.floor(value * 100 + 0.5) / 100)
+
+
+def j48_text(tree: Node, table: Table) -> str:
+    """The lines that J48 prints between its heading and its counts."""
+
+    def leaf(node: Node) -> str:
+        wrong = f"/{java_double(own_errors(node))}" if own_errors(node) > 1e-6 else ""
+        return f": {table.target.categories[int(node.value)]} ({java_double(node.weight)}{wrong})"
+
+    if not tree.children:
+        return leaf(tree)
+    return "\n".join(branch_lines(tree, table, leaf, "", signs=("<=", ">"), n_digits=6))
+
+
+def reptree_text(tree: Node, table: Table) -> str:
+    """The lines that REPTree prints between its heading and its size, where no rows were held back."""
+
+    def leaf(node: Node) -> str:
+        if table.target.kind == "class":
+            answer = table.target.categories[int(node.value)]
+            counts = f"{weka_number(node.weight, 2)}/{weka_number(own_errors(node), 2)}"
+        else:
+            answer = weka_number(node.value, 2)
+            spread = node.stats[2] / node.weight if node.weight > 0 else 0.0
+            counts = f"{weka_number(node.weight, 2)}/{weka_number(spread, 2)}"
+        return f" : {answer} ({counts}) [0/0]"
+
+    if not tree.children:
+        return leaf(tree)
+    return "\n".join(branch_lines(tree, table, leaf, "", signs=("<", ">="), n_digits=2))
+
+
+def branch_lines(
+    node: Node, table: Table, leaf: LeafText, indent: str, *, signs: tuple[str, str], n_digits: int
+) -> list[str]:
+    """A line a branch, the subtree's lines below it."""
+    lines = []
+    column = table.columns[node.attribute]
+    for branch, child in enumerate(node.children):
+        if node.test == "numeric":
+            condition = f"{column.name} {signs[branch]} {weka_number(node.threshold, n_digits)}"
+        else:
+            category = column.categories[node.branch_of_category.index(branch)]
+            condition = f"{column.name} = {category}"
+        lines.append(indent + condition + ("" if child.children else leaf(child)))
+        if child.children:
+            lines += branch_lines(child, table, leaf, indent + "|   ", signs=signs, n_digits=n_digits)
+    return lines
+
+
+def printed_body(text: str) -> str:
+    """The tree's own lines of a printed tree: without heading and counts."""
+    lines = text.strip("\n").splitlines()
+    start = next(i for i, line in enumerate(lines) if set(line.strip()) in ({"-"}, {"="})) + 1
+    ends = [i for i, line in enumerate(lines) if line.startswith(("Number of", "Size of"))]
+    return "\n".join(lines[start : min(ends, default=len(lines))]).strip("\n")
+
+
+def n_leaves(node: Node) -> int:
+    return sum(map(n_leaves, node.children)) if node.children else 1
+
+
+def n_nodes(node: Node) -> int:
+    return 1 + sum(map(n_nodes, node.children))

@@ -1,0 +1,45 @@
+"""How Alembic runs the migrations: one process at a time, everything in one transaction.
+
+`service.db.migrate` hands its engine over; on Alembic's own command line the URL comes from `Settings`.
+"""
+
+from alembic import context
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.pool import NullPool
+
+from service.db import connect
+from service.settings import Settings
+from service.tables import Table
+
+ADVISORY_LOCK = 0x657370616C696572  # "espalier": whoever migrates holds it until the commit
+
+
+def _migrate(engine: Engine) -> None:
+    with engine.connect() as connection:
+        sqlite = connection.dialect.name == "sqlite"
+        if sqlite:  # a batch migration drops and renames tables; only outside a transaction can the keys be let go
+            _set_foreign_keys(connection, "OFF")
+        with connection.begin():  # on SQLite BEGIN IMMEDIATE: the others wait here until we have committed
+            if not sqlite:
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
+            context.configure(
+                connection=connection,
+                target_metadata=Table.metadata,
+                render_as_batch=True,
+                transactional_ddl=True,
+                compare_type=True,
+            )
+            with context.begin_transaction():
+                context.run_migrations()
+            if sqlite and connection.execute(text("PRAGMA foreign_key_check")).first() is not None:
+                raise RuntimeError("a migration left rows behind that refer to missing ones")
+
+
+def _set_foreign_keys(connection: Connection, state: str) -> None:
+    cursor = connection.connection.cursor()
+    cursor.execute(f"PRAGMA foreign_keys={state}")
+    cursor.close()
+
+
+engine = context.config.attributes.get("engine")
+_migrate(connect(Settings.from_env(), pool=NullPool) if engine is None else engine)

@@ -1,0 +1,19 @@
+"""The service: decision trees trained, pruned and asked over HTTP; its worker and its command line.
+
+Every environment variable, its default, and what it sets. Legal values stand in `service.settings`.
+
+    ESPALIER_DATABASE_URL      sqlite:///var/espalier.db  where everything is kept; the folder of an SQLite file is made
+    ESPALIER_HOST              127.0.0.1                  the address that the web server listens on
+    ESPALIER_PORT              8080                       the port that the web server listens on
+    ESPALIER_AUTH              none                       who may call: none = everybody, and only on a loopback address
+    ESPALIER_WEB_WORKERS       2                          web processes
+    ESPALIER_WEB_THREADS       16                         threads of each web process
+    ESPALIER_LEASE_SECONDS     15                         how long a silent worker keeps its job before another takes it
+    ESPALIER_JOB_SECONDS       3600                       time limit of one attempt at a job
+    ESPALIER_JOB_MEMORY_MB     4096                       memory limit of one attempt at a job, in MiB resident
+    ESPALIER_JOB_ATTEMPTS      3                          attempts at a job before it is given up as dead
+    ESPALIER_MAX_BODY_MB       64                         largest request body, in MiB
+    ESPALIER_MAX_ROWS          2000000                    most rows of a data set
+    ESPALIER_MAX_COLUMNS       2000                       most columns of a data set
+    ESPALIER_MAX_PREDICT_ROWS  10000                      most rows of one prediction request
+"""

@@ -1,0 +1,327 @@
+"""Named queries on data sets, models and versions, and the cache of decoded models.
+
+Versions never change, so a decoded model is never out of date. Lists are paged from the newest to the oldest.
+"""
+
+import hashlib
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import delete, or_, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session, undefer
+
+import espalier
+from service.db import new_id, utc_now
+from service.errors import Conflict, Fault, NotFound, Rejected
+from service.paging import Page, page
+from service.tables import DataSet, Job, ModelName, State, Version
+
+MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+CACHED_MODELS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class NewVersion:
+    """A model version before it has a number: what a training, a pruning or an import brings."""
+
+    model: str
+    document: bytes
+    preset: str
+    summary: Mapping[str, Any]
+    seconds: float
+    trace: Mapping[str, Any] | None = None
+    parent_id: str | None = None
+    data_set_id: str | None = None
+    holdout_data_set_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedVersion:
+    """A version ready to answer: its decoded model and what a decision has to name."""
+
+    id: str
+    model_name: str
+    number: int
+    document_sha256: str
+    model: espalier.Model
+    attributes: frozenset[str]
+
+
+# --- data sets
+
+
+def add_data_set(session: Session, *, name: str, dataset: espalier.Dataset) -> DataSet:
+    """Enter a data set; its cells are saved by `storage.save` in the same transaction.
+
+    Raises:
+        Rejected: the name is empty, longer than 200 signs or holds a control character.
+    """
+    check_data_set_name(name)
+    row = DataSet(
+        id=new_id(),
+        name=name,
+        n_rows=dataset.n_rows,
+        n_attributes=len(dataset.schema.attributes),
+        declared=dataset.schema.to_dict(),
+        task=dataset.schema.task,
+        notices=list(dataset.notices),
+        fingerprint=dataset.fingerprint,
+        created=utc_now(),
+    )
+    session.add(row)
+    session.flush()
+    return row
+
+
+def check_data_set_name(name: str, *, pointer: str = "/name") -> None:
+    """Refuse a name that cannot be shown or stored.
+
+    Raises:
+        Rejected: the name is empty, longer than 200 signs or holds a control character.
+    """
+    if not 1 <= len(name) <= 200 or not name.isprintable():
+        raise Rejected([Fault(pointer, "invalid", "the name of a data set has 1 to 200 printable characters")])
+
+
+def find_data_set(session: Session, data_set_id: str) -> DataSet:
+    """The data set of this id.
+
+    Raises:
+        NotFound: there is none.
+    """
+    row = session.get(DataSet, data_set_id)
+    if row is None:
+        raise NotFound("data set", data_set_id)
+    return row
+
+
+def list_data_sets(session: Session, *, limit: int = 50, cursor: str | None = None) -> Page[DataSet]:
+    """Data sets, newest first.
+
+    Raises:
+        Rejected: the limit or the cursor is not legal.
+    """
+    return page(session, DataSet, limit=limit, cursor=cursor)
+
+
+def delete_data_set(session: Session, data_set_id: str) -> None:
+    """Remove a data set and its cells.
+
+    Raises:
+        NotFound: there is none of this id.
+        Conflict: a job that is not finished uses it, or a version was trained on it; the message says which.
+    """
+    row = session.get(DataSet, data_set_id, with_for_update=True)  # a job that starts to use it now has to wait
+    if row is None:
+        raise NotFound("data set", data_set_id)
+    users = or_(Job.data_set_id == data_set_id, Job.holdout_data_set_id == data_set_id)
+    job_id = session.scalar(select(Job.id).where(users, Job.state.in_((State.QUEUED, State.RUNNING))).limit(1))
+    if job_id is not None:
+        raise Conflict(f"data set {data_set_id} is used by job {job_id}, which is not finished; cancel the job first")
+    trained = or_(Version.data_set_id == data_set_id, Version.holdout_data_set_id == data_set_id)
+    version = session.scalars(select(Version).where(trained).limit(1)).first()
+    if version is not None:
+        raise Conflict(
+            f"version {version.number} of model {version.model.name!r} was trained on data set {data_set_id}"
+        )
+    session.execute(delete(DataSet).where(DataSet.id == data_set_id))
+
+
+# --- models and versions
+
+
+def check_model_name(name: str, *, pointer: str = "/model") -> None:
+    """Refuse what cannot be the name of a model.
+
+    Raises:
+        Rejected: the name does not match `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.
+    """
+    if not MODEL_NAME.fullmatch(name):
+        legal = "a model name has 1 to 64 of the signs A-Z a-z 0-9 . _ - and begins with a letter or a digit"
+        raise Rejected([Fault(pointer, "invalid", legal)])
+
+
+def add_version(session: Session, new: NewVersion, *, job_id: str | None = None) -> Version:
+    """Give the version the next number of its model (made if it is the first) and keep it.
+
+    Raises:
+        Rejected: the model's name is not legal.
+    """
+    check_model_name(new.model)
+    model_id = _model_id(session, new.model)
+    number = session.execute(  # one statement, so two workers never get the same number
+        update(ModelName)
+        .where(ModelName.id == model_id)
+        .values(last_number=ModelName.last_number + 1)
+        .returning(ModelName.last_number)
+    ).scalar_one()
+    version = Version(
+        id=new_id(),
+        model_id=model_id,
+        number=number,
+        document=new.document,
+        document_sha256=hashlib.sha256(new.document).hexdigest(),
+        parent_id=new.parent_id,
+        data_set_id=new.data_set_id,
+        holdout_data_set_id=new.holdout_data_set_id,
+        job_id=job_id,
+        preset=new.preset,
+        summary=dict(new.summary),
+        trace=None if new.trace is None else dict(new.trace),
+        seconds=new.seconds,
+        created=utc_now(),
+    )
+    session.add(version)
+    session.flush()
+    return version
+
+
+def find_model(session: Session, name: str) -> ModelName:
+    """The model of this name.
+
+    Raises:
+        NotFound: there is none.
+    """
+    row = session.scalars(select(ModelName).where(ModelName.name == name)).first()
+    if row is None:
+        raise NotFound("model", name)
+    return row
+
+
+def list_models(session: Session, *, limit: int = 50, cursor: str | None = None) -> Page[ModelName]:
+    """Models, newest first.
+
+    Raises:
+        Rejected: the limit or the cursor is not legal.
+    """
+    return page(session, ModelName, limit=limit, cursor=cursor)
+
+
+def find_version(session: Session, name: str, number: int | None = None) -> Version:
+    """A version by model name and number, the newest one without a number; its document is not loaded.
+
+    Raises:
+        NotFound: there is no such model or no such version.
+    """
+    query = select(Version).join(ModelName).where(ModelName.name == name).order_by(Version.number.desc()).limit(1)
+    if number is not None:
+        query = query.where(Version.number == number)
+    row = session.scalars(query).first()
+    if row is None:
+        find_model(session, name)
+        raise NotFound("version", f"{name}/{number}")
+    return row
+
+
+def newest_version_id(session: Session, name: str) -> str:
+    """The id of the newest version of a model, by the shortest query: the hot route of predictions.
+
+    Raises:
+        NotFound: there is no such model.
+    """
+    query = select(Version.id).join(ModelName).where(ModelName.name == name).order_by(Version.number.desc()).limit(1)
+    found = session.scalar(query)
+    if found is None:
+        raise NotFound("model", name)
+    return found
+
+
+def list_versions(session: Session, name: str, *, limit: int = 50, cursor: str | None = None) -> Page[Version]:
+    """The versions of a model, newest first, without their documents.
+
+    Raises:
+        NotFound: there is no such model.
+        Rejected: the limit or the cursor is not legal.
+    """
+    model = find_model(session, name)
+    return page(session, Version, [Version.model_id == model.id], limit=limit, cursor=cursor)
+
+
+def document(session: Session, version_id: str) -> bytes:
+    """The canonical document of a version, byte for byte.
+
+    Raises:
+        NotFound: there is no such version.
+    """
+    found = session.scalar(select(Version.document).where(Version.id == version_id))
+    if found is None:
+        raise NotFound("version", version_id)
+    return found
+
+
+def trace(session: Session, version_id: str) -> dict[str, Any] | None:
+    """What the pruning that made this version did, node by node; None if it was not made by pruning.
+
+    Raises:
+        NotFound: there is no such version.
+    """
+    found = session.execute(select(Version.trace).where(Version.id == version_id)).first()
+    if found is None:
+        raise NotFound("version", version_id)
+    return found.trace  # type: ignore[no-any-return]
+
+
+def load_version(session: Session, version_id: str) -> LoadedVersion:
+    """Read and decode a version; `ModelCache.get` does so once only.
+
+    Raises:
+        NotFound: there is no such version.
+    """
+    row = session.get(Version, version_id, options=[undefer(Version.document)])
+    if row is None:
+        raise NotFound("version", version_id)
+    model = espalier.from_json(row.document)
+    return LoadedVersion(
+        id=row.id,
+        model_name=row.model.name,
+        number=row.number,
+        document_sha256=row.document_sha256,
+        model=model,
+        attributes=frozenset(attribute.name for attribute in model.schema.attributes),
+    )
+
+
+@dataclass(slots=True)
+class ModelCache:
+    """Decoded models by version id; the least recently used one makes room. For any number of threads."""
+
+    capacity: int = CACHED_MODELS
+    _loaded: OrderedDict[str, LoadedVersion] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def get(self, session: Session, version_id: str) -> LoadedVersion:
+        """The decoded version, from the cache or through the session.
+
+        Raises:
+            NotFound: there is no such version.
+        """
+        with self._lock:
+            found = self._loaded.get(version_id)
+            if found is not None:
+                self._loaded.move_to_end(version_id)
+                return found
+        loaded = load_version(session, version_id)  # outside the lock: decoding a large model must not stop the others
+        with self._lock:
+            loaded = self._loaded.setdefault(version_id, loaded)
+            while len(self._loaded) > self.capacity:
+                self._loaded.popitem(last=False)
+        return loaded
+
+
+def _model_id(session: Session, name: str) -> str:
+    query = select(ModelName.id).where(ModelName.name == name)
+    found = session.scalar(query)
+    if found is not None:
+        return found
+    try:
+        with session.begin_nested():
+            model = ModelName(id=new_id(), name=name, created=utc_now())
+            session.add(model)
+        return model.id
+    except IntegrityError:  # another worker made it between the two statements
+        return session.scalars(query).one()

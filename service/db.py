@@ -1,0 +1,251 @@
+"""The database: engine, sessions, transactions, clock, ids and migrations; what differs between SQLite and PostgreSQL.
+
+Times are the database's own where hosts must agree (leases), so their clocks need not.
+"""
+
+import os
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import sqlalchemy
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.orm import Session, sessionmaker
+from sqlalchemy.pool import NullPool, Pool
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+
+from service.errors import Conflict, Unavailable
+from service.settings import Settings
+from service.tables import UtcTime
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+BUSY_SECONDS = 10  # how long a writer of SQLite waits for another
+POOL_SPARE = 4  # connections beyond one a thread: heartbeats, readiness
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """Where sessions come from: `write` takes SQLite's write lock at its begin, `read` never does."""
+
+    engine: Engine
+    write: sessionmaker[Session]
+    read: sessionmaker[Session]
+
+
+def connect(settings: Settings, *, pool: type[Pool] | None = None) -> Engine:
+    """An engine for the database of the settings; the folder of an SQLite file is made.
+
+    Each process needs its own: after a fork call `forget_connections`.
+    """
+    options: dict[str, Any] = {"json_serializer": _to_json, "json_deserializer": orjson.loads}
+    if pool is not None:
+        options["poolclass"] = pool
+    else:
+        options |= {"pool_size": settings.web_threads + POOL_SPARE, "max_overflow": POOL_SPARE}
+    if settings.database_file is not None:
+        settings.database_file.parent.mkdir(parents=True, exist_ok=True)
+        engine = create_engine(f"sqlite:///{settings.database_file}", **options)
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    # No prepared statements: a connection pooler in transaction mode may change the server session below us.
+    connecting = {"prepare_threshold": None, "connect_timeout": BUSY_SECONDS}
+    return create_engine(settings.database_url, pool_pre_ping=True, connect_args=connecting, **options)
+
+
+def sessions(engine: Engine) -> Sessions:
+    """The two kinds of sessions of an engine; objects stay readable after the commit."""
+    return Sessions(
+        engine=engine,
+        write=sessionmaker(engine, expire_on_commit=False),
+        read=sessionmaker(engine.execution_options(reading=True), expire_on_commit=False, autoflush=False),
+    )
+
+
+@contextmanager
+def transaction(source: Sessions) -> Iterator[Session]:
+    """A session whose changes are committed together at the end, or not at all.
+
+    Raises:
+        Unavailable: the database cannot be reached or written now.
+        Conflict: another request changed the same thing at the same time.
+    """
+    with _translated(), source.write.begin() as session:
+        yield session
+
+
+@contextmanager
+def reading(source: Sessions) -> Iterator[Session]:
+    """A session for reading one consistent state; it never waits for a writer of SQLite.
+
+    Raises:
+        Unavailable: the database cannot be reached now.
+    """
+    with _translated(), source.read() as session:
+        yield session
+
+
+def forget_connections(engine: Engine) -> None:
+    """Let go of the connections that a parent process made, without closing them for it; call it after a fork."""
+    engine.dispose(close=False)
+
+
+def is_ready(engine: Engine) -> bool:
+    """Whether the database answers and has the tables of this version of the service."""
+    try:
+        return is_current(engine)
+    except sqlalchemy.exc.SQLAlchemyError:
+        return False
+
+
+class now(FunctionElement[datetime]):  # noqa: N801 - used like a function of SQL
+    """The database's clock at the statement, plus some seconds: `now()`, `now(15.0)`."""
+
+    type = UtcTime()
+    inherit_cache = False
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds = float(seconds)
+        super().__init__()
+
+
+@compiles(now, "sqlite")
+def _now_sqlite(element: now, compiler: SQLCompiler, **options: Any) -> str:
+    # The text form of UtcTime on SQLite: the date, a space, the time with six digits after the point.
+    return f"(strftime('%Y-%m-%d %H:%M:%f', 'now', '{element.seconds:+.3f} seconds') || '000')"
+
+
+@compiles(now, "postgresql")
+def _now_postgresql(element: now, compiler: SQLCompiler, **options: Any) -> str:
+    return f"(clock_timestamp() + make_interval(secs => {element.seconds:.3f}))"
+
+
+def utc_now() -> datetime:
+    """The clock of this host, for times that no two hosts compare."""
+    return datetime.now(UTC)
+
+
+def new_id() -> str:
+    """A UUIDv7 (RFC 9562) as text: 48 bits of milliseconds, then bits that only grow within this process."""
+    return str(_uuid7())
+
+
+def migrate(settings: Settings) -> None:
+    """Bring the tables up to this version of the service; several processes may do so at the same time.
+
+    Raises:
+        Unavailable: the database cannot be reached or written now.
+    """
+    from alembic import command  # noqa: PLC0415 - only for migrations; jobs and predictions start without it
+
+    engine = connect(settings, pool=NullPool)
+    try:
+        with _translated():
+            config = migrations_config()
+            config.attributes["engine"] = engine
+            command.upgrade(config, "head")
+    finally:
+        engine.dispose()
+
+
+def is_current(engine: Engine) -> bool:
+    """Whether the tables are those of this version of the service."""
+    from alembic.runtime.migration import MigrationContext  # noqa: PLC0415 - as above
+
+    with engine.execution_options(reading=True).connect() as connection:
+        return set(MigrationContext.configure(connection).get_current_heads()) == {_head()}
+
+
+def migrations_config() -> "Config":
+    """Alembic's configuration, with the migrations folder found wherever the package is installed."""
+    from alembic.config import Config  # noqa: PLC0415 - as above
+
+    config = Config()
+    config.set_main_option("script_location", str(files("migrations")).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+@cache
+def _head() -> str | None:
+    from alembic.script import ScriptDirectory  # noqa: PLC0415 - as above
+
+    return ScriptDirectory.from_config(migrations_config()).get_current_head()
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except IntegrityError as error:
+        raise Conflict("something this request depends on was changed by another one at the same time") from error
+    except OperationalError as error:
+        raise Unavailable("the database cannot be used at the moment") from error
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise Unavailable("the connection to the database was lost") from error
+        raise
+
+
+def _to_json(value: object) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _prepare_sqlite(connection: Any, record: object) -> None:
+    connection.isolation_level = None  # the driver begins nothing by itself; _begin_sqlite does
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}")
+    _use_write_ahead_log(cursor)
+    cursor.execute("PRAGMA synchronous=FULL")
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.close()
+
+
+def _use_write_ahead_log(cursor: Any) -> None:
+    """Several processes may open a new file at once; the change of mode does not wait for the others by itself."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while cursor.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+        except Exception:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    options = connection.get_execution_options()
+    connection.exec_driver_sql("BEGIN" if options.get("reading") else "BEGIN IMMEDIATE")
+
+
+_uuid_lock = threading.Lock()
+_uuid_last = 0
+
+
+def _own_uuid7() -> uuid.UUID:
+    """Time, then 74 bits: random in each new millisecond, a random step more in the same (RFC 9562, 6.2, method 2)."""
+    global _uuid_last  # noqa: PLW0603 - the one place that remembers the last id
+    with _uuid_lock:
+        milliseconds = time.time_ns() // 1_000_000
+        fresh = milliseconds << 74 | int.from_bytes(os.urandom(10)) >> 7  # the top bit of 74 stays 0: room to count
+        step = 1 + int.from_bytes(os.urandom(4))  # random, so that two processes forked apart do not count alike
+        _uuid_last = fresh if fresh >> 74 > _uuid_last >> 74 else _uuid_last + step
+        number = _uuid_last
+    stamp, high, low = number >> 74, number >> 62 & 0xFFF, number & (1 << 62) - 1
+    return uuid.UUID(int=stamp << 80 | 7 << 76 | high << 64 | 2 << 62 | low)
+
+
+_uuid7 = getattr(uuid, "uuid7", _own_uuid7)

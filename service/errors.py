@@ -1,0 +1,89 @@
+"""What can go wrong in the service, without a word of HTTP.
+
+ServiceError
+├ SettingsError   environment variables are wrong; every fault at once
+├ NotFound        a data set, model, version, job or decision does not exist
+├ Conflict        the thing exists, but its state does not allow the request
+├ Rejected        well-formed, but not valid; every fault with the place it was found at
+├ TooLarge        a limit of the settings is exceeded
+├ LeaseLost       a worker's write came after another worker took its job over
+└ Unavailable     the database cannot be reached or written at the moment; trying again is right
+
+The message of each is one readable sentence built from its fields.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong: a JSON pointer to it, a short code, and what is legal in words."""
+
+    pointer: str
+    code: str
+    message: str
+
+
+class ServiceError(Exception):
+    """Every error that the service raises on purpose."""
+
+
+class SettingsError(ServiceError):
+    """Environment variables are wrong; `faults` has one sentence a variable."""
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("; ".join(self.faults))
+
+    def __reduce__(self) -> tuple[type["SettingsError"], tuple[tuple[str, ...]]]:
+        return SettingsError, (self.faults,)
+
+
+class NotFound(ServiceError):  # noqa: N818 - each is named as what it is, like those of the core
+    """Nothing of this kind has this key, for example kind "data set" and key its id."""
+
+    def __init__(self, kind: str, key: str) -> None:
+        self.kind = kind
+        self.key = key
+        super().__init__(f"there is no {kind} {key!r}")
+
+
+class Conflict(ServiceError):  # noqa: N818 - as above
+    """What was asked for is not possible in the present state; the message says which state that is."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+
+class Rejected(ServiceError):  # noqa: N818 - as above
+    """The request is well-formed but not valid; `faults` lists all that is wrong with it."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("; ".join(fault.message for fault in self.faults))
+
+
+class TooLarge(ServiceError):  # noqa: N818 - as above
+    """More of something was given than the settings allow, for example 5 000 `columns` of at most 2 000."""
+
+    def __init__(self, *, what: str, given: int, limit: int) -> None:
+        self.what = what
+        self.given = given
+        self.limit = limit
+        super().__init__(f"{given} {what} were given, at most {limit} are allowed")
+
+
+class LeaseLost(ServiceError):  # noqa: N818 - as above
+    """The lease of this job is no longer held: another worker has it, or it was decided otherwise."""
+
+    def __init__(self, job_id: str) -> None:
+        self.job_id = job_id
+        super().__init__(f"the lease on job {job_id} is lost")
+
+
+class Unavailable(ServiceError):  # noqa: N818 - as above
+    """The database does not answer or cannot write now; the same request may well succeed later."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)

@@ -1,0 +1,146 @@
+"""What a job does: a function a kind, from the payload to a new model version.
+
+It runs in the worker's child process and only reads the database; the worker saves what it returns.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+import espalier
+from service import catalog, storage
+from service.catalog import NewVersion
+from service.db import Sessions, reading
+from service.errors import NotFound, Unavailable
+from service.tables import Kind, Version
+
+LOG = logging.getLogger(__name__)
+
+Handler = Callable[[Sessions, Mapping[str, Any], espalier.Progress], NewVersion]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The attempt went well: a version to be saved."""
+
+    version: NewVersion
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The attempt went wrong: {code, message, errors: [{pointer, code, message}]}, and may another go better?"""
+
+    error: Mapping[str, Any]
+    retryable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """The attempt was stopped because that was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenBack:
+    """The attempt could not be made, through no fault of the job; it does not count."""
+
+    reason: str
+
+
+Outcome = Finished | Failed | Cancelled | GivenBack
+
+
+def perform(source: Sessions, *, kind: Kind, payload: Mapping[str, Any], progress: espalier.Progress) -> Outcome:
+    """Do a job and say how it went; nothing is raised."""
+    try:
+        return Finished(HANDLERS[kind](source, payload, progress))
+    except espalier.Cancelled:
+        return Cancelled()
+    except Unavailable as error:
+        return GivenBack(str(error))
+    except Exception as error:
+        return _failed(error)
+
+
+def problem(code: str, message: str, errors: list[dict[str, str]] | None = None) -> dict[str, Any]:
+    """The error of a job in its JSON form."""
+    return {"code": code, "message": message, "errors": errors or []}
+
+
+def train(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> NewVersion:
+    """Train on a data set: payload as `service.queue.TrainingPayload`."""
+    with reading(source) as session:
+        dataset = storage.load(session, payload["dataset"])
+        holdout, holdout_data_set_id = _holdout(session, payload["holdout"])
+    started = time.perf_counter()
+    config = espalier.config_from_dict(payload["config"])
+    model = espalier.train(dataset, config, holdout=holdout, progress=progress)
+    return NewVersion(
+        model=payload["model"],
+        document=espalier.to_json(model),
+        preset=payload["preset"],
+        summary=espalier.summary(model),
+        seconds=time.perf_counter() - started,
+        data_set_id=payload["dataset"],
+        holdout_data_set_id=holdout_data_set_id,
+    )
+
+
+def prune(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> NewVersion:
+    """Prune a version into a new one: payload as `service.queue.PruningPayload`."""
+    with reading(source) as session:
+        model = catalog.load_version(session, payload["version_id"]).model
+        parent = session.get_one(Version, payload["version_id"])
+        dataset = None if parent.data_set_id is None else storage.load(session, parent.data_set_id)
+        holdout, holdout_data_set_id = _holdout(session, payload["holdout"])
+        if holdout is None and parent.holdout_data_set_id is not None:
+            holdout_data_set_id = parent.holdout_data_set_id
+            holdout = storage.load(session, holdout_data_set_id)
+    started = time.perf_counter()
+    method = espalier.pruning_method(payload["method"], **payload["params"])
+    pruned = espalier.prune(model, method, dataset=dataset, holdout=holdout, progress=progress)
+    return NewVersion(
+        model=payload["model"],
+        document=espalier.to_json(pruned.model),
+        preset=parent.preset,
+        summary=espalier.summary(pruned.model),
+        seconds=time.perf_counter() - started,
+        trace=pruned.trace,
+        parent_id=parent.id,
+        data_set_id=parent.data_set_id,
+        holdout_data_set_id=holdout_data_set_id,
+    )
+
+
+HANDLERS: Mapping[Kind, Handler] = {Kind.TRAIN: train, Kind.PRUNE: prune}
+
+
+def _holdout(
+    session: Session, given: Mapping[str, Any] | None
+) -> tuple[espalier.Holdout | espalier.Dataset | None, str | None]:
+    """What is held out, and the id of its data set if it is one of its own."""
+    if given is None:
+        return None, None
+    if "dataset" in given:
+        return storage.load(session, given["dataset"]), given["dataset"]
+    return espalier.holdout_from_dict(dict(given)), None
+
+
+def _failed(error: Exception) -> Failed:
+    """What is wrong with the job itself fails at once; what may be over the next time does not."""
+    match error:
+        case espalier.InvalidInput(faults=faults):
+            found = [{"pointer": fault.path, "code": fault.code, "message": fault.message} for fault in faults]
+            return Failed(problem("invalid_input", str(error), found), retryable=False)
+        case espalier.NotApplicable():
+            return Failed(problem("not_applicable", str(error)), retryable=False)
+        case NotFound():
+            return Failed(problem("not_found", str(error)), retryable=False)
+        case MemoryError():
+            return Failed(problem("out_of_memory", "the job needs more memory than there is"), retryable=True)
+    LOG.error("a job failed unexpectedly", exc_info=error)
+    message = f"the job failed with an unexpected {type(error).__name__}"
+    return Failed(problem("unexpected", message), retryable=True)

@@ -1,0 +1,191 @@
+"""The settings of the service: one frozen value, read once from the environment.
+
+`Settings.from_env()` is the only reader of `os.environ`. Each field is the variable `ESPALIER_` plus its name in
+capitals; its default, its legal values and its meaning stand beside it, and nowhere else.
+"""
+
+import ipaddress
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from service.errors import SettingsError
+
+PREFIX = "ESPALIER_"
+SQLITE_FILE = "sqlite:///"
+DATABASE_URL = re.compile(r"sqlite:///[^:?\s][^?\s]*|postgresql\+psycopg://\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One environment variable: its name, the field it fills, default, legal values and meaning, as text."""
+
+    name: str
+    field: str
+    default: str
+    legal: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a variable may be: how its text is read, whether the result is legal, and both in words."""
+
+    read: Callable[[str], Any]
+    allows: Callable[[Any], bool]
+    legal: str
+    meaning: str
+    secret: bool = False
+
+
+def _text(pattern: str, legal: str, meaning: str, *, secret: bool = False) -> Mapping[str, Rule]:
+    matches = re.compile(pattern)
+    rule = Rule(
+        read=str, allows=lambda text: bool(matches.fullmatch(text)), legal=legal, meaning=meaning, secret=secret
+    )
+    return {"rule": rule}
+
+
+def _whole(minimum: int, maximum: int, meaning: str) -> Mapping[str, Rule]:
+    legal = f"a whole number from {minimum} to {maximum}"
+    return {"rule": Rule(read=int, allows=lambda n: minimum <= n <= maximum, legal=legal, meaning=meaning)}
+
+
+def _seconds(minimum: float, maximum: float, meaning: str) -> Mapping[str, Rule]:
+    legal = f"seconds from {minimum:g} to {maximum:g}"
+    return {"rule": Rule(read=float, allows=lambda n: minimum <= n <= maximum, legal=legal, meaning=meaning)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that can be set from outside; `Settings()` holds the defaults."""
+
+    database_url: str = field(
+        default="sqlite:///var/espalier.db",
+        metadata=_text(
+            DATABASE_URL.pattern,
+            "sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST:PORT/NAME",
+            "where everything is kept; the folder of an SQLite file is made",
+            secret=True,
+        ),
+    )
+    host: str = field(
+        default="127.0.0.1",
+        metadata=_text(r"\S+", "a host name or an IP address", "the address that the web server listens on"),
+    )
+    port: int = field(default=8080, metadata=_whole(1, 65535, "the port that the web server listens on"))
+    auth: str = field(
+        default="none",
+        metadata=_text("none|keys", "none or keys", "who may call: none = everybody, and only on a loopback address"),
+    )
+    web_workers: int = field(default=2, metadata=_whole(1, 256, "web processes"))
+    web_threads: int = field(default=16, metadata=_whole(1, 512, "threads of each web process"))
+    lease_seconds: float = field(
+        default=15.0, metadata=_seconds(1, 3600, "how long a silent worker keeps its job before another takes it")
+    )
+    job_seconds: float = field(default=3600.0, metadata=_seconds(1, 604800, "time limit of one attempt at a job"))
+    job_memory_mb: int = field(
+        default=4096, metadata=_whole(64, 1048576, "memory limit of one attempt at a job, in MiB resident")
+    )
+    job_attempts: int = field(default=3, metadata=_whole(1, 20, "attempts at a job before it is given up as dead"))
+    max_body_mb: int = field(default=64, metadata=_whole(1, 4096, "largest request body, in MiB"))
+    max_rows: int = field(default=2_000_000, metadata=_whole(1, 100_000_000, "most rows of a data set"))
+    max_columns: int = field(default=2_000, metadata=_whole(1, 100_000, "most columns of a data set"))
+    max_predict_rows: int = field(default=10_000, metadata=_whole(1, 1_000_000, "most rows of one prediction request"))
+
+    @classmethod
+    def from_env(cls) -> "Settings":
+        """Read every variable from the environment; an empty one counts as not set.
+
+        Raises:
+            SettingsError: one or more variables are not legal; all of them are listed.
+        """
+        from environs import Env  # noqa: PLC0415 - it loads marshmallow, which a job's process has no use for
+        from environs.exceptions import EnvValidationError  # noqa: PLC0415 - as above
+
+        env = Env(eager=False)
+        given: dict[str, Any] = {}
+        rules: dict[str, Rule] = {}
+        for item in fields(cls):
+            name = PREFIX + item.name.upper()
+            rules[name] = item.metadata["rule"]
+            env.add_parser(item.name, _parser(rules[name]))
+            if os.environ.get(name):
+                given[item.name] = getattr(env, item.name)(name)
+        try:
+            env.seal()
+        except EnvValidationError as error:
+            raise SettingsError([_fault(name, rules[name]) for name in error.error_messages]) from None
+        settings = cls(**given)
+        if settings.auth == "keys":
+            raise SettingsError(
+                [f"{PREFIX}AUTH: 'keys' is not available in this version; legal: none, on a loopback address"]
+            )
+        return settings
+
+    @property
+    def database_file(self) -> Path | None:
+        """The SQLite file as an absolute path, or None for another database."""
+        if not self.database_url.startswith(SQLITE_FILE):
+            return None
+        return Path(self.database_url.removeprefix(SQLITE_FILE)).absolute()
+
+
+def variables() -> tuple[Variable, ...]:
+    """Every environment variable of the service, in the order of the fields."""
+    return tuple(
+        Variable(
+            name=PREFIX + item.name.upper(),
+            field=item.name,
+            default=f"{item.default:g}" if isinstance(item.default, float) else str(item.default),
+            legal=item.metadata["rule"].legal,
+            meaning=item.metadata["rule"].meaning,
+        )
+        for item in fields(Settings)
+    )
+
+
+def check_listening(settings: Settings) -> None:
+    """Refuse to listen where strangers could call without a key.
+
+    Raises:
+        SettingsError: auth is none and the host is not a loopback address.
+    """
+    if settings.auth == "none" and not is_loopback(settings.host):
+        raise SettingsError(
+            [
+                f"{PREFIX}HOST: given {settings.host!r}, but without keys ({PREFIX}AUTH=none) the service listens only "
+                "on this machine; legal: 127.0.0.1, ::1 or localhost"
+            ]
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address; a name other than localhost is taken as not."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _parser(rule: Rule) -> Callable[[str], Any]:
+    from environs import ValidationError  # noqa: PLC0415 - as above
+
+    def parse(text: str) -> Any:
+        try:
+            value = rule.read(text)
+        except ValueError:
+            raise ValidationError(rule.legal) from None
+        if not rule.allows(value):
+            raise ValidationError(rule.legal)
+        return value
+
+    return parse
+
+
+def _fault(name: str, rule: Rule) -> str:
+    given = "what was given is not legal" if rule.secret else f"given {os.environ[name]!r}"
+    return f"{name}: {given}; legal: {rule.legal}"

@@ -1,0 +1,256 @@
+"""The SQL tables: constraints, indexes, naming convention; no queries.
+
+    data_sets 1 ── n data_set_chunks
+        │ 1
+        ├──── n jobs 1 ── n job_events
+        │         │ 1
+        └──── n versions n ── 1 models
+                  │ 1
+                  └── n decisions
+
+Ids are UUIDv7 as text, so their order is the order of creation. Times are UTC.
+"""
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    CheckConstraint,
+    DateTime,
+    Dialect,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+    false,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+
+NAMING = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+Id = String(36)
+Digest = String(64)
+
+
+class State(StrEnum):
+    """Where a job stands; the last four are final."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    DEAD = "dead"
+
+
+class Kind(StrEnum):
+    """What a job does; `service.handlers.HANDLERS` has one entry a kind."""
+
+    TRAIN = "train"
+    PRUNE = "prune"
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """A moment with its time zone, UTC in and out; SQLite keeps it as text that sorts in time order."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Turn any aware moment into UTC."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a moment without time zone cannot be stored")
+        return value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Give back a moment in UTC; SQLite returns it without a zone."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Table(DeclarativeBase):
+    """All tables share one metadata and one naming convention."""
+
+    metadata = MetaData(naming_convention=NAMING)
+    type_annotation_map: ClassVar = {datetime: UtcTime(), float: Double(), dict[str, Any]: JSON(none_as_null=True)}
+
+
+class Identified(Table):
+    """A table whose rows have a UUIDv7, made by `service.db.new_id`, as their key."""
+
+    __abstract__ = True
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+
+
+class DataSet(Identified):
+    """An uploaded data set; its cells are in `data_set_chunks`."""
+
+    __tablename__ = "data_sets"
+    __table_args__ = (CheckConstraint("n_rows >= 0", name="n_rows_not_negative"),)
+
+    name: Mapped[str] = mapped_column(String(200))
+    n_rows: Mapped[int] = mapped_column(BigInteger)
+    n_attributes: Mapped[int]
+    declared: Mapped[dict[str, Any]]  # the schema in its JSON form
+    task: Mapped[str | None] = mapped_column(String(20))  # what its target asks for; None without a target
+    notices: Mapped[list[str]] = mapped_column(JSON)  # what a reader should know, e.g. an attribute of one value
+    fingerprint: Mapped[str] = mapped_column(Digest)  # SHA-256 of schema and cells
+    created: Mapped[datetime]
+
+
+class DataSetChunk(Table):
+    """Some consecutive rows of a data set as one Parquet file."""
+
+    __tablename__ = "data_set_chunks"
+    __table_args__ = (
+        CheckConstraint("n_rows > 0", name="n_rows_positive"),
+        CheckConstraint("first_row >= 0", name="first_row_not_negative"),
+    )
+
+    data_set_id: Mapped[str] = mapped_column(ForeignKey("data_sets.id", ondelete="CASCADE"), primary_key=True)
+    first_row: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    n_rows: Mapped[int]
+    content: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class ModelName(Identified):
+    """A model: a name under which versions are counted."""
+
+    __tablename__ = "models"
+    __table_args__ = (CheckConstraint("last_number >= 0", name="last_number_not_negative"),)
+
+    name: Mapped[str] = mapped_column(String(64), unique=True)
+    last_number: Mapped[int] = mapped_column(default=0)  # the highest version number ever given, never given again
+    created: Mapped[datetime]
+
+
+class Job(Identified):
+    """A piece of work in the queue; `service.queue.TRANSITIONS` says how its state may change."""
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        CheckConstraint("state IN ('queued', 'running', 'succeeded', 'failed', 'cancelled', 'dead')", name="state"),
+        CheckConstraint("(state = 'running') = (lease_token IS NOT NULL)", name="running_has_lease"),
+        CheckConstraint("(lease_token IS NULL) = (lease_expires_at IS NULL)", name="lease_has_end"),
+        CheckConstraint("attempt BETWEEN 0 AND max_attempts", name="attempts_capped"),
+        CheckConstraint("progress BETWEEN 0 AND 1", name="progress_is_share"),
+        Index(None, "state", "run_at", "id"),
+        Index(None, "model"),
+    )
+
+    kind: Mapped[str] = mapped_column(String(20))
+    state: Mapped[str] = mapped_column(String(10))
+    model: Mapped[str | None] = mapped_column(String(64))  # name of the model that the job works for
+    data_set_id: Mapped[str | None] = mapped_column(ForeignKey("data_sets.id", ondelete="SET NULL"), index=True)
+    holdout_data_set_id: Mapped[str | None] = mapped_column(ForeignKey("data_sets.id", ondelete="SET NULL"), index=True)
+    payload: Mapped[dict[str, Any]]  # what to do, as the handler of the kind reads it
+    result: Mapped[dict[str, Any] | None]  # what came of it, once succeeded
+    error: Mapped[dict[str, Any] | None]  # {code, message, errors: [{pointer, code, message}]} of the last attempt
+    attempt: Mapped[int] = mapped_column(default=0)  # attempts begun
+    max_attempts: Mapped[int]
+    run_at: Mapped[datetime]  # not claimed before this moment
+    lease_token: Mapped[str | None] = mapped_column(Id)  # fresh at each claim; guards every write of the worker
+    lease_expires_at: Mapped[datetime | None]  # by the database's clock
+    worker: Mapped[str | None] = mapped_column(String(120))  # host and process of the last claim
+    cancel_requested: Mapped[bool] = mapped_column(default=False, server_default=false())
+    progress: Mapped[float] = mapped_column(default=0.0)  # share of the training weight settled
+    phase: Mapped[str] = mapped_column(String(60), default="")
+    created: Mapped[datetime]
+    started: Mapped[datetime | None]  # begin of the last attempt
+    finished: Mapped[datetime | None]
+
+
+class JobEvent(Table):
+    """One transition of a job."""
+
+    __tablename__ = "job_events"
+
+    # An id of 64 bits everywhere; SQLite counts upwards by itself only in a column declared INTEGER.
+    id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), index=True)
+    at: Mapped[datetime]
+    event: Mapped[str] = mapped_column(String(20))
+    from_state: Mapped[str | None] = mapped_column(String(10))
+    to_state: Mapped[str] = mapped_column(String(10))
+    attempt: Mapped[int]
+    worker: Mapped[str | None] = mapped_column(String(120))
+    reason: Mapped[str | None] = mapped_column(Text)
+
+
+class Version(Identified):
+    """An immutable version of a model; a pruning makes a new one with a parent."""
+
+    __tablename__ = "versions"
+    __table_args__ = (
+        UniqueConstraint("model_id", "number"),
+        CheckConstraint("number >= 1", name="number_from_one"),
+    )
+
+    model_id: Mapped[str] = mapped_column(ForeignKey("models.id"))
+    number: Mapped[int]
+    document: Mapped[bytes] = mapped_column(LargeBinary, deferred=True)  # canonical JSON
+    document_sha256: Mapped[str] = mapped_column(Digest)
+    parent_id: Mapped[str | None] = mapped_column(ForeignKey("versions.id"), index=True)
+    data_set_id: Mapped[str | None] = mapped_column(ForeignKey("data_sets.id"), index=True)
+    holdout_data_set_id: Mapped[str | None] = mapped_column(ForeignKey("data_sets.id"), index=True)
+    job_id: Mapped[str | None] = mapped_column(ForeignKey("jobs.id"), unique=True)  # unique: a job makes one version
+    preset: Mapped[str] = mapped_column(String(40))
+    summary: Mapped[dict[str, Any]]
+    trace: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True), deferred=True)  # of the pruning
+    seconds: Mapped[float]  # of training or pruning
+    created: Mapped[datetime]
+
+    model: Mapped[ModelName] = relationship(lazy="joined", innerjoin=True)
+    parent: Mapped["Version | None"] = relationship(remote_side="Version.id", lazy="joined", join_depth=1)
+
+    @property
+    def parent_number(self) -> int | None:
+        """The number of the version that this one was pruned from."""
+        return None if self.parent is None else self.parent.number
+
+
+class DecisionRecord(Identified):
+    """The answers to one prediction request: one row of the caller, or many packed together.
+
+    The decisions of a packed record of id B are called "B:0", "B:1" and so on.
+    """
+
+    __tablename__ = "decisions"
+    __table_args__ = (
+        CheckConstraint("n_rows >= 1", name="n_rows_positive"),
+        Index(None, "version_id", "id"),
+        Index(None, "subject", "id"),
+    )
+
+    version_id: Mapped[str] = mapped_column(ForeignKey("versions.id"))
+    document_sha256: Mapped[str] = mapped_column(Digest)  # of the document that answered
+    alias: Mapped[str | None] = mapped_column(String(64))
+    time: Mapped[datetime] = mapped_column(index=True)
+    n_rows: Mapped[int]
+    inputs: Mapped[list[dict[str, Any]]] = mapped_column(JSON)  # as given, attributes only
+    missing: Mapped[str] = mapped_column(String(20))  # the strategy for missing values
+    answers: Mapped[list[dict[str, Any]]] = mapped_column(JSON)
+    nodes: Mapped[list[list[int]]] = mapped_column(JSON)  # node ids from the root, a list a row
+    label: Mapped[str | None] = mapped_column(Text)  # as JSON text, of a single decision; None in a packed record
+    leaf: Mapped[int | None]  # of a single decision; None in a packed record
+    subject: Mapped[str | None] = mapped_column(String(200))
+    milliseconds: Mapped[float]  # from the request's arrival to the record

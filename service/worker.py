@@ -1,0 +1,318 @@
+"""The worker: claims jobs, runs each in a child process, keeps its lease alive, and saves what comes of it.
+
+    worker ──spawn──> child        the job's payload
+    worker <──pipe─── child        progress now and then, at the end the outcome
+    worker ──pipe───> child        "stop"; the end of the pipe means that the worker is gone: the child ends itself
+
+The child only computes. The worker alone writes, guarded by the lease: the new version and the end of the job are
+one transaction. Whatever kills the child (a crash, the memory limit, the time limit) is an attempt with a reason.
+"""
+
+import ctypes
+import logging
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.pool import NullPool
+
+import espalier
+from service import catalog, db, queue
+from service.db import Sessions, reading, transaction
+from service.errors import LeaseLost, Unavailable
+from service.handlers import Cancelled, Failed, Finished, GivenBack, Outcome, perform, problem
+from service.queue import Claim
+from service.settings import Settings
+
+LOG = logging.getLogger(__name__)
+
+POLL_SECONDS = 0.2  # between looks for work
+WATCH_SECONDS = 0.1  # between looks at a running child
+FLAG_SECONDS = 0.5  # between looks at the cancel flag
+PROGRESS_SECONDS = 1.0  # between writes of a progress that changed
+STOP_SECONDS = 1.0  # that a child has to stop by itself before it is killed
+PAUSE_SECONDS = 2.0  # before a job is tried again that could not read the database
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Another worker has the job: nothing is to be written."""
+
+
+@dataclass(slots=True)
+class Attempt:
+    """A child at work on a claimed job, as the worker sees it."""
+
+    claim: Claim
+    process: BaseProcess
+    pipe: Connection
+    began: float = field(default_factory=time.monotonic)
+    progress: float = 0.0
+    phase: str = ""
+    told: tuple[float, str] = (0.0, "")  # the progress that was last written
+    beat_at: float = field(default_factory=time.monotonic)  # of the last heartbeat
+    looked_at: float = field(default_factory=time.monotonic)  # of the last look at the cancel flag
+
+
+def run(settings: Settings, stop: threading.Event | None = None) -> None:
+    """Work until told to stop; a job in progress is then given back without losing an attempt.
+
+    Args:
+        settings: where the database is, leases and limits.
+        stop: set to stop; without one, SIGTERM and SIGINT stop the worker (main thread only).
+    """
+    if stop is None:
+        stop = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_, stop=stop: stop.set())
+    engine = db.connect(settings)
+    source = db.sessions(engine)
+    name = f"{socket.gethostname()}:{os.getpid()}"
+    try:
+        while not stop.is_set():
+            if not _work_once(settings, source, name=name, stop=stop):
+                stop.wait(POLL_SECONDS)
+    finally:
+        engine.dispose()
+
+
+def _work_once(settings: Settings, source: Sessions, *, name: str, stop: threading.Event) -> bool:
+    """Do one job if there is one; True if it is worth looking for the next at once."""
+    try:
+        with reading(source) as session:
+            if not queue.has_work(session):
+                return False
+        with transaction(source) as session:
+            claim = queue.claim(session, worker=name, lease_seconds=settings.lease_seconds)
+        if claim is None:
+            return False
+        LOG.info("job %s: attempt %d of %d", claim.job_id, claim.attempt, claim.max_attempts)
+        with _child(settings, claim) as attempt:
+            outcome = _watch(settings, source, attempt, stop)
+        _settle(source, claim, outcome, stop)
+    except Unavailable as error:
+        LOG.warning("%s; trying again", error)
+        stop.wait(1.0)
+        return False
+    except Exception:  # the worker outlives every fault; the lease of the job runs out and it is taken up again
+        LOG.exception("the worker met an unexpected fault")
+        stop.wait(1.0)
+        return False
+    return True
+
+
+# --- watching a child
+
+
+@contextmanager
+def _child(settings: Settings, claim: Claim) -> Iterator[Attempt]:
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=child_main, args=(settings, claim, there, os.getpid()), daemon=True)
+    # Ctrl-C reaches every process of the terminal; the child inherits the mask and leaves the decision to the worker.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        there.close()
+    try:
+        yield Attempt(claim=claim, process=process, pipe=here)
+    finally:
+        process.kill()
+        process.join()
+        here.close()
+
+
+def _watch(settings: Settings, source: Sessions, attempt: Attempt, stop: threading.Event) -> Outcome | Lost:
+    """Wait for the outcome, with heartbeats; whoever leaves here early has the child killed."""
+    while True:
+        outcome = _receive(attempt)
+        if outcome is not None:
+            return outcome
+        if stop.is_set():
+            return GivenBack("the worker was stopped")
+        outcome = _over_limit(settings, attempt)
+        if outcome is not None:
+            return outcome
+        try:
+            if _is_cancelled(settings, source, attempt):
+                return _cancel(attempt)
+        except LeaseLost:
+            return Lost()
+        except Unavailable as error:  # the token still guards us: keep computing until the database is back
+            LOG.warning("job %s: no heartbeat: %s", attempt.claim.job_id, error)
+
+
+def _receive(attempt: Attempt) -> Outcome | None:
+    """Take in what the child sent; its outcome, or None while it goes on."""
+    ready = wait([attempt.pipe, attempt.process.sentinel], timeout=WATCH_SECONDS)
+    with suppress(EOFError, OSError):
+        while attempt.pipe.poll():
+            message = attempt.pipe.recv()
+            if not isinstance(message, tuple):
+                return message  # type: ignore[no-any-return]
+            attempt.progress, attempt.phase = message
+    if attempt.process.sentinel in ready:
+        attempt.process.join()
+        return _failed("child_ended", f"the process of the job ended: {_ending(attempt.process.exitcode)}")
+    return None
+
+
+def _ending(code: int | None) -> str:
+    if code == -signal.SIGKILL:
+        return "killed (signal 9), as the system does when memory runs out"
+    if code is not None and code < 0:
+        return f"signal {-code} ({signal.Signals(-code).name})"
+    return f"exit code {code} without a result"
+
+
+def _over_limit(settings: Settings, attempt: Attempt) -> Failed | None:
+    if time.monotonic() - attempt.began > settings.job_seconds:
+        return _failed("time_limit", f"the job took longer than {settings.job_seconds:g} s")
+    resident = resident_mb(attempt.process.pid)
+    if resident is not None and resident > settings.job_memory_mb:
+        return _failed("memory_limit", f"the job used {resident:.0f} MiB, more than {settings.job_memory_mb} MiB")
+    return None
+
+
+def resident_mb(pid: int | None) -> float | None:
+    """Memory of a process that is in RAM, in MiB; None where the system does not tell (other than Linux)."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def _is_cancelled(settings: Settings, source: Sessions, attempt: Attempt) -> bool:
+    """Heartbeat or a look at the flag, when one of them is due."""
+    moment = time.monotonic()
+    news = (attempt.progress, attempt.phase) != attempt.told
+    due = PROGRESS_SECONDS if news else settings.lease_seconds / 3
+    if moment - attempt.beat_at >= min(due, settings.lease_seconds / 3):
+        attempt.beat_at = attempt.looked_at = moment
+        attempt.told = (attempt.progress, attempt.phase)
+        with transaction(source) as session:
+            return queue.heartbeat(
+                session,
+                attempt.claim,
+                lease_seconds=settings.lease_seconds,
+                progress=attempt.progress,
+                phase=attempt.phase,
+            )
+    if moment - attempt.looked_at >= FLAG_SECONDS:
+        attempt.looked_at = moment
+        with reading(source) as session:
+            return queue.is_cancel_requested(session, attempt.claim)
+    return False
+
+
+def _cancel(attempt: Attempt) -> Outcome:
+    """Ask the child to stop; it is killed when it does not within STOP_SECONDS."""
+    with suppress(OSError):
+        attempt.pipe.send("stop")
+    deadline = time.monotonic() + STOP_SECONDS
+    while time.monotonic() < deadline and attempt.process.is_alive():
+        if _receive(attempt) is not None:
+            break
+    return Cancelled()
+
+
+def _failed(code: str, message: str) -> Failed:
+    return Failed(problem(code, message), retryable=True)
+
+
+# --- saving
+
+
+def _settle(source: Sessions, claim: Claim, outcome: Outcome | Lost, stop: threading.Event) -> None:
+    """Write the outcome; while the database is away, try again until the worker is stopped."""
+    while not isinstance(outcome, Lost):
+        try:
+            with transaction(source) as session:
+                state = _save(session, claim, outcome)
+            LOG.info("job %s: %s", claim.job_id, state)
+            return
+        except LeaseLost:
+            break
+        except Unavailable as error:
+            LOG.warning("job %s: not saved yet: %s", claim.job_id, error)
+            if stop.wait(PAUSE_SECONDS):
+                return
+    LOG.warning("job %s: another worker took it over; its outcome here is dropped", claim.job_id)
+
+
+def _save(session: Any, claim: Claim, outcome: Outcome) -> str:
+    match outcome:
+        case Finished(version=new):
+            version = catalog.add_version(session, new, job_id=claim.job_id)
+            result = {"model": new.model, "version": version.number, "version_id": version.id, "summary": new.summary}
+            job = queue.finish(session, claim, result=result)
+        case Failed(error=error, retryable=retryable):
+            job = queue.fail_or_retry(session, claim, error=error, retryable=retryable)
+        case Cancelled():
+            job = queue.mark_cancelled(session, claim)
+        case GivenBack(reason=reason):
+            job = queue.release(session, claim, reason=reason)
+    return job.state
+
+
+# --- in the child
+
+
+def child_main(settings: Settings, claim: Claim, pipe: Connection, worker_pid: int) -> None:
+    """The child process of one attempt: compute, send the outcome, end."""
+    _die_with_worker(worker_pid)
+    progress = espalier.Progress()
+    sending = threading.Lock()
+    done = threading.Event()
+    threading.Thread(target=_listen, args=(pipe, progress), daemon=True).start()
+    reporter = threading.Thread(target=_report, args=(pipe, progress, sending, done), daemon=True)
+    reporter.start()
+    engine = db.connect(settings, pool=NullPool)
+    outcome = perform(db.sessions(engine), kind=claim.kind, payload=claim.payload, progress=progress)
+    done.set()
+    with sending:
+        pipe.send(outcome)
+
+
+def _listen(pipe: Connection, progress: espalier.Progress) -> None:
+    """Wait for the worker's word; without a worker there is nobody to compute for."""
+    try:
+        while True:
+            pipe.recv()
+            progress.stop()
+    except (EOFError, OSError):
+        os._exit(1)
+
+
+def _report(pipe: Connection, progress: espalier.Progress, sending: threading.Lock, done: threading.Event) -> None:
+    told = (0.0, "")
+    while not done.wait(WATCH_SECONDS * 2):
+        news = (float(progress.share), progress.phase)
+        if news == told:
+            continue
+        with sending, suppress(OSError):
+            if not done.is_set():
+                pipe.send(news)
+        told = news
+
+
+def _die_with_worker(worker_pid: int) -> None:
+    """On Linux the kernel kills the child with its worker; elsewhere the end of the pipe tells it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 = PR_SET_PDEATHSIG
+    if os.getppid() != worker_pid:  # it died before the line above
+        os._exit(1)

@@ -1,0 +1,29 @@
+"""Responses made without detours: bytes by orjson, a content type, a status."""
+
+from collections.abc import Mapping
+
+import marshmallow as ma
+import orjson
+from flask import Response
+
+from service.paging import Page
+
+__all__ = ["JSON", "TEXT", "bytes_answer", "json_answer", "page_answer"]
+
+JSON = "application/json"
+TEXT = "text/plain; charset=utf-8"
+
+
+def json_answer(payload: object, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Answer with `payload` as JSON."""
+    return Response(orjson.dumps(payload), status=status, content_type=JSON, headers=headers)
+
+
+def bytes_answer(content: bytes | str, *, content_type: str) -> Response:
+    """Answer with what is finished already."""
+    return Response(content, content_type=content_type)
+
+
+def page_answer(page: Page[object], schema: ma.Schema) -> Response:
+    """Answer with one page of a list, each item shown by `schema`."""
+    return json_answer({"items": schema.dump(page.items, many=True), "next": page.next})

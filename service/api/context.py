@@ -1,0 +1,43 @@
+"""What the views share within one process: made once by `create_app`, found through the current application."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import cast
+
+from flask import current_app
+
+from service.catalog import ModelCache
+from service.db import Sessions
+from service.settings import Settings
+
+__all__ = ["EXTENSION", "Service", "here"]
+
+EXTENSION = "espalier"
+
+
+@dataclass(slots=True)
+class Service:
+    """One web process.
+
+    Attributes:
+        settings: As read at the start.
+        sessions: Where transactions begin.
+        models: Decoded models by version.
+        waiting: Permits to hold a thread while waiting for a job: a quarter of the threads.
+        is_stopping: Whether the process was asked to end; those who wait then answer at once.
+    """
+
+    settings: Settings
+    sessions: Sessions
+    models: ModelCache = field(default_factory=ModelCache)
+    waiting: threading.Semaphore = field(init=False)
+    is_stopping: Callable[[], bool] = bool  # bool() is False
+
+    def __post_init__(self) -> None:
+        self.waiting = threading.Semaphore(self.settings.web_threads // 4)
+
+
+def here() -> Service:
+    """Give the service that the current request came to."""
+    return cast(Service, current_app.extensions[EXTENSION])

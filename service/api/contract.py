@@ -1,0 +1,143 @@
+"""What a view takes and answers, said once: checked when a request comes, and written into the OpenAPI document.
+
+Thin, typed decorators over flask-smorest. Order on a view, from the outside: route, ``takes_*``, ``answers``, ``refuses``.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, NoReturn, ParamSpec, TypeVar, cast
+
+import flask_smorest
+import marshmallow as ma
+from flask import Request
+from webargs.flaskparser import FlaskParser
+
+from service.api.bodies import read_json
+from service.errors import Fault, Rejected
+
+__all__ = ["Resource", "answers", "documents", "refuses", "takes_json", "takes_query"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+View = Callable[P, R]
+
+# What marshmallow says, as a stable word for programs; anything else is "invalid_value".
+CODES = {
+    "Missing data for required field.": "required",
+    "Unknown field.": "unknown_field",
+    "Field may not be null.": "null",
+    "Invalid input type.": "wrong_type",
+    "Not a valid string.": "wrong_type",
+    "Not a valid integer.": "wrong_type",
+    "Not a valid mapping type.": "wrong_type",
+    "Not a valid list.": "wrong_type",
+    "Not a valid boolean.": "wrong_type",
+}
+ROOT = "_schema"
+
+
+class ContractParser(FlaskParser):  # type: ignore[misc] # the parent is untyped
+    """Reads JSON by orjson (its depth is limited, its numbers finite) and raises our own error with every fault."""
+
+    DEFAULT_UNKNOWN_BY_LOCATION = {**FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION, "query": ma.RAISE}
+
+    def _raw_load_json(self, req: Request) -> object:
+        return read_json(req)
+
+    def handle_error(  # noqa: D102 - the parent's
+        self, error: ma.ValidationError, req: Request, schema: ma.Schema, **_: Any
+    ) -> NoReturn:
+        by_location = cast(dict[str, object], error.messages)
+        raise Rejected(
+            [
+                fault
+                for messages in by_location.values()
+                for fault in _faults("", messages)
+            ]
+        ) from None
+
+
+class Resource(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is untyped
+    """A group of routes under one heading of the documentation."""
+
+    ARGUMENTS_PARSER = ContractParser()
+
+    def get(self, rule: str, **options: Any) -> Callable[[View[P, R]], View[P, R]]:
+        """Answer GET at `rule`."""
+        return cast("Callable[[View[P, R]], View[P, R]]", self.route(rule, methods=["GET"], **options))
+
+    def post(self, rule: str, **options: Any) -> Callable[[View[P, R]], View[P, R]]:
+        """Answer POST at `rule`."""
+        return cast("Callable[[View[P, R]], View[P, R]]", self.route(rule, methods=["POST"], **options))
+
+    def delete(self, rule: str, **options: Any) -> Callable[[View[P, R]], View[P, R]]:
+        """Answer DELETE at `rule`."""
+        return cast("Callable[[View[P, R]], View[P, R]]", self.route(rule, methods=["DELETE"], **options))
+
+
+_tool = Resource("contract", __name__)
+
+
+def takes_json(schema: type[ma.Schema]) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Read the body as a JSON object of `schema`; the view gets it as its first argument."""
+    return cast("Callable[[Callable[..., R]], Callable[..., R]]", _tool.arguments(schema, location="json"))
+
+
+def takes_query(schema: type[ma.Schema]) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Read the query string by `schema`; the view gets it as its next argument."""
+    return cast("Callable[[Callable[..., R]], Callable[..., R]]", _tool.arguments(schema, location="query"))
+
+
+def answers(
+    status: int,
+    schema: type[ma.Schema] | Mapping[str, object] | None = None,
+    *,
+    description: str | None = None,
+    content_type: str | None = None,
+    headers: Mapping[str, object] | None = None,
+) -> Callable[[View[P, R]], View[P, R]]:
+    """Say what a view answers when all is well; the view makes the response itself."""
+    return cast(
+        "Callable[[View[P, R]], View[P, R]]",
+        _tool.alt_response(
+            status,
+            schema=schema,
+            description=description or HTTPStatus(status).phrase,
+            content_type=content_type,
+            headers=headers,
+            success=True,
+        ),
+    )
+
+
+def refuses(*statuses: int) -> Callable[[View[P, R]], View[P, R]]:
+    """Say with which problem documents a view may refuse; what every route may answer is added by the application."""
+
+    def decorate(view: View[P, R]) -> View[P, R]:
+        for status in statuses:
+            view = _tool.alt_response(status, HTTPStatus(status).name)(view)
+        return view
+
+    return decorate
+
+
+def documents(**operation: object) -> Callable[[View[P, R]], View[P, R]]:
+    """Add to a view's OpenAPI operation as it is (a request body that the view reads itself)."""
+    return cast("Callable[[View[P, R]], View[P, R]]", _tool.doc(**operation))
+
+
+def _faults(prefix: str, messages: object) -> Iterator[Fault]:
+    """Turn marshmallow's nested messages into faults with JSON pointers; a query parameter counts as a member."""
+    if isinstance(messages, Mapping):
+        for key, inner in messages.items():
+            yield from _faults(prefix if key == ROOT else _below(prefix, str(key)), inner)
+    elif isinstance(messages, Sequence) and not isinstance(messages, str):
+        for message in messages:
+            yield from _faults(prefix, message)
+    else:
+        yield Fault(prefix, CODES.get(str(messages), "invalid_value"), str(messages))
+
+
+def _below(prefix: str, key: str) -> str:
+    escaped = key.replace("~", "~0").replace("/", "~1")
+    return f"{prefix}/{escaped}"

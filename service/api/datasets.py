@@ -1,0 +1,129 @@
+"""Data sets over HTTP: upload, list, look at, delete."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import espalier
+from flask import Response, request
+
+from service import catalog, schemas, storage, usecases
+from service.api.answers import json_answer, page_answer
+from service.api.bodies import CSV, JSON, read_bytes, read_json
+from service.api.context import here
+from service.api.contract import Resource, answers, documents, refuses, takes_query
+from service.db import reading, transaction
+from service.errors import Fault, Rejected
+
+__all__ = ["data_sets"]
+
+data_sets = Resource("data sets", __name__, description="Tables to learn from")
+
+SHOWN = schemas.DataSet()
+LOCATION = {"Location": {"schema": {"type": "string"}, "description": "where the new data set is"}}
+READERS = {"rows": espalier.dataset_from_rows, "columns": espalier.dataset_from_columns}
+JSON_KEYS = frozenset({"rows", "columns", "schema"})
+
+
+@data_sets.post("/v1/datasets")
+@takes_query(schemas.DataSetQuery)
+@answers(201, schemas.DataSet, headers=LOCATION)
+@refuses(400, 413, 415, 422)
+@documents(requestBody=schemas.DATA_SET_REQUEST)
+def upload(query: dict[str, Any]) -> Response:
+    """Upload a data set.
+
+    As CSV (UTF-8, commas, the first line holds the names), or as JSON rows or columns, with the declaration of the columns
+    in `schema` if it is not to be inferred: numbers are numeric, text is nominal.
+    """
+    dataset = _read(query)
+    new = usecases.NewDataSet.of(dataset, name=query["name"], settings=here().settings)
+    with transaction(here().sessions) as session:
+        shown = SHOWN.dump(usecases.upload_data_set(session, new))
+    return json_answer(shown, status=201, headers={"Location": f"/v1/datasets/{shown['id']}"})
+
+
+@data_sets.get("/v1/datasets")
+@takes_query(schemas.PageQuery)
+@answers(200, schemas.DataSetPage)
+@refuses(422)
+def list_all(query: dict[str, Any]) -> Response:
+    """List data sets, newest first."""
+    with reading(here().sessions) as session:
+        return page_answer(catalog.list_data_sets(session, **query), SHOWN)
+
+
+@data_sets.get("/v1/datasets/<id:data_set_id>")
+@answers(200, schemas.DataSet)
+@refuses(404)
+def get_one(data_set_id: str) -> Response:
+    """Look at a data set."""
+    with reading(here().sessions) as session:
+        return json_answer(SHOWN.dump(catalog.find_data_set(session, data_set_id)))
+
+
+@data_sets.get("/v1/datasets/<id:data_set_id>/rows")
+@takes_query(schemas.RowsQuery)
+@answers(200, schemas.RowPage)
+@refuses(404, 422)
+def get_rows(query: dict[str, Any], data_set_id: str) -> Response:
+    """Look at some rows of a data set, in the order of the upload."""
+    start, stop = query["cursor"], query["cursor"] + query["limit"]
+    with reading(here().sessions) as session:
+        n_rows = catalog.find_data_set(session, data_set_id).n_rows
+        items = storage.rows(session, data_set_id, start=start, stop=stop)
+    return json_answer({"items": items, "next": stop if stop < n_rows else None})
+
+
+@data_sets.delete("/v1/datasets/<id:data_set_id>")
+@answers(204, description="It is gone")
+@refuses(404, 409)
+def remove(data_set_id: str) -> Response:
+    """Delete a data set that no unfinished job uses and no version was trained on."""
+    with transaction(here().sessions) as session:
+        catalog.delete_data_set(session, data_set_id)
+    return Response(status=204)
+
+
+def _read(query: Mapping[str, Any]) -> espalier.Dataset:
+    declared = {
+        "target": query["target"],
+        "task": query["task"],
+        "weight": query["weight"],
+        "ignore": _listed(query["ignore"]) or (),
+        "missing_values": _listed(query["missing_values"]),
+    }
+    if request.mimetype == JSON:
+        return _read_json_table(read_json(request), declared)
+    return espalier.dataset_from_csv(read_bytes(request, kinds=(CSV, JSON)), **declared)
+
+
+def _read_json_table(body: object, declared: Mapping[str, Any]) -> espalier.Dataset:
+    """Read ``{"rows": [...]}`` or ``{"columns": {...}}``, with an optional ``"schema"``."""
+    if not isinstance(body, dict) or ("rows" in body) == ("columns" in body):
+        message = 'must be {"rows": [{…}, …]} or {"columns": {"name": […], …}}, with "schema" if it is declared'
+        raise Rejected([Fault("", "wrong_type", message)])
+    if unknown := body.keys() - JSON_KEYS:
+        raise Rejected([Fault(f"/{name}", "unknown_field", "legal: rows or columns, schema") for name in sorted(unknown)])
+    kind = "rows" if "rows" in body else "columns"
+    try:
+        return READERS[kind](body[kind], schema=body.get("schema"), **declared)
+    except espalier.SchemaError as error:
+        raise _moved(error, "/schema") from None
+    except espalier.DataError as error:
+        raise _moved(error, f"/{kind}") from None
+
+
+def _moved(error: espalier.InvalidInput, prefix: str) -> espalier.InvalidInput:
+    """Say where in the body the core's faults sit; those of the declaration in the query keep their place."""
+    return type(error)(
+        [
+            fault
+            if fault.path.startswith(("/target", "/task", "/missing_values"))
+            else espalier.Fault(prefix + fault.path, fault.code, fault.message)
+            for fault in error.faults
+        ]
+    )
+
+
+def _listed(text: str | None) -> list[str] | None:
+    return None if text is None else [part.strip() for part in text.split(",")]

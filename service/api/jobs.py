@@ -1,0 +1,123 @@
+"""Jobs over HTTP: ask for training and pruning, watch, cancel, try again."""
+
+import time
+from typing import Any
+
+from flask import Response
+
+from service import queue, schemas, usecases
+from service.api.answers import json_answer, page_answer
+from service.api.context import here
+from service.api.contract import Resource, answers, refuses, takes_json, takes_query
+from service.db import reading, transaction
+from service.errors import Conflict
+from service.tables import State
+
+__all__ = ["jobs"]
+
+jobs = Resource("jobs", __name__, description="Work that takes its time")
+
+SHOWN = schemas.Job()
+LOCATION = {"Location": {"schema": {"type": "string"}, "description": "where to watch the job"}}
+LOOK_SECONDS = 0.1
+
+
+@jobs.post("/v1/training-jobs")
+@takes_json(schemas.TrainingJobRequest)
+@answers(202, schemas.Job, headers=LOCATION)
+@refuses(400, 413, 415, 422)
+def train(asked: dict[str, Any]) -> Response:
+    """Train a new version of a model."""
+    with transaction(here().sessions) as session:
+        return _accepted(usecases.request_training(session, asked, settings=here().settings))
+
+
+@jobs.post("/v1/pruning-jobs")
+@takes_json(schemas.PruningJobRequest)
+@answers(202, schemas.Job, headers=LOCATION)
+@refuses(400, 413, 415, 422)
+def prune(asked: dict[str, Any]) -> Response:
+    """Prune a version into a new one; the old one stays as it is."""
+    with transaction(here().sessions) as session:
+        return _accepted(usecases.request_pruning(session, asked, settings=here().settings))
+
+
+@jobs.get("/v1/jobs")
+@takes_query(schemas.JobQuery)
+@answers(200, schemas.JobPage)
+@refuses(422)
+def list_all(query: dict[str, Any]) -> Response:
+    """List jobs, newest first."""
+    with reading(here().sessions) as session:
+        return page_answer(queue.list_jobs(session, **query), SHOWN)
+
+
+@jobs.get("/v1/jobs/<id:job_id>")
+@takes_query(schemas.JobWaitQuery)
+@answers(200, schemas.Job)
+@refuses(404, 422)
+def get_one(query: dict[str, Any], job_id: str) -> Response:
+    """Look at a job, or wait for its end.
+
+    With `wait` the answer comes when the job has ended or the seconds are over. At most a quarter of the threads may be
+    held by those who wait; beyond that the answer comes at once, so ask again while `state` is queued or running.
+    """
+    job = _show(job_id)
+    if query["wait"] and job["state"] not in queue.FINAL:
+        job = _wait(job_id, seconds=query["wait"])
+    return json_answer(job)
+
+
+@jobs.get("/v1/jobs/<id:job_id>/result")
+@answers(200, schemas.JobResult)
+@refuses(404, 409)
+def get_result(job_id: str) -> Response:
+    """Look at what came of a job that has succeeded."""
+    job = _show(job_id)
+    if job["state"] != State.SUCCEEDED:
+        raise Conflict(f"the job is {job['state']}: only one that has succeeded has a result")
+    return json_answer(job["result"])
+
+
+@jobs.post("/v1/jobs/<id:job_id>/cancel")
+@answers(202, schemas.Job, description="Cancelled at once if it was queued; a running one stops within seconds")
+@refuses(404, 409)
+def cancel(job_id: str) -> Response:
+    """Cancel a job."""
+    with transaction(here().sessions) as session:
+        return json_answer(SHOWN.dump(queue.cancel(session, job_id)), status=202)
+
+
+@jobs.post("/v1/jobs/<id:job_id>/retry")
+@answers(202, schemas.Job, headers=LOCATION)
+@refuses(404, 409)
+def retry(job_id: str) -> Response:
+    """Queue a job again that has failed, was cancelled or has spent its attempts."""
+    with transaction(here().sessions) as session:
+        return _accepted(queue.retry(session, job_id))
+
+
+def _accepted(job: object) -> Response:
+    shown = SHOWN.dump(job)
+    return json_answer(shown, status=202, headers={"Location": f"/v1/jobs/{shown['id']}"})
+
+
+def _show(job_id: str) -> dict[str, Any]:
+    with reading(here().sessions) as session:
+        shown: dict[str, Any] = SHOWN.dump(queue.find_job(session, job_id))
+        return shown
+
+
+def _wait(job_id: str, *, seconds: float) -> dict[str, Any]:
+    service = here()
+    deadline = time.monotonic() + seconds
+    if not service.waiting.acquire(blocking=False):
+        return _show(job_id)
+    try:
+        job = _show(job_id)
+        while job["state"] not in queue.FINAL and time.monotonic() < deadline and not service.is_stopping():
+            time.sleep(LOOK_SECONDS)
+            job = _show(job_id)
+        return job
+    finally:
+        service.waiting.release()

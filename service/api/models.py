@@ -1,0 +1,102 @@
+"""Models and their versions over HTTP: lists, trees, documents, pruning traces."""
+
+from typing import Any
+
+import espalier
+from flask import Response
+
+from service import catalog, schemas
+from service.api.answers import JSON, TEXT, bytes_answer, json_answer, page_answer
+from service.api.context import here
+from service.api.contract import Resource, answers, refuses, takes_query
+from service.api.names import MODEL, VERSION
+from service.db import reading
+from service.errors import NotFound
+
+__all__ = ["models"]
+
+models = Resource("models", __name__, description="Trees and their versions")
+
+SHOWN = schemas.Model()
+SHOWN_VERSION = schemas.Version()
+TREE_FORMATS = {
+    "text": (espalier.to_text, TEXT),
+    "mermaid": (espalier.to_mermaid, TEXT),
+}
+
+
+@models.get("/v1/models")
+@takes_query(schemas.PageQuery)
+@answers(200, schemas.ModelPage)
+@refuses(422)
+def list_all(query: dict[str, Any]) -> Response:
+    """List models, newest first."""
+    with reading(here().sessions) as session:
+        return page_answer(catalog.list_models(session, **query), SHOWN)
+
+
+@models.get(MODEL)
+@answers(200, schemas.Model)
+@refuses(404)
+def get_one(name: str) -> Response:
+    """Look at a model."""
+    with reading(here().sessions) as session:
+        return json_answer(SHOWN.dump(catalog.find_model(session, name)))
+
+
+@models.get(f"{MODEL}/versions")
+@takes_query(schemas.PageQuery)
+@answers(200, schemas.VersionPage)
+@refuses(404, 422)
+def list_versions(query: dict[str, Any], name: str) -> Response:
+    """List the versions of a model, newest first."""
+    with reading(here().sessions) as session:
+        return page_answer(catalog.list_versions(session, name, **query), SHOWN_VERSION)
+
+
+@models.get(VERSION)
+@answers(200, schemas.Version)
+@refuses(404)
+def get_version(name: str, number: int) -> Response:
+    """Look at a version: how it was made, and its figures."""
+    with reading(here().sessions) as session:
+        return json_answer(SHOWN_VERSION.dump(catalog.find_version(session, name, number)))
+
+
+@models.get(f"{VERSION}/tree")
+@takes_query(schemas.TreeQuery)
+@answers(200, schemas.TREE, description="The tree")
+@answers(200, {"type": "string"}, content_type="text/plain")
+@refuses(404, 422)
+def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
+    """Look at the tree of a version: as columns (json), indented lines (text) or a diagram (mermaid)."""
+    with reading(here().sessions) as session:
+        version = catalog.find_version(session, name, number)
+        model = here().models.get(session, version.id).model
+    if query["format"] == "json":
+        return json_answer(espalier.to_document(model)["tree"])
+    render, content_type = TREE_FORMATS[query["format"]]
+    return bytes_answer(render(model), content_type=content_type)
+
+
+@models.get(f"{VERSION}/document")
+@answers(200, {"type": "object"}, description="The whole model; the same bytes each time")
+@refuses(404)
+def get_document(name: str, number: int) -> Response:
+    """Fetch the whole model as its JSON document, which the core and the command line read too."""
+    with reading(here().sessions) as session:
+        version = catalog.find_version(session, name, number)
+        return bytes_answer(catalog.document(session, version.id), content_type=JSON)
+
+
+@models.get(f"{VERSION}/pruning")
+@answers(200, {"type": "object"}, description="The trace")
+@refuses(404)
+def get_pruning(name: str, number: int) -> Response:
+    """Look at what the pruning that made this version did, node by node."""
+    with reading(here().sessions) as session:
+        version = catalog.find_version(session, name, number)
+        trace = catalog.trace(session, version.id)
+    if trace is None:
+        raise NotFound("pruning of", f"{name}/{number}")
+    return json_answer(trace)

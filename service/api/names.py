@@ -1,0 +1,37 @@
+"""What names and ids look like in a path; anything else is not found before a query is made."""
+
+from collections.abc import Mapping
+
+from werkzeug.routing import BaseConverter
+
+from service.schemas import DECISION_ID, ID, MODEL_NAME
+
+__all__ = ["CONVERTERS", "MODEL", "VERSION"]
+
+MODEL = "/v1/models/<model:name>"
+VERSION = f"{MODEL}/versions/<int(min=1,max=2147483647):number>"
+
+
+class ModelNameConverter(BaseConverter):
+    """A model's name."""
+
+    regex = MODEL_NAME
+
+
+class IdConverter(BaseConverter):
+    """The id of a data set or a job: a UUID in lower case."""
+
+    regex = ID
+
+
+class DecisionIdConverter(BaseConverter):
+    """The id of a decision: a UUID, and the row's number in a request of many rows."""
+
+    regex = DECISION_ID
+
+
+CONVERTERS: Mapping[str, type[BaseConverter]] = {
+    "model": ModelNameConverter,
+    "id": IdConverter,
+    "decision": DecisionIdConverter,
+}

@@ -1,0 +1,163 @@
+"""Every error as one shape on the wire: a problem document of RFC 9457.
+
+``PROBLEMS`` is the only place where an exception meets a status code. A test walks every error class of both packages and
+asks that it is in the table.
+"""
+
+import logging
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import NamedTuple
+
+import espalier
+import orjson
+from flask import Response, request
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
+
+from service import errors
+
+__all__ = ["PROBLEMS", "Problem", "answer", "found_below", "problem_for"]
+
+log = logging.getLogger("service")
+
+CONTENT_TYPE = "application/problem+json"
+TYPE_PREFIX = "urn:espalier:problem:"
+RETRY_SECONDS = 1
+SHOWN_FAULTS = 100  # a body of a million wrong cells needs no answer of a million faults
+
+
+class Entry(NamedTuple):
+    """A row of the table: the status, the stable end of the problem's ``type``, and its title."""
+
+    status: int
+    slug: str
+    title: str
+    retryable: bool = False
+
+
+PROBLEMS: Mapping[type[Exception], Entry] = {
+    espalier.SchemaError: Entry(422, "invalid-schema", "The declaration of the columns is not valid"),
+    espalier.DataError: Entry(422, "invalid-data", "The data set is not valid"),
+    espalier.ConfigError: Entry(422, "invalid-configuration", "The configuration is not valid"),
+    espalier.RowError: Entry(422, "invalid-rows", "The rows are not valid"),
+    espalier.DocumentError: Entry(422, "invalid-document", "The model document is not valid"),
+    espalier.InvalidInput: Entry(422, "invalid-input", "What was given is not valid"),
+    espalier.NotApplicable: Entry(422, "not-applicable", "The method cannot be applied here"),
+    espalier.Cancelled: Entry(409, "cancelled", "The work was cancelled"),
+    espalier.EspalierError: Entry(422, "refused", "The request cannot be done"),
+    errors.NotFound: Entry(404, "not-found", "Not found"),
+    errors.Conflict: Entry(409, "conflict", "The present state does not allow this"),
+    errors.Rejected: Entry(422, "invalid-request", "The request is not valid"),
+    errors.TooLarge: Entry(413, "too-large", "Too large"),
+    errors.Unavailable: Entry(503, "unavailable", "Not available at the moment", retryable=True),
+    errors.LeaseLost: Entry(409, "lease-lost", "The job is no longer held", retryable=True),
+    errors.SettingsError: Entry(500, "internal-error", "Something went wrong on our side"),
+    errors.ServiceError: Entry(500, "internal-error", "Something went wrong on our side"),
+    Exception: Entry(500, "internal-error", "Something went wrong on our side"),
+}
+
+# What Flask and Werkzeug raise by themselves: a sentence of our own for each status that has a usual cause.
+DETAILS: Mapping[int, str] = {
+    404: "nothing is at this path; see /docs. A model name has 1 to 64 characters out of A-Z a-z 0-9 . _ - and begins with a "
+    "letter or a digit (so no '/'); versions are whole numbers from 1; ids are as the service gave them",
+    413: "the body is longer than this service takes",
+    500: "the request could not be done; what happened is in the service's log under this request_id",
+}
+OWN_WORDS = frozenset({400, 415})  # statuses that our own code raises with a sentence of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A problem document before it is bytes."""
+
+    status: int
+    slug: str
+    title: str
+    detail: str
+    retryable: bool = False
+    faults: tuple[errors.Fault, ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def problem_for(error: Exception) -> Problem:
+    """Say what an error is on the wire."""
+    if isinstance(error, HTTPException):
+        return _http_problem(error)
+    entry = next(PROBLEMS[kind] for kind in type(error).__mro__ if kind in PROBLEMS)
+    return Problem(
+        status=entry.status,
+        slug=entry.slug,
+        title=entry.title,
+        detail=DETAILS[500] if entry.status == 500 else str(error),
+        retryable=entry.retryable,
+        faults=_faults(error),
+        headers=(("Retry-After", str(RETRY_SECONDS)),) if entry.retryable else (),
+    )
+
+
+def answer(error: Exception) -> Response:
+    """Turn any error into the response; those that nobody expected are logged with their traceback."""
+    problem = problem_for(error)
+    request_id = uuid.uuid4().hex
+    if problem.status >= 500 and problem.status != 503:
+        log.error("request %s (%s %s) failed", request_id, request.method, request.path, exc_info=error)
+    document = {
+        "type": TYPE_PREFIX + problem.slug,
+        "title": problem.title,
+        "status": problem.status,
+        "detail": problem.detail,
+        "instance": request.path,
+        "request_id": request_id,
+        "retryable": problem.retryable,
+        "errors": [
+            {"pointer": fault.pointer, "code": fault.code, "message": fault.message}
+            for fault in problem.faults[:SHOWN_FAULTS]
+        ],
+    }
+    response = Response(orjson.dumps(document), status=problem.status, content_type=CONTENT_TYPE)
+    response.headers["X-Request-Id"] = request_id
+    for name, value in problem.headers:
+        response.headers[name] = value
+    return response
+
+
+@contextmanager
+def found_below(pointer: str) -> Iterator[None]:
+    """Say where in the body the thing sits that the core is given: its faults' paths begin there.
+
+    Raises:
+        espalier.InvalidInput: The same error, its faults moved below `pointer`.
+    """
+    try:
+        yield
+    except espalier.InvalidInput as error:
+        raise type(error)(
+            [espalier.Fault(pointer + fault.path, fault.code, fault.message) for fault in error.faults]
+        ) from error
+
+
+def _faults(error: Exception) -> tuple[errors.Fault, ...]:
+    if isinstance(error, espalier.InvalidInput):
+        return tuple(errors.Fault(fault.path, fault.code, fault.message) for fault in error.faults)
+    return tuple(error.faults) if isinstance(error, errors.Rejected) else ()
+
+
+def _http_problem(error: HTTPException) -> Problem:
+    status = HTTPStatus(error.code or 500)
+    detail = DETAILS.get(status, status.description or status.phrase)
+    headers: tuple[tuple[str, str], ...] = ()
+    if status in OWN_WORDS and error.description:
+        detail = error.description
+    if isinstance(error, MethodNotAllowed):
+        legal = ", ".join(sorted(error.valid_methods or ()))
+        detail, headers = f"{request.method} is not allowed here; legal: {legal}", (("Allow", legal),)
+    return Problem(
+        status=status,
+        slug=status.phrase.lower().replace(" ", "-"),
+        title=status.phrase,
+        detail=detail,
+        headers=headers,
+    )

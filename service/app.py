@@ -1,0 +1,117 @@
+"""The web application: the only place that wires settings, database, routes and errors together."""
+
+import logging
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import flask_smorest
+import orjson
+from flask import Flask, Response
+from flask.sessions import SecureCookieSession, SessionInterface
+from werkzeug.datastructures import ImmutableDict
+
+from service import db, schemas
+from service.api.context import EXTENSION, Service
+from service.api.datasets import data_sets
+from service.api.decisions import decisions
+from service.api.docs import docs
+from service.api.health import health
+from service.api.jobs import jobs
+from service.api.models import models
+from service.api.names import CONVERTERS
+from service.api.predictions import predictions
+from service.api.problems import CONTENT_TYPE, answer
+from service.settings import Settings
+
+__all__ = ["create_app"]
+
+log = logging.getLogger("service")
+
+RESOURCES = (data_sets, jobs, models, predictions, decisions, health)
+DESCRIPTION = """Decision trees you can read: upload a data set, train a model on it, prune it, ask it. Each answer comes with
+the path that led to it, and can be looked up and explained again later.
+
+Errors are problem documents (RFC 9457). Of duplicate keys in a JSON object the last one counts. A whole number beyond
+2^53 in a nominal attribute must be sent as text."""
+
+
+def create_app(settings: Settings) -> Flask:
+    """Make the application; a process of its own after a fork calls `db.forget_connections`."""
+    app = Flask("service", static_folder=None)
+    app.session_interface = NoSessions()
+    app.config.update(
+        MAX_CONTENT_LENGTH=settings.max_body_mb * 1024 * 1024,
+        PROPAGATE_EXCEPTIONS=False,
+        API_TITLE="Espalier",
+        API_VERSION=_version(),
+        OPENAPI_VERSION="3.1.0",
+        API_SPEC_OPTIONS={"info": {"description": DESCRIPTION}},
+    )
+    app.extensions[EXTENSION] = Service(settings, db.sessions(db.connect(settings)))
+    app.url_map.converters.update(CONVERTERS)
+    api = ProblemApi(app)
+    for name, converter in CONVERTERS.items():
+        api.register_converter(converter, _described(converter.regex, name))
+    for resource in RESOURCES:
+        api.register_blueprint(resource)
+    app.register_blueprint(docs)
+    app.add_url_rule("/openapi.json", view_func=_openapi(_complete(api.spec.to_dict())), endpoint="openapi")
+    app.register_error_handler(Exception, answer)
+    return app
+
+
+class NoSessions(SessionInterface):
+    """No cookies: opening a session at each request costs time and gives nothing here."""
+
+    nothing = SecureCookieSession()
+
+    def open_session(self, app: Flask, request: Any) -> SecureCookieSession:
+        """Give the same empty session to everyone; nobody writes to it."""
+        return self.nothing
+
+    def is_null_session(self, obj: object) -> bool:
+        """Say that there is nothing to save."""
+        return True
+
+
+class ProblemApi(flask_smorest.Api):  # type: ignore[misc] # the parent is untyped
+    """flask-smorest with our problem documents, in what it answers and in what it writes down."""
+
+    ERROR_SCHEMA = schemas.Problem
+
+    def _register_error_handlers(self) -> None:
+        """Leave errors to the application's one handler."""
+
+    def _register_responses(self) -> None:
+        kept = self.DEFAULT_RESPONSE_CONTENT_TYPE
+        self.DEFAULT_RESPONSE_CONTENT_TYPE = CONTENT_TYPE
+        try:
+            super()._register_responses()
+        finally:
+            self.DEFAULT_RESPONSE_CONTENT_TYPE = kept
+
+
+def _described(pattern: str, name: str) -> Callable[[object], dict[str, str]]:
+    return lambda _: {"type": "string", "pattern": f"^{pattern}$", "description": f"{name} name or id"}
+
+
+def _openapi(document: dict[str, Any]) -> Callable[[], Response]:
+    content = orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS)
+
+    def openapi() -> Response:
+        return Response(content, content_type="application/json")
+
+    return openapi
+
+
+def _complete(document: dict[str, Any]) -> dict[str, Any]:
+    """Turn what the tool leaves half said into what is meant."""
+    return document
+
+
+def _version() -> str:
+    try:
+        return version("espalier")
+    except PackageNotFoundError:  # run from a checkout
+        return "0"

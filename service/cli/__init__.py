@@ -1,0 +1,49 @@
+"""The command line: ``espalier up | serve | worker | migrate | train | prune | predict | show``.
+
+Each command module brings a table of its commands. Importing this package must stay cheap: what a command needs (the web
+framework, the database, the compiled kernels) is imported inside the function that runs it.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+from service.cli import server
+from service.cli.command import Command, Refused
+
+__all__ = ["COMMANDS", "main"]
+
+COMMANDS: Mapping[str, Command] = {**server.COMMANDS}
+
+INTERRUPTED = 130  # what a shell reports for a program ended by Ctrl-C
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command named by `argv` (default: the process's arguments) and give its exit code.
+
+    Exit codes: 0 done; 1 failed; 2 refused, with one line on standard error that says why and what is legal.
+    """
+    arguments = parser().parse_args(argv)
+    try:
+        return COMMANDS[arguments.command].run(arguments)
+    except Refused as refusal:
+        for line in str(refusal).splitlines():
+            print(f"espalier: {line}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of a pipe (head, less) has gone: not worth a traceback
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def parser() -> argparse.ArgumentParser:
+    """Give the parser of the whole command line."""
+    whole = argparse.ArgumentParser(
+        prog="espalier", description="Decision trees you can read: train, prune, serve; each answer with its path."
+    )
+    commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        command.add_arguments(commands.add_parser(name, help=command.summary, description=command.summary))
+    return whole

@@ -1,0 +1,7 @@
+"""``python -m service.cli``: the same as ``espalier``."""
+
+import sys
+
+from service.cli import main
+
+sys.exit(main())

@@ -1,0 +1,79 @@
+"""The two things of which a machine has only one: the port, and the right to run on a database file."""
+
+import errno
+import fcntl
+import os
+import socket
+from pathlib import Path
+from typing import TextIO
+
+from service.cli.command import Refused
+
+__all__ = ["address_of", "listen", "lock_database"]
+
+BACKLOG = 2048
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Give a socket that listens on `host`:`port` (0: any free port).
+
+    It is made here and handed to the web server, so that a port which is taken is known before anything has started, and
+    so that connections wait, instead of being refused, while a web server that died is started again.
+
+    Raises:
+        Refused: The port is taken, may not be used, or the host is not an address of this machine.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise Refused(f"{host} is not an address to listen on ({error.strerror})") from None
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise Refused(_why_not(error, host=host, port=port)) from None
+    return listener
+
+
+def address_of(listener: socket.socket) -> str:
+    """Give the address to type into a browser."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def lock_database(database: Path, *, address: str) -> TextIO:
+    """Claim `database` for this process and note `address` for those who come later.
+
+    The lock is the kernel's: it is gone when this process is, however it ended. Keep the file that is returned open.
+
+    Raises:
+        Refused: Another ``espalier up`` runs on this database; the sentence names its address.
+    """
+    path = database.with_name(database.name + ".lock")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    held = path.open("a+", encoding="utf-8")
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        held.seek(0)
+        other = held.read().strip() or "an address not known yet"
+        held.close()
+        raise Refused(
+            f"already running on {database} at {other}; stop that one, "
+            "or give this one its own database in ESPALIER_DATABASE_URL"
+        ) from None
+    held.truncate(0)
+    held.write(f"{address} (process {os.getpid()})\n")
+    held.flush()
+    return held
+
+
+def _why_not(error: OSError, *, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} of {host} is taken by another program; choose another with --port or ESPALIER_PORT"
+    if error.errno == errno.EACCES:
+        return f"port {port} of {host} may not be used by this user; choose one above 1023 with --port or ESPALIER_PORT"
+    return f"cannot listen on {host}, port {port} ({error.strerror})"

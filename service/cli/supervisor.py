@@ -1,0 +1,142 @@
+"""Several processes kept alive under one parent, and ended together.
+
+::
+
+    espalier up ──┬── espalier serve ──┬── web worker
+                  │                    └── web worker
+                  └── espalier worker ──── one child a job
+
+Each child leads its own process group: Ctrl-C reaches only the parent, which then stops the children in order, and what a
+child that died leaves behind can be ended by its group.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+__all__ = ["Child", "Supervisor"]
+
+LOOK_SECONDS = 0.05
+FIRST_WAIT_SECONDS = 0.2
+LONGEST_WAIT_SECONDS = 10.0
+SETTLED_SECONDS = 30.0  # a child that lived this long has started well: its next death counts as the first
+STOP_SECONDS = 10.0
+
+
+@dataclass(slots=True)
+class Child:
+    """One process to keep alive.
+
+    Attributes:
+        name: What it is, for the line that reports its death: "the web server".
+        arguments: The command line after the Python interpreter.
+        keep_open: File descriptors that it inherits.
+        process: The process that runs now; None between a death and the next start.
+        started_at: When it was started, on the monotonic clock, seconds.
+        deaths: How many times in a row it died before it had settled.
+        start_at: When to start it (again), on the monotonic clock, seconds.
+    """
+
+    name: str
+    arguments: Sequence[str]
+    keep_open: Sequence[int] = ()
+    process: subprocess.Popen[bytes] | None = None
+    started_at: float = 0.0
+    deaths: int = 0
+    start_at: float = 0.0
+
+
+@dataclass(slots=True)
+class Supervisor:
+    """Keeps `children` running until it is asked to stop.
+
+    Attributes:
+        children: What to keep alive.
+        report: Takes one line for people.
+        stopping: Set to end everything; SIGINT and SIGTERM set it.
+    """
+
+    children: Sequence[Child]
+    report: Callable[[str], None]
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        """Start the children, restart those that die, return when all have ended after `stopping` was set.
+
+        Must run in the main thread: on Linux a child's lifeline is tied to the thread that started it.
+        """
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._asked_to_stop)
+        try:
+            while not self.stopping.wait(LOOK_SECONDS):
+                for child in self.children:
+                    self._look_after(child)
+        finally:
+            self._stop_all()
+
+    def _asked_to_stop(self, _number: int, _frame: object) -> None:
+        if self.stopping.is_set():  # asked twice: no more patience
+            for child in self.children:
+                _signal_group(child, signal.SIGKILL)
+        self.stopping.set()
+
+    def _look_after(self, child: Child) -> None:
+        now = time.monotonic()
+        if child.process is None:
+            if now >= child.start_at:
+                _start(child)
+        elif (code := child.process.poll()) is not None:
+            _signal_group(child, signal.SIGTERM)
+            settled = now - child.started_at > SETTLED_SECONDS
+            child.deaths = 1 if settled else child.deaths + 1
+            wait = min(FIRST_WAIT_SECONDS * 2 ** (child.deaths - 1), LONGEST_WAIT_SECONDS)
+            child.process, child.start_at = None, now + wait
+            self.report(f"{child.name} died ({_cause(code)}); starting it again in {wait:.1f} s")
+
+    def _stop_all(self) -> None:
+        running = [child for child in self.children if child.process is not None]
+        for child in running:
+            _signal_leader(child, signal.SIGTERM)
+        deadline = time.monotonic() + STOP_SECONDS
+        for child in running:
+            process = child.process
+            if process is None:
+                continue
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=max(0.0, deadline - time.monotonic()))
+            _signal_group(child, signal.SIGKILL)  # whoever is left of the group has had its time
+            process.wait()
+
+
+def _start(child: Child) -> None:
+    command = [sys.executable, "-m", "service.cli", *child.arguments, "--parent", str(os.getpid())]
+    child.process = subprocess.Popen(  # noqa: S603 - our own command line, no shell
+        command, stdin=subprocess.DEVNULL, pass_fds=child.keep_open, process_group=0
+    )
+    child.started_at = time.monotonic()
+
+
+def _signal_leader(child: Child, number: signal.Signals) -> None:
+    if child.process is not None:
+        with suppress(ProcessLookupError):
+            child.process.send_signal(number)
+
+
+def _signal_group(child: Child, number: signal.Signals) -> None:
+    if child.process is not None:
+        with suppress(ProcessLookupError, PermissionError):  # macOS answers "not permitted" for a group of zombies
+            os.killpg(child.process.pid, number)
+
+
+def _cause(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    with suppress(ValueError):
+        return signal.Signals(-code).name
+    return f"signal {-code}"

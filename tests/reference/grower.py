@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from tests.reference import missing, scores
+from tests.reference import missing, predictor, scores
 from tests.reference.candidates import Attribute
 from tests.reference.missing import Surrogate
 from tests.reference.scores import Config, Sample
@@ -14,32 +14,14 @@ from tests.reference.splits import (
     Split,
     best_split,
     nothing,
+    shared_out,
     tie,
 )
 from tests.reference.table import Cell, Column, Table, Target
+from tests.reference.tree import Node, collapsed
 
 GUARD_SLACK = 1e-3
 MANY_VALUED = 0.3
-COLLAPSE_SLACK = 1e-3
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A node of a grown tree and everything below it; the package's docstring says what each field means."""
-
-    weight: float
-    stats: tuple[float, ...]
-    value: float
-    attribute: int = -1
-    test: str = "leaf"
-    threshold: float = math.nan
-    branch_of_category: tuple[int, ...] = ()
-    gain: float = math.nan
-    score: float = math.nan
-    fallback: int = -1
-    branch_weight: tuple[float, ...] = ()
-    surrogates: tuple[Surrogate, ...] = ()
-    children: tuple["Node", ...] = ()
 
 
 @dataclass(slots=True)
@@ -50,6 +32,7 @@ class Growing:
     depth: int
     paid: frozenset[int]
     node: Node
+    validation: Sample = field(default_factory=list)
     split: Split | None = None
     children: list["Growing"] = field(default_factory=list)
 
@@ -94,17 +77,25 @@ def grow_columns(
     """Prepare the rows, grow, collapse."""
     if config["numeric"] == "none" and any(column.kind == "numeric" for column in columns):
         raise ValueError("numeric='none' takes no numeric attribute: c45 does, and so does numeric='best'")
-    weights = with_class_weight(target, weights, config)
-    sample = [(row, weight) for row, weight in enumerate(weights) if weight > 0]
+    kept = [row for row, weight in enumerate(with_class_weight(target, weights, config)) if weight > 0]
+    table = Table(tuple(columns), target, with_class_weight(target, weights, config)).only(kept)
+    columns, target, weights = table.columns, table.target, table.weights
+    sample = list(enumerate(weights))
     if config["missing"] == "imputed":
-        columns = impute(columns, missing.imputed_values(columns, weights))
+        answers = missing.imputed_values(columns, weights)
+        columns = impute(columns, answers)
+        if validation is not None:
+            validation = replace(validation, columns=impute(validation.columns, answers))
     attributes = [a for source, column in enumerate(columns) for a in views(source, column, sample, target, config)]
     spread = scores.variance(sample, target) if target.kind == "number" else 0.0
-    task = Task(
-        tuple(columns), tuple(attributes), target, config, scores.total(sample), spread, len(sample), validation
-    )
-    root = grow_all(Growing(sample, 0, frozenset(), leaf(sample, None, task)), task)
-    tree = frozen(root, task)
+    if config["validation_stop"] != (validation is not None):
+        raise ValueError("validation_stop needs a validation table, and only validation_stop looks at one")
+    root_weight = scores.total(sample)
+    task = Task(tuple(columns), tuple(attributes), target, config, root_weight, spread, len(sample), validation)
+    root = Growing(sample, 0, frozenset(), leaf(sample, None, task))
+    if validation is not None:
+        root.validation = list(enumerate(validation.weights))
+    tree = frozen(grow_all(root, task))
     return collapsed(tree) if config["collapse"] else tree
 
 
@@ -165,8 +156,8 @@ def grow_all(root: Growing, task: Task) -> Growing:
             waiting.remove(growing)
         if growing.split is None or (most is not None and n_leaves + len(growing.split.branches) - 1 > most):
             continue
-        n_leaves += len(growing.split.branches) - 1
         expand(growing, task)
+        n_leaves += max(len(growing.children) - 1, 0)
         waiting += growing.children
     return root
 
@@ -201,16 +192,38 @@ def expand(growing: Growing, task: Task) -> None:
     for sample in samples:
         child = Growing(sample, growing.depth + 1, paid, leaf(sample, growing.node, task))
         growing.children.append(child)
-    if task.config["validation_stop"] and worse_on_validation(growing, task):
-        growing.children = []
-        growing.node = leaf(growing.sample, growing.node, task)
-        return
+    if task.validation is not None:
+        route_validation(growing, task)
+        if worse_on_validation(growing, task):
+            growing.children = []
+            growing.node = Node(growing.node.weight, growing.node.stats, growing.node.value)
+            return
     for child in growing.children:
         child.split = chosen_split(child, task)
 
 
+def route_validation(growing: Growing, task: Task) -> None:
+    """Send the node's validation rows on to its children."""
+    assert task.validation is not None
+    for row, weight in growing.validation:
+        for branch, share in predictor.next_branches(growing.node, task.validation.row(row), task.config["missing"]):
+            growing.children[branch].validation.append((row, weight * share))
+
+
 def worse_on_validation(growing: Growing, task: Task) -> bool:
-    raise NotImplementedError
+    """Whether the children answer the node's validation rows worse than the node itself (seed 001)."""
+    before = loss(growing, task)
+    after = math.fsum(loss(child, task) for child in growing.children)
+    return after > before + 1e-9 * max(1.0, before)
+
+
+def loss(growing: Growing, task: Task) -> float:
+    """The wrong weight of the node's validation rows, or their weighted squared error."""
+    assert task.validation is not None
+    truth, answer = task.validation.target, growing.node.value
+    if truth.kind == "class":
+        return scores.total([(row, w) for row, w in growing.validation if truth.values[row] != answer])
+    return math.fsum(w * (truth.values[row] - answer) ** 2 for row, w in growing.validation)
 
 
 def branches_of_categories(split: Split) -> tuple[int, ...]:
@@ -249,7 +262,7 @@ def chosen_split(growing: Growing, task: Task) -> Split | None:
     for split in offered:
         if best is None or split.score > best.score + tie(best.score, place, config):
             best = split
-    if best is not None and config["missing"] == "spread" and not heavy_enough(best, config):
+    if best is not None and config["leaf_weight_rule"] == "winner" and not heavy_enough(best, config):
         return None
     return best
 
@@ -281,11 +294,10 @@ def gains_enough(split: Split, place: Place, task: Task) -> bool:
 
 
 def heavy_enough(split: Split, config: Config) -> bool:
-    """REPTree's rule: the winner needs two branches of weight M, its unknown rows shared out."""
+    """REPTree's rule: the winner needs two branches of weight M, with `spread` after sharing out its unknown rows."""
     least = (config["min_weight_leaf"] or 0.0) - WEIGHT_TOLERANCE
-    from tests.reference.splits import shared_out
-
-    return sum(1 for branch in shared_out(split) if scores.total(branch) >= least) >= 2
+    branches = shared_out(split) if config["missing"] == "spread" else split.branches
+    return sum(1 for branch in branches if branch and scores.total(branch) >= least) >= 2
 
 
 def guarded(offered: list[Split], admissible: list[Split], place: Place, task: Task) -> list[Split]:
@@ -308,27 +320,6 @@ def guarded(offered: list[Split], admissible: list[Split], place: Place, task: T
     return [split for split in offered if split.gain >= average - GUARD_SLACK]
 
 
-def frozen(growing: Growing, task: Task) -> Node:
+def frozen(growing: Growing) -> Node:
     """The finished node with its finished children."""
-    return replace(growing.node, children=tuple(frozen(child, task) for child in growing.children))
-
-
-def collapsed(node: Node) -> Node:
-    """The tree without subtrees that make no fewer training errors than a leaf (to 0.001)."""
-    if not node.children:
-        return node
-    if training_errors(node) >= own_errors(node) - COLLAPSE_SLACK:
-        return Node(node.weight, node.stats, node.value)
-    return replace(node, children=tuple(collapsed(child) for child in node.children))
-
-
-def own_errors(node: Node) -> float:
-    """The weight that is not of the node's largest class."""
-    return math.fsum(node.stats) - max(node.stats)
-
-
-def training_errors(node: Node) -> float:
-    """The errors of the leaves below."""
-    if not node.children:
-        return own_errors(node)
-    return math.fsum(training_errors(child) for child in node.children)
+    return replace(growing.node, children=tuple(map(frozen, growing.children)))

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.reference.grower import Node
 from tests.reference.table import Cell
+from tests.reference.tree import Node
 
 FRACTIONAL = {"fractional", "spread"}
 
@@ -38,7 +38,7 @@ def arrivals(root: Node, row: Sequence[Cell], missing: str) -> list[Arrival]:
 
 def next_branches(node: Node, row: Sequence[Cell], missing: str) -> list[tuple[int, float]]:
     """The branches that a row takes at a node with their shares; none where its way ends."""
-    if not node.children:
+    if node.test == "leaf":
         return []
     value = row[node.attribute]
     branch = known_branch(node, value)
@@ -88,6 +88,11 @@ def predicted_class(root: Node, row: Sequence[Cell], *, missing: str) -> int:
 def predicted_number(root: Node, row: Sequence[Cell], *, missing: str) -> float:
     """The value of the leaf, or the leaves' values by their shares."""
     return math.fsum(arrival.share * arrival.node.value for arrival in arrivals(root, row, missing))
+
+
+def filled(row: Sequence[Cell], answers: Sequence[Cell]) -> tuple[Cell, ...]:
+    """The row with its missing cells imputed by the values of `missing.imputed_values`."""
+    return tuple(answer if value is None else value for value, answer in zip(row, answers, strict=True))
 
 
 def frequency(stats: Sequence[float]) -> list[float]:

@@ -19,6 +19,7 @@ PLAIN: dict[str, Any] = {
     "max_leaf_nodes": None,
     "min_weight_split": None,
     "min_weight_leaf": None,
+    "leaf_weight_rule": "candidates",
     "min_impurity_decrease": None,
     "chi_square_alpha": None,
     "validation_stop": False,
@@ -50,7 +51,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "c45": {**PLAIN, **C45},
     "j48": {**PLAIN, **C45},
     "cart": {**PLAIN, "criterion": "gini", "nominal": "subset", "missing": "direction", "min_impurity_decrease": 0.0},
-    "reptree": {**PLAIN, "missing": "spread", "min_weight_leaf": 2.0, "min_variance_fraction": 1e-3},
+    "reptree": {**PLAIN, "missing": "spread", "min_weight_leaf": 2.0, "leaf_weight_rule": "winner", "min_variance_fraction": 1e-3},
     "m5": {
         **PLAIN,
         "criterion": "m5",

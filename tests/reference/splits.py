@@ -92,9 +92,9 @@ def with_unknown(
 def admissible(candidate: Candidate, margin: float, config: Config) -> bool:
     """At least two branches must hold rows and weigh the margin.
 
-    REPTree (`missing="spread"`) asks for the weight only of the split that has won.
+    With `leaf_weight_rule="winner"` (REPTree) only the weights of the split that has won are looked at.
     """
-    least = 0.0 if config["missing"] == "spread" else margin - WEIGHT_TOLERANCE
+    least = 0.0 if config["leaf_weight_rule"] == "winner" else margin - WEIGHT_TOLERANCE
     return sum(1 for branch in candidate.branches if branch and scores.total(branch) >= least) >= 2
 
 

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Callable
 
-from tests.reference.grower import Node, own_errors
 from tests.reference.table import Table
+from tests.reference.tree import Node, own_errors
 
 LeafText = Callable[[Node], str]
 
@@ -77,9 +77,35 @@ def printed_body(text: str) -> str:
     return "\n".join(lines[start : min(ends, default=len(lines))]).strip("\n")
 
 
-def n_leaves(node: Node) -> int:
-    return sum(map(n_leaves, node.children)) if node.children else 1
+def m5_text(tree: Node, table: Table, *, root_deviation: float) -> str:
+    """The lines of an unpruned M5 tree; a leaf shows its number, its rows and its error in per cent of the root's."""
+    leaves: list[Node] = []
+
+    def leaf(node: Node) -> str:
+        leaves.append(node)
+        error = math.sqrt(node.stats[2] / node.weight) / root_deviation * 100
+        return f" : LM{len(leaves)} ({weka_number(node.weight, 0)}/{weka_number(error, 3)}%)"
+
+    if not tree.children:
+        return leaf(tree).removeprefix(" : ")
+    return "\n".join(m5_lines(tree, table, leaf, ""))
 
 
-def n_nodes(node: Node) -> int:
-    return 1 + sum(map(n_nodes, node.children))
+def m5_lines(node: Node, table: Table, leaf: LeafText, indent: str) -> list[str]:
+    lines = []
+    for branch, child in enumerate(node.children):
+        name, cut = m5_test(node, table)
+        condition = f"{indent}{name} {('<=', '> ')[branch]} {cut}"
+        lines.append(condition + (" : " if child.children else leaf(child)))
+        if child.children:
+            lines += m5_lines(child, table, leaf, indent + "|   ")
+    return lines
+
+
+def m5_test(node: Node, table: Table) -> tuple[str, str]:
+    """The name and cut of a test; a binary column is named after the categories that are 1, in ascending mean."""
+    column = table.columns[node.attribute]
+    if node.test == "numeric":
+        return column.name, weka_number(node.threshold, 3)
+    upper = [column.categories[c] for c in range(column.k) if node.branch_of_category[c] == 1]
+    return f"{column.name}={','.join(upper)}", "0.5"

@@ -1,0 +1,106 @@
+"""Trees as rpart prints them, read into plain nodes and compared with ours without regard to left and right."""
+
+import math
+import re
+from dataclasses import dataclass
+
+from tests.reference.table import Table
+from tests.reference.tree import Node, own_errors
+
+LINE = re.compile(r"\s*(\d+)\) (.+)$")
+NUMERIC = re.compile(r"^(?P<name>.+?)(?P<sign>< |>=|<)\s*(?P<cut>-?[\d.e+-]+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A printed node: what its branch asks for, its rows, its risk, its answer."""
+
+    condition: tuple[str, ...]
+    n_rows: float
+    risk: float
+    answer: str
+    children: tuple["Printed", ...]
+
+
+def parse(text: str) -> Printed:
+    """The tree of rpart's print; the numbers of a node's children are 2k and 2k+1."""
+    records = {}
+    for line in text.splitlines():
+        found = LINE.match(line)
+        if found and "split, n" not in line:
+            records[int(found[1])] = fields(found[2])
+
+    def build(number: int) -> Printed:
+        condition, n_rows, risk, answer = records[number]
+        children = tuple(build(child) for child in (2 * number, 2 * number + 1) if child in records)
+        return Printed(condition, n_rows, risk, answer, children)
+
+    return build(1)
+
+
+def fields(text: str) -> tuple[tuple[str, ...], float, float, str]:
+    """Condition, rows, risk and answer of one printed line."""
+    words = text.replace("*", "").split("(")[0].split()
+    answer, risk, n_rows = words[-1], float(words[-2]), float(words[-3])
+    return read_condition(" ".join(words[:-3])), n_rows, risk, answer
+
+
+def read_condition(text: str) -> tuple[str, ...]:
+    """(name, side, cut) of a numeric branch, (name, category, …) of a nominal one."""
+    found = NUMERIC.match(text)
+    if found:
+        return found["name"], found["sign"].strip(), found["cut"]
+    name, _, categories = text.partition("=")
+    return name, *sorted(categories.split(","))
+
+
+def name_in_r(name: str) -> str:
+    """A column's name as R writes it."""
+    return re.sub(r"[^A-Za-z0-9._]", ".", name)
+
+
+def differences(printed: Printed, node: Node, table: Table, path: str = "root") -> list[str]:
+    """Where our tree is not the printed one; numbers as far as they are printed."""
+    found = []
+    risk = own_errors(node) if table.target.kind == "class" else node.stats[2]
+    answer = node.value
+    if table.target.kind == "class":
+        if table.target.categories[int(answer)] != printed.answer:
+            found.append(f"{path}: answers {table.target.categories[int(answer)]}, printed {printed.answer}")
+    elif not math.isclose(answer, float(printed.answer), rel_tol=1e-6, abs_tol=1e-3):
+        found.append(f"{path}: answers {answer}, printed {printed.answer}")
+    if not math.isclose(node.weight, printed.n_rows, rel_tol=1e-9):
+        found.append(f"{path}: weight {node.weight}, printed {printed.n_rows}")
+    if not math.isclose(risk, printed.risk, rel_tol=1e-6, abs_tol=1e-3):
+        found.append(f"{path}: risk {risk}, printed {printed.risk}")
+    if len(node.children) != len(printed.children):
+        return [*found, f"{path}: {len(node.children)} children, printed {len(printed.children)}"]
+    if not node.children:
+        return found
+    for branch, child in enumerate(node.children):
+        twin = next((other for other in printed.children if same_condition(node, branch, other, table)), None)
+        if twin is None:
+            conditions = [other.condition for other in printed.children]
+            return [*found, f"{path}: tests {test_text(node, table)}, printed {conditions}"]
+        found += differences(twin, child, table, f"{path}/{' '.join(twin.condition)}")
+    return found
+
+
+def same_condition(node: Node, branch: int, printed: Printed, table: Table) -> bool:
+    """Whether a printed branch is ours; a cut is the same if it is as far as it is printed."""
+    column = table.columns[node.attribute]
+    if name_in_r(column.name) != printed.condition[0]:
+        return False
+    if node.test == "numeric":
+        sign, cut = printed.condition[1], float(printed.condition[2])
+        return sign == ("<", ">=")[branch] and math.isclose(node.threshold, cut, rel_tol=1e-6)
+    ours = sorted(column.categories[c] for c in range(column.k) if node.branch_of_category[c] == branch)
+    return ours == list(printed.condition[1:])
+
+
+def test_text(node: Node, table: Table) -> str:
+    column = table.columns[node.attribute]
+    if node.test == "numeric":
+        return f"{column.name} < {node.threshold}"
+    left = [column.categories[c] for c in range(column.k) if node.branch_of_category[c] == 0]
+    return f"{column.name} in {left}"

@@ -1,0 +1,209 @@
+"""Engine, transactions, the database's clock, ids."""
+
+import os
+import threading
+import time
+import uuid
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, select, text
+
+from service import db
+from service.db import Sessions, new_id, now, reading, transaction
+from service.errors import Conflict, Unavailable
+from service.settings import Settings
+from service.tables import ModelName
+
+
+def _model(name: str) -> ModelName:
+    return ModelName(id=new_id(), name=name, created=db.utc_now())
+
+
+def test_sqlite_is_safe_against_power_loss_and_checks_its_keys(tmp_path: Path) -> None:
+    engine = db.connect(Settings(database_url=f"sqlite:///{tmp_path}/deep/er/a.db"))
+
+    with engine.connect() as connection:
+        pragmas = {
+            name: connection.execute(text(f"PRAGMA {name}")).scalar()
+            for name in ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
+        }
+    engine.dispose()
+
+    assert pragmas == {"journal_mode": "wal", "synchronous": 2, "busy_timeout": 10_000, "foreign_keys": 1}
+
+
+def test_a_transaction_is_kept_as_a_whole(source: Sessions) -> None:
+    with transaction(source) as session:
+        session.add_all([_model("a"), _model("b")])
+
+    with reading(source) as session:
+        assert sorted(session.scalars(select(ModelName.name))) == ["a", "b"]
+
+
+def test_a_transaction_that_fails_leaves_nothing(source: Sessions) -> None:
+    with pytest.raises(ZeroDivisionError), transaction(source) as session:
+        session.add(_model("a"))
+        session.flush()
+        _ = 1 / 0
+
+    with reading(source) as session:
+        assert session.scalars(select(ModelName)).all() == []
+
+
+def test_a_reader_does_not_wait_for_a_writer_and_sees_the_state_before(source: Sessions) -> None:
+    with transaction(source) as writer:
+        writer.add(_model("a"))
+        writer.flush()
+        with reading(source) as reader:
+            assert reader.scalars(select(ModelName)).all() == []
+
+
+def test_two_writers_take_turns(source: Sessions) -> None:
+    with transaction(source) as session:
+        session.add(_model("counter"))
+
+    def count() -> None:
+        for _ in range(20):
+            with transaction(source) as session:
+                row = session.scalars(select(ModelName).with_for_update()).one()
+                row.last_number += 1
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    with reading(source) as session:
+        assert session.scalars(select(ModelName.last_number)).one() == 80
+
+
+def test_breaking_a_constraint_is_a_conflict(source: Sessions) -> None:
+    with transaction(source) as session:
+        session.add(_model("same"))
+
+    with pytest.raises(Conflict), transaction(source) as session:
+        session.add(_model("same"))
+
+
+def test_a_database_that_cannot_be_opened_is_unavailable(tmp_path: Path) -> None:
+    folder = tmp_path / "folder.db"
+    folder.mkdir()
+    engine = db.connect(Settings(database_url=f"sqlite:///{folder}"))
+
+    with pytest.raises(Unavailable), reading(db.sessions(engine)) as session:
+        session.execute(text("SELECT 1"))
+    assert not db.is_ready(engine)
+
+
+def test_a_server_that_does_not_answer_is_unavailable() -> None:
+    engine = db.connect(Settings(database_url="postgresql+psycopg://nobody@127.0.0.1:1/none"))
+
+    with pytest.raises(Unavailable), reading(db.sessions(engine)) as session:
+        session.execute(text("SELECT 1"))
+    assert not db.is_ready(engine)
+
+
+def test_the_clock_of_the_database_is_utc_and_moves_by_seconds(source: Sessions) -> None:
+    with reading(source) as session:
+        earlier, present, later = session.execute(select(now(-30.5), now(), now(15.25))).one()
+
+    assert abs(present - datetime.now(UTC)) < timedelta(seconds=5)
+    assert abs(later - present - timedelta(seconds=15.25)) < timedelta(seconds=1)
+    assert abs(present - earlier - timedelta(seconds=30.5)) < timedelta(seconds=1)
+
+
+def test_moments_come_back_in_utc_and_compare_with_the_clock(source: Sessions) -> None:
+    moment = datetime(2026, 11, 20, 13, 30, 0, 250_000, tzinfo=UTC)
+    with transaction(source) as session:
+        session.add(ModelName(id=new_id(), name="a", created=moment))
+
+    with reading(source) as session:
+        row = session.scalars(select(ModelName)).one()
+        assert row.created == moment
+        assert row.created.utcoffset() == timedelta(0)
+        since = (moment - datetime.now(UTC)).total_seconds()
+        assert session.scalars(select(ModelName).where(ModelName.created > now(since - 60))).all() == [row]
+        assert session.scalars(select(ModelName).where(ModelName.created > now(since + 60))).all() == []
+
+
+def test_a_moment_without_zone_is_refused(source: Sessions) -> None:
+    naive = datetime(2026, 1, 1)  # noqa: DTZ001 - that is the point
+
+    with pytest.raises(Exception, match="without time zone"), transaction(source) as session:
+        session.add(ModelName(id=new_id(), name="a", created=naive))
+
+
+def test_an_id_is_a_uuid_of_version_7_with_the_time_in_front() -> None:
+    before = time.time_ns() // 1_000_000
+    parsed = uuid.UUID(new_id())
+
+    assert parsed.version == 7
+    assert parsed.variant == uuid.RFC_4122
+    assert before <= parsed.int >> 80 <= time.time_ns() // 1_000_000
+
+
+@pytest.mark.parametrize("make", [new_id, lambda: str(db._own_uuid7())], ids=["in use", "own"])
+def test_ids_of_a_process_only_grow(make: object) -> None:
+    ids = [make() for _ in range(20_000)]  # type: ignore[operator]
+
+    assert ids == sorted(set(ids))
+
+
+def test_threads_never_get_the_same_id() -> None:
+    made: list[list[str]] = [[] for _ in range(4)]
+
+    def fill(ids: list[str]) -> None:
+        ids.extend(new_id() for _ in range(5_000))
+
+    threads = [threading.Thread(target=fill, args=(ids,)) for ids in made]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len({identity for ids in made for identity in ids}) == 20_000
+
+
+def test_a_forked_process_lets_go_of_connections_without_closing_them(source: Sessions) -> None:
+    with reading(source) as session:
+        assert session.scalar(select(now()))
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            db.forget_connections(source.engine)
+            with transaction(source) as session:
+                session.add(_model("from the child"))
+            code = 0
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(pid, 0)
+
+    assert status == 0
+    with reading(source) as session:
+        assert session.scalars(select(ModelName.name)).all() == ["from the child"]
+
+
+def test_an_empty_database_is_not_current(database_url: str) -> None:
+    engine = db.connect(Settings(database_url=database_url))
+
+    assert not db.is_current(engine)
+    assert not db.is_ready(engine)
+    engine.dispose()
+
+
+def test_a_migrated_database_is_current(source: Sessions) -> None:
+    assert db.is_current(source.engine)
+    assert db.is_ready(source.engine)
+
+
+def test_tables_from_another_version_are_not_current(settings: Settings, source: Sessions) -> None:
+    engine = create_engine(source.engine.url)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = 'v9999'"))
+    engine.dispose()
+
+    assert not db.is_current(source.engine)

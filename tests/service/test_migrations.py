@@ -1,0 +1,87 @@
+"""The migrations: complete, repeatable, and safe when several processes begin them at once."""
+
+import multiprocessing
+
+import pytest
+import sqlalchemy
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Engine, inspect
+from sqlalchemy.pool import NullPool
+
+from service import db
+from service.settings import Settings
+from service.tables import Table
+
+
+@pytest.fixture
+def engine(database_url: str) -> Engine:
+    return db.connect(Settings(database_url=database_url), pool=NullPool)
+
+
+def test_migrations_make_exactly_the_tables_of_the_code(engine: Engine, database_url: str) -> None:
+    db.migrate(Settings(database_url=database_url))
+
+    with engine.connect() as connection:
+        context = MigrationContext.configure(
+            connection, opts={"compare_type": True, "compare_server_default": True, "render_as_batch": True}
+        )
+        assert compare_metadata(context, Table.metadata) == []
+
+
+def test_migrations_make_the_same_check_constraints_as_the_code(engine: Engine, database_url: str) -> None:
+    db.migrate(Settings(database_url=database_url))
+    migrated = _checks(engine)
+    with engine.begin() as connection:
+        Table.metadata.drop_all(connection)
+        Table.metadata.create_all(connection)
+
+    assert migrated == _checks(engine)
+    assert len(migrated["jobs"]) == 5
+
+
+def test_migrating_again_changes_nothing(engine: Engine, database_url: str) -> None:
+    settings = Settings(database_url=database_url)
+    db.migrate(settings)
+    db.migrate(settings)
+
+    assert db.is_current(engine)
+
+
+def test_migrations_can_be_taken_back(engine: Engine, database_url: str) -> None:
+    db.migrate(Settings(database_url=database_url))
+    config = db.migrations_config()
+    config.attributes["engine"] = engine
+
+    command.downgrade(config, "base")
+
+    assert inspect(engine).get_table_names() == ["alembic_version"]
+
+
+def test_many_processes_may_migrate_at_once(engine: Engine, database_url: str) -> None:
+    context = multiprocessing.get_context("spawn")
+    settings = Settings(database_url=database_url)
+    processes = [context.Process(target=db.migrate, args=(settings,)) for _ in range(5)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+
+    assert [process.exitcode for process in processes] == [0] * 5
+    assert db.is_current(engine)
+
+
+def test_the_command_line_of_alembic_takes_the_url_from_the_settings(
+    engine: Engine, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ESPALIER_DATABASE_URL", database_url)
+
+    command.upgrade(db.migrations_config(), "head")
+
+    assert db.is_current(engine)
+
+
+def _checks(engine: Engine) -> dict[str, set[str | None]]:
+    inspector = sqlalchemy.inspect(engine)
+    return {table: {check["name"] for check in inspector.get_check_constraints(table)} for table in Table.metadata.tables}

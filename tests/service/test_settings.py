@@ -1,0 +1,121 @@
+"""The settings: their defaults, their faults, and where one may listen."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+import service
+from service.errors import SettingsError
+from service.settings import Settings, check_listening, variables
+
+
+@pytest.fixture(autouse=True)
+def _bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in variables():
+        monkeypatch.delenv(variable.name, raising=False)
+
+
+def test_without_variables_the_defaults_hold() -> None:
+    assert Settings.from_env() == Settings()
+
+
+def test_each_variable_fills_the_field_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {
+        "DATABASE_URL": "postgresql+psycopg://me:secret@db.example:5432/trees",
+        "HOST": "::1",
+        "PORT": "9000",
+        "AUTH": "none",
+        "WEB_WORKERS": "3",
+        "WEB_THREADS": "4",
+        "LEASE_SECONDS": "2.5",
+        "JOB_SECONDS": "60",
+        "JOB_MEMORY_MB": "512",
+        "JOB_ATTEMPTS": "5",
+        "MAX_BODY_MB": "1",
+        "MAX_ROWS": "10",
+        "MAX_COLUMNS": "20",
+        "MAX_PREDICT_ROWS": "30",
+    }
+    for name, value in given.items():
+        monkeypatch.setenv(f"ESPALIER_{name}", value)
+
+    settings = Settings.from_env()
+
+    assert len(given) == len(variables())
+    assert {name: str(getattr(settings, name.lower())) for name in given} == given | {"JOB_SECONDS": "60.0"}
+
+
+def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ESPALIER_PORT", "")
+
+    assert Settings.from_env().port == 8080
+
+
+def test_all_faults_are_shown_at_once_with_what_is_legal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ESPALIER_PORT", "eighty")
+    monkeypatch.setenv("ESPALIER_WEB_WORKERS", "0")
+    monkeypatch.setenv("ESPALIER_AUTH", "password")
+    monkeypatch.setenv("ESPALIER_LEASE_SECONDS", "nan")
+
+    with pytest.raises(SettingsError) as caught:
+        Settings.from_env()
+
+    assert sorted(caught.value.faults) == [
+        "ESPALIER_AUTH: given 'password'; legal: none or keys",
+        "ESPALIER_LEASE_SECONDS: given 'nan'; legal: seconds from 1 to 3600",
+        "ESPALIER_PORT: given 'eighty'; legal: a whole number from 1 to 65535",
+        "ESPALIER_WEB_WORKERS: given '0'; legal: a whole number from 1 to 256",
+    ]
+
+
+@pytest.mark.parametrize("url", ["mysql://me:secret@host/db", "postgresql://me:secret@host/db", "sqlite://", "secret"])
+def test_a_wrong_database_url_is_not_repeated_since_it_may_hold_a_password(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ESPALIER_DATABASE_URL", url)
+
+    with pytest.raises(SettingsError) as caught:
+        Settings.from_env()
+
+    assert "ESPALIER_DATABASE_URL" in str(caught.value)
+    assert "postgresql+psycopg://" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_keys_are_refused_since_they_are_not_available(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ESPALIER_AUTH", "keys")
+
+    with pytest.raises(SettingsError, match="ESPALIER_AUTH: 'keys' is not available in this version"):
+        Settings.from_env()
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Settings().port = 1  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "::1", "[::1]", "localhost"])
+def test_without_keys_the_service_listens_on_loopback(host: str) -> None:
+    check_listening(Settings(host=host))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org", "localhost.example.org"])  # noqa: S104
+def test_without_keys_the_service_refuses_to_listen_elsewhere(host: str) -> None:
+    with pytest.raises(SettingsError, match=r"ESPALIER_HOST.*127\.0\.0\.1"):
+        check_listening(Settings(host=host))
+
+
+def test_the_database_file_is_relative_to_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert Settings().database_file == tmp_path / "var" / "espalier.db"
+    assert Settings(database_url="sqlite:////srv/a.db").database_file == Path("/srv/a.db")
+    assert Settings(database_url="postgresql+psycopg://host/db").database_file is None
+
+
+def test_the_package_describes_every_variable_with_its_default() -> None:
+    lines = (service.__doc__ or "").splitlines()
+    table = [line.split(maxsplit=2) for line in lines if line.strip().startswith("ESPALIER_")]
+
+    assert table == [[variable.name, variable.default, variable.meaning] for variable in variables()]

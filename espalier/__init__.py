@@ -1,1 +1,108 @@
-"""Decision trees: grown, pruned, read."""
+r"""Espalier's algorithm core: decision trees trained, pruned, answered from and explained.
+
+>>> import espalier
+>>> data = espalier.dataset_from_csv("wind,play\nweak,yes\nweak,yes\nstrong,no\n", target="play")
+>>> model = espalier.train(data, "id3")
+>>> espalier.explain(model, [{"wind": "strong"}])[0].rule
+'if wind is strong then no'
+"""
+
+from espalier.config import (
+    PRESET_SENTENCES,
+    PRESETS,
+    PRUNERS,
+    Holdout,
+    ReducedError,
+    TrainingConfig,
+    check_training,
+    config_from_dict,
+    config_to_dict,
+    holdout_from_dict,
+    pruning_method,
+    training_config,
+)
+from espalier.dataset import Dataset
+from espalier.documents import from_document, from_json, to_document, to_json
+from espalier.errors import (
+    Cancelled,
+    ConfigError,
+    DataError,
+    DocumentError,
+    EspalierError,
+    Fault,
+    InvalidInput,
+    NotApplicable,
+    RowError,
+    SchemaError,
+)
+from espalier.evaluation import Evaluation, evaluate
+from espalier.explanation import DecisionStep, Explanation, explain, render_explanation
+from espalier.fields import FieldInfo, field_table
+from espalier.model import Model, TrainingRecord
+from espalier.prediction import Prediction, predict
+from espalier.progress import Progress
+from espalier.pruning import Pruned
+from espalier.reading import dataset_from_columns, dataset_from_csv, dataset_from_rows, rows_from_csv
+from espalier.rendering import to_mermaid, to_text
+from espalier.schema import Feature, FeatureKind, Label, Role, Schema
+from espalier.training import prune, summary, train
+from espalier.tree import Tree
+
+__all__ = [
+    "PRESETS",
+    "PRESET_SENTENCES",
+    "PRUNERS",
+    "Cancelled",
+    "ConfigError",
+    "DataError",
+    "Dataset",
+    "DecisionStep",
+    "DocumentError",
+    "EspalierError",
+    "Evaluation",
+    "Explanation",
+    "Fault",
+    "Feature",
+    "FeatureKind",
+    "FieldInfo",
+    "Holdout",
+    "InvalidInput",
+    "Label",
+    "Model",
+    "NotApplicable",
+    "Prediction",
+    "Progress",
+    "Pruned",
+    "ReducedError",
+    "Role",
+    "RowError",
+    "Schema",
+    "SchemaError",
+    "TrainingConfig",
+    "TrainingRecord",
+    "Tree",
+    "check_training",
+    "config_from_dict",
+    "config_to_dict",
+    "dataset_from_columns",
+    "dataset_from_csv",
+    "dataset_from_rows",
+    "evaluate",
+    "explain",
+    "field_table",
+    "from_document",
+    "from_json",
+    "holdout_from_dict",
+    "predict",
+    "prune",
+    "pruning_method",
+    "render_explanation",
+    "rows_from_csv",
+    "summary",
+    "to_document",
+    "to_json",
+    "to_mermaid",
+    "to_text",
+    "train",
+    "training_config",
+]

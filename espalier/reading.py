@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from espalier.dataset import Column, Dataset
 from espalier.errors import DataError, Fault, pointer, within
+from espalier.rows import rows_from_text
 from espalier.schema import (
     DEFAULT_MISSING_VALUES,
     ColumnDeclaration,
@@ -29,7 +30,7 @@ from espalier.schema import (
     sorted_labels,
 )
 
-__all__ = ["dataset_from_columns", "dataset_from_csv", "dataset_from_rows", "read_csv_text"]
+__all__ = ["dataset_from_columns", "dataset_from_csv", "dataset_from_rows", "read_csv_text", "rows_from_csv"]
 
 MAX_CLASSES_INFERRED: Final = 20
 """A numeric target with at most so many distinct whole numbers is a class."""
@@ -396,3 +397,13 @@ def _faults_of_weights(column: npt.NDArray[np.float64]) -> list[Fault]:
     if not faults and not np.any(column > 0):
         faults.append(Fault("", "no_weight", "at least one weight must be above 0"))
     return faults
+
+
+def rows_from_csv(schema: Schema, source: str | bytes | Path) -> list[dict[str, Any]]:
+    """Read CSV as rows to be answered: numbers where an attribute is numeric, categories by how they are written.
+
+    Raises:
+        DataError: Not CSV; see `read_csv_text`.
+    """
+    names, lines = read_csv_text(source)
+    return rows_from_text(schema, names, lines)

@@ -144,13 +144,12 @@ class Tree:
         """Give the children of `node` in branch order; none at a leaf."""
         return [int(child) for child in self.child[self.child_start[node] : self.child_start[node + 1]]]
 
-    def branch_of(self, node: int) -> int:
-        """Give the branch of its parent that leads to `node`.
-
-        Raises:
-            ValueError: `node` is the root.
-        """
-        return self.children(int(self.parent[node])).index(node)
+    @cached_property
+    def branches(self) -> Ints:
+        """The branch of its parent that leads to each node, int32 (n); -1 for the root."""
+        branches = np.full(self.n_nodes, -1, dtype=np.int32)
+        branches[self.child] = np.arange(self.n_nodes - 1) - self.child_start[self.parent[self.child]]
+        return branches
 
     def codes(self, node: int) -> Ints:
         """Give the branch of each category code at a NOMINAL test: int32 (number of categories)."""

@@ -1,0 +1,300 @@
+"""The JSON form of a model: versioned, canonical, read back with nothing taken on trust."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+from espalier.config import (
+    Holdout,
+    check_training,
+    config_from_dict,
+    config_to_dict,
+    holdout_from_dict,
+    holdout_to_dict,
+)
+from espalier.errors import DocumentError, Fault, InvalidInput, within
+from espalier.model import Model, TrainingRecord
+from espalier.preparation import Preparation
+from espalier.schema import Schema
+from espalier.tree import LEAF, NOMINAL, NUMERIC, Surrogates, Tree
+
+__all__ = ["FORMAT_VERSION", "from_document", "from_json", "to_document", "to_json"]
+
+FORMAT: Final = "espalier"
+FORMAT_VERSION: Final = 1
+MAX_NODES: Final = 20_000_000
+
+UPGRADES: Final[Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]]] = MappingProxyType({})
+"""What makes a document of one version one of the next; a reader applies them in turn."""
+
+TREE_DTYPES: Final[Mapping[str, type]] = MappingProxyType(
+    {
+        "parent": np.int32,
+        "size": np.int32,
+        "child_start": np.int32,
+        "child": np.int32,
+        "feature": np.int32,
+        "test": np.int8,
+        "threshold": np.float64,
+        "code_start": np.int32,
+        "code_branch": np.int32,
+        "fallback": np.int32,
+        "branch_weight": np.float64,
+        "weight": np.float64,
+        "gain": np.float64,
+        "stats": np.float64,
+    }
+)
+SURROGATE_DTYPES: Final[Mapping[str, type]] = MappingProxyType(
+    {
+        "start": np.int32,
+        "feature": np.int32,
+        "test": np.int8,
+        "threshold": np.float64,
+        "below": np.int32,
+        "code_start": np.int32,
+        "code_branch": np.int32,
+        "agreement": np.float64,
+    }
+)
+
+
+def to_json(model: Model) -> bytes:
+    """Give the canonical bytes: equal models give equal bytes, and their SHA-256 names the version."""
+    return orjson.dumps(to_document(model), option=orjson.OPT_SORT_KEYS)
+
+
+def from_json(content: bytes | str) -> Model:
+    """Read what `to_json` gives.
+
+    Raises:
+        DocumentError: Not JSON, or not a model document; see `from_document`.
+    """
+    try:
+        document = orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        raise DocumentError([Fault("", "not_json", f"not JSON: line {error.lineno}, column {error.colno}")]) from None
+    return from_document(document)
+
+
+def to_document(model: Model) -> dict[str, Any]:
+    """Give a model as JSON values; NaN is null."""
+    record = model.training
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "kind": "tree",
+        "schema": model.schema.to_dict(),
+        "config": config_to_dict(model.config),
+        "preparation": {"imputed": None if model.preparation.imputed is None else _nulls(model.preparation.imputed)},
+        "tree": _tree_document(model.tree),
+        "training": {
+            **{field.name: getattr(record, field.name) for field in dataclasses.fields(record)},
+            "train": dict(record.train),
+            "held_out": None if record.held_out is None else dict(record.held_out),
+            "holdout": None if record.holdout is None else holdout_to_dict(record.holdout),
+        },
+        "pruning": None if model.pruning is None else dict(model.pruning),
+        "notes": list(model.notes),
+    }
+
+
+def from_document(document: Any) -> Model:
+    """Read a model from JSON values, checked as hostile input.
+
+    Raises:
+        DocumentError: What is wrong, where (a JSON pointer), and what is legal.
+    """
+    current = _upgraded(document)
+    schema = _part(current, "schema", Schema.from_dict)
+    config = _part(current, "config", config_from_dict)
+    try:
+        check_training(schema, config)
+    except InvalidInput as error:
+        raise DocumentError(within("/config", error.faults)) from None
+    tree = _read_tree(_object(current, "tree"), schema)
+    imputed = _object(current, "preparation").get("imputed")
+    if imputed is not None:
+        imputed = tuple(_numbers(imputed, "/preparation/imputed", np.float64, 1).tolist())
+        if len(imputed) != len(schema.attributes):
+            message = f"must have one entry an attribute: {len(schema.attributes)}"
+            raise DocumentError([Fault("/preparation/imputed", "length", message)])
+    notes = current.get("notes", [])
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise DocumentError([Fault("/notes", "wrong_type", "must be a list of texts")])
+    pruning = current.get("pruning")
+    if pruning is not None and not isinstance(pruning, dict):
+        raise DocumentError([Fault("/pruning", "wrong_type", "must be an object or null")])
+    record = _read_record(_object(current, "training"))
+    return Model(schema, config, Preparation(imputed), tree, record, pruning, tuple(notes))
+
+
+def _upgraded(document: Any) -> dict[str, Any]:
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise DocumentError([Fault("/format", "not_a_model", f'must be an object with "format": "{FORMAT}"')])
+    version = document.get("format_version")
+    if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
+        legal = f"must be a version from 1 to {FORMAT_VERSION}; a later one needs a later Espalier"
+        raise DocumentError([Fault("/format_version", "unknown_version", legal)])
+    if document.get("kind") != "tree":
+        raise DocumentError([Fault("/kind", "unknown_value", "must be tree")])
+    current = document
+    for step in range(version, FORMAT_VERSION):
+        current = UPGRADES[step](current)
+    return current
+
+
+def _object(document: Mapping[str, Any], name: str) -> dict[str, Any]:
+    part = document.get(name)
+    if not isinstance(part, dict):
+        raise DocumentError([Fault(f"/{name}", "wrong_type", "must be an object")])
+    return part
+
+
+def _part(document: Mapping[str, Any], name: str, read: Callable[[dict[str, Any]], Any]) -> Any:
+    try:
+        return read(_object(document, name))
+    except DocumentError:
+        raise
+    except InvalidInput as error:
+        raise DocumentError(within(f"/{name}", error.faults)) from None
+
+
+def _tree_document(tree: Tree) -> dict[str, Any]:
+    columns: dict[str, Any] = {name: _nulls(getattr(tree, name)) for name in (*TREE_DTYPES, "value") if name != "stats"}
+    columns["stats"] = tree.stats.tolist()
+    surrogates = tree.surrogates
+    columns["surrogates"] = (
+        None if surrogates is None else {name: _nulls(getattr(surrogates, name)) for name in SURROGATE_DTYPES}
+    )
+    return columns
+
+
+def _nulls(values: Any) -> list[Any]:
+    array = np.asarray(values)
+    if array.dtype.kind != "f":
+        return list(array.tolist())
+    return [None if math.isnan(value) else value for value in array.tolist()]
+
+
+def _read_tree(columns: Mapping[str, Any], schema: Schema) -> Tree:
+    classes = bool(schema.classes)
+    dtypes = {**TREE_DTYPES, "value": np.int32 if classes else np.float64}
+    arrays: dict[str, Any] = {
+        name: _numbers(columns.get(name), f"/tree/{name}", dtype, 2 if name == "stats" else 1)
+        for name, dtype in dtypes.items()
+    }
+    given = columns.get("surrogates")
+    if given is not None:
+        if not isinstance(given, dict):
+            raise DocumentError([Fault("/tree/surrogates", "wrong_type", "must be an object or null")])
+        arrays["surrogates"] = Surrogates(
+            **{
+                name: _numbers(given.get(name), f"/tree/surrogates/{name}", dtype, 1)
+                for name, dtype in SURROGATE_DTYPES.items()
+            }
+        )
+    if len(arrays["parent"]) > MAX_NODES:
+        raise DocumentError([Fault("/tree/parent", "too_large", f"at most {MAX_NODES} nodes")])
+    tree = Tree(**arrays)
+    tree.validate(n_attributes=len(schema.attributes))
+    _check_against_schema(tree, schema)
+    return tree
+
+
+def _numbers(values: Any, path: str, dtype: type, n_dimensions: int) -> npt.NDArray[Any]:
+    legal = f"must be a list of {'numbers' if dtype is np.float64 else 'whole numbers'}" + (
+        ", or lists of them of one length" if n_dimensions == 2 else ""
+    )
+    if not isinstance(values, list):
+        raise DocumentError([Fault(path, "wrong_type", legal)])
+    rows = values if n_dimensions == 2 else [values]
+    allowed: tuple[type, ...] = (int,)
+    if dtype is np.float64:
+        # A table of statistics holds no NaN; a column may.
+        allowed = (int, float) if n_dimensions == 2 else (int, float, type(None))
+    if not all(isinstance(row, list) and all(type(item) in allowed for item in row) for row in rows):
+        raise DocumentError([Fault(path, "wrong_type", legal)])
+    try:
+        filled = [[math.nan if item is None else item for item in row] for row in rows] if float in allowed else rows
+        array: npt.NDArray[Any] = np.array(filled, dtype=dtype)
+    except (OverflowError, ValueError):
+        raise DocumentError([Fault(path, "not_legal", legal)]) from None
+    return array if n_dimensions == 2 else array[0]
+
+
+def _check_against_schema(tree: Tree, schema: Schema) -> None:
+    width = len(schema.classes) or 3
+    faults = []
+    if tree.stats.shape[1] != width:
+        faults.append(Fault("/tree/stats", "length", f"must have {width} numbers a node"))
+    if schema.classes and not np.all((tree.value >= 0) & (tree.value < width)):
+        faults.append(Fault("/tree/value", "not_legal", f"must be codes of the {width} classes"))
+    if not np.all(np.isfinite(tree.value)):
+        faults.append(Fault("/tree/value", "not_legal", "must be finite numbers"))
+    n_categories = np.array([len(feature.categories) for feature in schema.attributes] or [0])
+    unordered = np.array([feature.unordered for feature in schema.attributes] or [False])
+    inner = tree.test != LEAF
+    feature = np.where(inner, tree.feature, 0)
+    wrong_kind = inner & (
+        ((tree.test == NOMINAL) & ~unordered[feature]) | ((tree.test == NUMERIC) & unordered[feature])
+    )
+    if np.any(wrong_kind):
+        faults.append(Fault("/tree/test", "kind", "nominal attributes are tested by category, others by a threshold"))
+    lengths = np.where(tree.test == NOMINAL, n_categories[feature], 0)
+    if not np.array_equal(np.diff(tree.code_start), lengths):
+        faults.append(Fault("/tree/code_start", "length", "a nominal test has one entry a category of its attribute"))
+    if faults:
+        raise DocumentError(faults)
+
+
+def _read_record(given: Mapping[str, Any]) -> TrainingRecord:
+    try:
+        holdout: Holdout | None = None if given.get("holdout") is None else holdout_from_dict(given["holdout"])
+    except InvalidInput as error:
+        raise DocumentError(within("/training/holdout", error.faults)) from None
+    faults = [
+        Fault(f"/training/{name}", "wrong_type", legal)
+        for name, holds, legal in (
+            ("n_rows", _is_count(given.get("n_rows")), "must be a whole number"),
+            ("n_training_rows", _is_count(given.get("n_training_rows")), "must be a whole number"),
+            ("fingerprint", isinstance(given.get("fingerprint"), str), "must be text"),
+            ("train", _are_figures(given.get("train")), "must be an object of numbers"),
+            (
+                "held_out",
+                given.get("held_out") is None or _are_figures(given["held_out"]),
+                "must be an object of numbers",
+            ),
+            (
+                "held_out_use",
+                given.get("held_out_use") in (None, "holdout", "validation"),
+                "must be holdout or validation",
+            ),
+        )
+        if not holds
+    ]
+    if faults:
+        raise DocumentError(faults)
+    return TrainingRecord(
+        n_rows=given["n_rows"],
+        n_training_rows=given["n_training_rows"],
+        fingerprint=given["fingerprint"],
+        holdout=holdout,
+        train=given["train"],
+        held_out=given.get("held_out"),
+        held_out_use=given.get("held_out_use"),
+    )
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _are_figures(value: Any) -> bool:
+    return isinstance(value, dict) and all(type(item) in (int, float) for item in value.values())

@@ -1,0 +1,269 @@
+"""Why did it decide that: the ordered path, the same merged a line an attribute, and the rule as a sentence."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Final
+
+from espalier.errors import ConfigError, Fault
+from espalier.model import Model
+from espalier.prediction import LeafVisit, Prediction, Router, router
+from espalier.rules import Condition, condition_text, number_text, sentence, shown_bound
+from espalier.schema import Feature, FeatureKind, Label, instant_text, label_text
+from espalier.tree import NOMINAL, NUMERIC
+
+__all__ = ["DecisionStep", "Explanation", "conditions_of", "explain", "render_explanation"]
+
+DETAILS: Final = ("path", "full")
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionStep:
+    """One test on the way down.
+
+    Attributes:
+        node: Its number in the tree.
+        attribute: What is tested.
+        test: ``<=``, ``in`` or ``known``.
+        threshold: Of a ``<=`` test, as it is shown; None otherwise.
+        categories: Of an ``in`` test: the categories of the branch that was taken; None otherwise.
+        value: The row's own value; None where it is missing.
+        branch: Whether the test held: ``yes`` or ``no``. An ``in`` test is worded so that it held.
+        reason: ``value``, or why the branch was taken without one: ``missing``, ``unseen``.
+        margin: Distance of the value from the threshold, at least 0; None without both.
+        weight: Training weight at the node.
+        distribution: Share of each class among the training rows at the node; None for a regression.
+        mean: Of the training rows at the node; None for a classification.
+    """
+
+    node: int
+    attribute: Feature
+    test: str
+    threshold: Label | None
+    categories: tuple[Label, ...] | None
+    value: Label | None
+    branch: str
+    reason: str
+    margin: float | None
+    weight: float
+    distribution: Mapping[str, float] | None
+    mean: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        document: dict[str, Any] = {"node": self.node, "attribute": self.attribute.name, "test": self.test}
+        if self.categories is not None:
+            document["set"] = list(self.categories)
+        if self.threshold is not None:
+            document["threshold"] = self.threshold
+        document |= {"value": self.value, "branch": self.branch}
+        if self.reason != "value":
+            document["reason"] = self.reason
+        if self.margin is not None:
+            document["margin"] = self.margin
+        document["weight"] = self.weight
+        return {
+            **document,
+            **({"mean": self.mean} if self.distribution is None else {"distribution": self.distribution}),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """An answer with what led to it.
+
+    Attributes:
+        prediction: The answer.
+        paths: The steps of each way taken, in the order of ``prediction.visits``; one unless the answer is fractional.
+        conditions: The heaviest way's tests merged, one an attribute, in the order in which they were first asked.
+        rule: The same as a sentence.
+        contributions: What each attribute added to the label's share (or to the number) on the way from the root to
+            the leaf (Saabas 2014); None unless asked for with ``full``.
+        baseline: The label's share (or the mean) at the root: baseline + contributions = the leaf's.
+    """
+
+    prediction: Prediction
+    paths: tuple[tuple[DecisionStep, ...], ...]
+    conditions: tuple[Condition, ...]
+    rule: str
+    contributions: Mapping[str, float] | None = None
+    baseline: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        document = self.prediction.to_dict()
+        document["path"] = [step.to_dict() for step in self.paths[0]]
+        if len(self.paths) > 1:
+            document["paths"] = [
+                {"weight": visit.weight, "leaf": visit.leaf, "path": [step.to_dict() for step in path]}
+                for visit, path in zip(self.prediction.visits, self.paths, strict=True)
+            ]
+        document["conditions"] = [condition.to_dict() for condition in self.conditions]
+        document["rule"] = self.rule
+        if self.contributions is not None:
+            document |= {"baseline": self.baseline, "contributions": dict(self.contributions)}
+        return document
+
+
+def explain(model: Model, rows: Sequence[Mapping[str, Any]], *, detail: str = "path") -> list[Explanation]:
+    """Answer each row and say what led to the answer.
+
+    Args:
+        model: The model.
+        rows: Objects of attribute names and JSON values.
+        detail: ``path``, or ``full`` for the attributes' contributions besides.
+
+    Raises:
+        RowError: Every fault of every row, by ``/{row}/{attribute}``.
+        ConfigError: An unknown `detail`.
+    """
+    if detail not in DETAILS:
+        raise ConfigError([Fault("/detail", "unknown_value", f"must be one of {', '.join(DETAILS)}")])
+    way = router(model)
+    return [_explanation(model, way, prediction, detail) for prediction in way.predict(rows)]
+
+
+def render_explanation(explanation: Explanation) -> str:
+    """Write an explanation for a person, a line a test."""
+    prediction = explanation.prediction
+    lines = []
+    for visit, path in zip(prediction.visits, explanation.paths, strict=True):
+        if len(explanation.paths) > 1:
+            lines.append(f"with weight {visit.weight:.4g}:")
+        lines += [f"  {_step_text(step)}" for step in path]
+        if not path:
+            lines.append("  the tree is one leaf: every row gets the same answer")
+    lines.append(f"answer: {_answer_text(prediction)}")
+    lines.append(f"because: {explanation.rule}")
+    for name, flagged in (("missing", prediction.row.missing), ("never seen in training", prediction.row.unseen)):
+        if flagged:
+            lines.append(f"{name}: {', '.join(flagged)}")
+    return "\n".join(lines) + "\n"
+
+
+def conditions_of(model: Model, nodes: Sequence[int]) -> tuple[Condition, ...]:
+    """Merge the tests on the way `nodes` (root first) into one condition an attribute."""
+    merged: dict[int, Condition] = {}
+    for node, child in pairwise(nodes):
+        feature = int(model.tree.feature[node])
+        branch = int(model.tree.branches[child])
+        before = merged.get(feature, Condition(model.schema.attributes[feature]))
+        merged[feature] = _narrowed(model, node, branch, before)
+    return tuple(merged.values())
+
+
+def _narrowed(model: Model, node: int, branch: int, before: Condition) -> Condition:
+    tree = model.tree
+    if tree.test[node] == NUMERIC:
+        threshold = float(tree.threshold[node])
+        if branch == 0:
+            return replace(before, at_most=min(before.at_most, threshold))
+        return replace(before, above=max(before.above, threshold))
+    if tree.test[node] == NOMINAL:
+        taken = _branch_categories(model, node, branch)
+        kept = taken if before.categories is None else tuple(label for label in before.categories if label in taken)
+        return replace(before, categories=kept)
+    return replace(before, known=branch == 0)
+
+
+def _branch_categories(model: Model, node: int, branch: int) -> tuple[Label, ...]:
+    categories = model.schema.attributes[int(model.tree.feature[node])].categories
+    codes = model.tree.codes(node).tolist()
+    return tuple(label for label, taken in zip(categories, codes, strict=True) if taken == branch)
+
+
+def _explanation(model: Model, way: Router, prediction: Prediction, detail: str) -> Explanation:
+    conditions = conditions_of(model, prediction.nodes)
+    contributions, baseline = _contributions(model, way, prediction) if detail == "full" else (None, None)
+    return Explanation(
+        prediction=prediction,
+        paths=tuple(_steps(model, way, prediction, visit) for visit in prediction.visits),
+        conditions=conditions,
+        rule=sentence(conditions, _answer_word(prediction)),
+        contributions=contributions,
+        baseline=baseline,
+    )
+
+
+def _steps(model: Model, way: Router, prediction: Prediction, visit: LeafVisit) -> tuple[DecisionStep, ...]:
+    return tuple(_step(model, way, prediction.row.values, node, child) for node, child in pairwise(visit.nodes))
+
+
+def _step(model: Model, way: Router, values: Sequence[float], node: int, child: int) -> DecisionStep:
+    place, test = way.feature[node], way.test[node]
+    feature, value = model.schema.attributes[place], values[place]
+    branch = way.children[node].index(child)
+    absent = value != value or (value < 0 and feature.coded)  # noqa: PLR0124 - NaN
+    threshold = way.threshold[node] if test == NUMERIC else None
+    at_node = way.answers[node]
+    return DecisionStep(
+        node=node,
+        attribute=feature,
+        test={NUMERIC: "<=", NOMINAL: "in"}.get(test, "known"),
+        threshold=None if threshold is None else shown_bound(feature, threshold),
+        categories=_branch_categories(model, node, branch) if test == NOMINAL else None,
+        value=None if absent else _shown_value(feature, value),
+        branch="yes" if branch == 0 or test == NOMINAL else "no",
+        reason=_reason(feature, value, absent=absent, known_here=way.branch_is_known(node, value)),
+        margin=None if absent or threshold is None else abs(value - threshold),
+        weight=way.weight[node],
+        distribution={label_text(label): share for label, share in at_node.distribution} if way.classes else None,
+        mean=None if way.classes else at_node.mean,
+    )
+
+
+def _reason(feature: Feature, value: float, *, absent: bool, known_here: bool) -> str:
+    if absent:
+        return "unseen" if feature.coded and value < -1 else "missing"
+    return "value" if known_here else "unseen"
+
+
+def _shown_value(feature: Feature, value: float) -> Label:
+    if feature.coded:
+        return feature.categories[int(value)]
+    return instant_text(value) if feature.kind is FeatureKind.DATETIME else value
+
+
+def _contributions(model: Model, way: Router, prediction: Prediction) -> tuple[dict[str, float], float]:
+    """Give each attribute the change of the label's share (or mean) over its tests, weighted over the ways taken."""
+    place = way.classes.index(prediction.label) if way.classes and prediction.label is not None else None
+
+    def level(node: int) -> float:
+        answer = way.answers[node]
+        return answer.mean if place is None else answer.distribution[place][1]
+
+    added: dict[str, list[float]] = {}
+    for visit in prediction.visits:
+        for node, child in pairwise(visit.nodes):
+            name = model.schema.attributes[way.feature[node]].name
+            added.setdefault(name, []).append(visit.weight * (level(child) - level(node)))
+    return {name: math.fsum(changes) for name, changes in added.items()}, level(0)
+
+
+def _answer_word(prediction: Prediction) -> str:
+    if prediction.value is not None:
+        return number_text(prediction.value)
+    return label_text(prediction.label) if prediction.label is not None else ""
+
+
+def _answer_text(prediction: Prediction) -> str:
+    if prediction.value is not None:
+        return f"{number_text(prediction.value)} ± {prediction.std:.4g} (from training weight {prediction.support:g})"
+    shares = ", ".join(f"{label_text(label)} {share:.4g}" for label, share in prediction.distribution)
+    return f"{_answer_word(prediction)} ({shares}; from training weight {prediction.support:g})"
+
+
+def _step_text(step: DecisionStep) -> str:
+    if step.test == "<=" and step.threshold is not None:
+        bound = number_text(step.threshold) if isinstance(step.threshold, float) else label_text(step.threshold)
+        test = f"{step.attribute.name} {'≤' if step.branch == 'yes' else '>'} {bound}"
+    elif step.categories is not None:
+        test = condition_text(Condition(step.attribute, categories=step.categories))
+    else:
+        test = f"{step.attribute.name} is {'known' if step.branch == 'yes' else 'missing'}"
+    if step.reason != "value":
+        return f"{test}  (taken because the value is {step.reason})"
+    value = step.value
+    shown = number_text(value) if isinstance(value, float) else label_text(value if value is not None else "")
+    return f"{test}  (it is {shown})"

@@ -1,0 +1,65 @@
+"""A model: everything that is needed to answer a row and to say where the answer came from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from espalier.config import Holdout, TrainingConfig
+from espalier.preparation import Preparation
+from espalier.schema import Schema
+from espalier.tree import Tree
+
+__all__ = ["Model", "TrainingRecord"]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRecord:
+    """How a model came to be.
+
+    Attributes:
+        n_rows: Rows of the data set, those set aside included.
+        n_training_rows: Rows that the tree was grown from.
+        fingerprint: Of the data set.
+        holdout: Which rows were set aside before anything was learned; None where all were used, or where the
+            held-out rows were a data set of their own.
+        train: Figures on the training rows: ``{"n_rows", "errors", "accuracy"}`` or ``{"n_rows", "rmse", "mae"}``.
+        held_out: The same figures on rows that were not learned from; None where there are none.
+        held_out_use: ``holdout`` where those rows had no part in making the model, ``validation`` once they were used
+            to stop or to prune.
+    """
+
+    n_rows: int
+    n_training_rows: int
+    fingerprint: str
+    holdout: Holdout | None
+    train: Mapping[str, float]
+    held_out: Mapping[str, float] | None = None
+    held_out_use: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """An immutable trained model.
+
+    Attributes:
+        schema: The columns it was trained on; its attributes are what a row is asked for.
+        config: How it was grown, every field resolved.
+        preparation: What is done to a row before the tree sees it.
+        tree: The tree.
+        training: How it came to be.
+        pruning: Method and parameters that made it from its parent, as JSON; None for a grown one.
+        notes: What a person should know of it, such as that it is unpruned.
+    """
+
+    schema: Schema
+    config: TrainingConfig
+    preparation: Preparation
+    tree: Tree
+    training: TrainingRecord
+    pruning: Mapping[str, Any] | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def task(self) -> str:
+        """``classification`` or ``regression``."""
+        return str(self.schema.task)

@@ -1,0 +1,319 @@
+"""Answering rows: one row at a time in plain Python, over lists made once a model."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.errors import Fault, RowError, pointer, within
+from espalier.model import Model
+from espalier.rows import EncodedRow, RowEncoder
+from espalier.schema import Label, label_text
+from espalier.tree import LEAF, NOMINAL, NUMERIC, UNKNOWN
+
+__all__ = ["LeafVisit", "Prediction", "Router", "leaves_of", "predict", "router"]
+
+WILSON_Z: Final = 1.96
+
+
+@dataclass(frozen=True, slots=True)
+class LeafVisit:
+    """One way down the tree.
+
+    Attributes:
+        weight: Share of the row that went this way; 1 unless the answer is fractional.
+        nodes: The nodes visited, root first, leaf last.
+    """
+
+    weight: float
+    nodes: tuple[int, ...]
+
+    @property
+    def leaf(self) -> int:
+        """The last node."""
+        return self.nodes[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """An answer.
+
+    Attributes:
+        label: The class; None for a regression.
+        code: Its place among the schema's classes; -1 for a regression.
+        value: The number; None for a classification.
+        distribution: Share of each class, in the schema's order; empty for a regression.
+        confidence: Wilson's lower bound (1927, z = 1.96) of the label's share at the leaf; None for a regression.
+        std: Standard deviation of the training rows at the leaf; None for a classification.
+        support: Training weight at the leaf.
+        leaf: Number of the leaf; of the heaviest where the answer is fractional.
+        nodes: The nodes visited, root first; on the heaviest way where the answer is fractional.
+        visits: Every way taken, heaviest first.
+        row: The row as numbers, with its flags.
+    """
+
+    label: Label | None
+    code: int
+    value: float | None
+    distribution: tuple[tuple[Label, float], ...]
+    confidence: float | None
+    std: float | None
+    support: float
+    leaf: int
+    nodes: tuple[int, ...]
+    visits: tuple[LeafVisit, ...]
+    row: EncodedRow
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form; a class is a key of ``distribution`` by its text."""
+        answer: dict[str, Any]
+        if self.value is not None:
+            answer = {"value": self.value, "std": self.std}
+        else:
+            shares = {label_text(label): share for label, share in self.distribution}
+            answer = {"label": self.label, "distribution": shares, "confidence": self.confidence}
+        flags = {"missing": list(self.row.missing), "unseen": list(self.row.unseen)}
+        return {**answer, "support": self.support, "leaf": self.leaf, "flags": flags}
+
+
+def predict(model: Model, rows: Sequence[Mapping[str, Any]]) -> list[Prediction]:
+    """Answer each row.
+
+    Raises:
+        RowError: Every fault of every row, by ``/{row}/{attribute}``.
+    """
+    return router(model).predict(rows)
+
+
+def leaves_of(model: Model, values: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+    """Route many rows at once, a level of the tree at a time.
+
+    Args:
+        model: The model.
+        values: Encoded attributes, float64 (attributes, rows), as in `EncodedRow`.
+
+    Returns:
+        The leaf of each row, int32 (rows); -1 for a row that several leaves answer.
+    """
+    tree = model.tree
+    coded = np.array([feature.coded for feature in model.schema.attributes], dtype=np.bool_)
+    at = np.zeros(values.shape[1], dtype=np.int32)
+    moving = np.flatnonzero(tree.test[at] != LEAF)
+    while len(moving):
+        node = at[moving]
+        feature = tree.feature[node]
+        value = values[feature, moving]
+        absent = np.isnan(value) | (coded[feature] & (value < 0))
+        branch = np.where(value <= tree.threshold[node], 0, 1)
+        nominal = np.flatnonzero((tree.test[node] == NOMINAL) & ~absent)
+        if len(nominal):
+            start = tree.code_start[node[nominal]]
+            code = value[nominal].astype(np.int64)
+            listed = code < tree.code_start[node[nominal] + 1] - start
+            taken = tree.code_branch[np.where(listed, start + code, 0)]
+            branch[nominal] = np.where(listed & (taken >= 0), taken, tree.fallback[node[nominal]])
+        branch = np.where(absent, tree.fallback[node], branch)
+        branch = np.where(tree.test[node] == UNKNOWN, absent, branch)
+        stuck = branch < 0
+        at[moving] = np.where(stuck, -1, tree.child[tree.child_start[node] + np.maximum(branch, 0)])
+        moving = moving[~stuck]
+        moving = moving[tree.test[at[moving]] != LEAF]
+    return at
+
+
+def router(model: Model) -> "Router":
+    """Give the model's compact form, made on first use and kept as long as the model."""
+    found = _ROUTERS.get(model)
+    if found is None:
+        found = _ROUTERS[model] = Router(model)
+    return found
+
+
+class Router:
+    """A model as plain lists: what one row needs on its way from the root to a leaf."""
+
+    def __init__(self, model: Model) -> None:
+        tree = model.tree
+        self.model = model
+        self.classes = model.schema.classes
+        self.encode = RowEncoder(model.schema, model.preparation.imputed)
+        self.is_number = self.encode.is_number
+        self.test: list[int] = tree.test.tolist()
+        self.feature: list[int] = tree.feature.tolist()
+        self.threshold: list[float] = tree.threshold.tolist()
+        self.fallback: list[int] = tree.fallback.tolist()
+        self.weight: list[float] = tree.weight.tolist()
+        starts = tree.child_start.tolist()
+        child, share = tree.child.tolist(), tree.branch_weight.tolist()
+        self.children = [child[low:high] for low, high in pairwise(starts)]
+        self.shares = [share[low:high] for low, high in pairwise(starts)]
+        codes, branches = tree.code_start.tolist(), tree.code_branch.tolist()
+        self.codes = [branches[low:high] for low, high in pairwise(codes)]
+        self.answers = [_leaf_answer(model, node) for node in range(tree.n_nodes)]
+
+    def predict(self, rows: Sequence[Mapping[str, Any]]) -> list[Prediction]:
+        """Answer each row; see `predict`."""
+        faults: list[Fault] = []
+        encoded = []
+        for place, row in enumerate(rows):
+            try:
+                encoded.append(self.encode(row))
+            except RowError as error:
+                faults += within(pointer(place), error.faults)
+        if faults:
+            raise RowError(faults)
+        return [self.answer(row) for row in encoded]
+
+    def answer(self, row: EncodedRow) -> Prediction:
+        """Answer one encoded row."""
+        visits = self.visits(row.values)
+        if len(visits) == 1:
+            return self._leaf_prediction(visits, row)
+        return self._mixed_prediction(visits, row)
+
+    def branch(self, node: int, value: float) -> int:
+        """Give the branch that `value` takes at `node`, -1 where it is missing or was never seen there."""
+        test = self.test[node]
+        # NaN is the only number that differs from itself; a negative code is no category.
+        absent = value != value or (value < 0 and not self.is_number[self.feature[node]])  # noqa: PLR0124
+        if test == UNKNOWN:
+            return 1 if absent else 0
+        if absent:
+            return self.fallback[node]
+        if test == NUMERIC:
+            return 0 if value <= self.threshold[node] else 1
+        codes = self.codes[node]
+        branch = codes[int(value)] if value < len(codes) else -1
+        return branch if branch >= 0 else self.fallback[node]
+
+    def branch_is_known(self, node: int, value: float) -> bool:
+        """Say whether training rows with this very category reached `node`; true for numbers."""
+        codes = self.codes[node]
+        return not codes or (0 <= value < len(codes) and codes[int(value)] >= 0)
+
+    def visits(self, values: Sequence[float]) -> tuple[LeafVisit, ...]:
+        """Follow every branch that the row takes, heaviest way first (ties: the earlier leaf)."""
+        test, feature, children = self.test, self.feature, self.children
+        done: list[LeafVisit] = []
+        stack: list[tuple[int, float, list[int]]] = [(0, 1.0, [])]
+        while stack:
+            node, weight, path = stack.pop()
+            path.append(node)
+            while test[node] != LEAF:
+                branch = self.branch(node, values[feature[node]])
+                if branch < 0:
+                    break
+                node = children[node][branch]
+                path.append(node)
+            if test[node] == LEAF:
+                done.append(LeafVisit(weight, tuple(path)))
+                continue
+            for child, share in zip(children[node], self.shares[node], strict=True):
+                if share > 0:
+                    stack.append((child, weight * share, list(path)))
+        return tuple(sorted(done, key=lambda visit: (-visit.weight, visit.leaf))) if len(done) > 1 else tuple(done)
+
+    def _leaf_prediction(self, visits: tuple[LeafVisit, ...], row: EncodedRow) -> Prediction:
+        nodes = visits[0].nodes
+        answer = self.answers[nodes[-1]]
+        return Prediction(
+            label=answer.label,
+            code=answer.code,
+            value=answer.value,
+            distribution=answer.distribution,
+            confidence=answer.confidence,
+            std=answer.std,
+            support=self.weight[nodes[-1]],
+            leaf=nodes[-1],
+            nodes=nodes,
+            visits=visits,
+            row=row,
+        )
+
+    def _mixed_prediction(self, visits: tuple[LeafVisit, ...], row: EncodedRow) -> Prediction:
+        """Add up the leaves by the share of the row that reached each (Quinlan 1993, chapter 3)."""
+        answers = [(visit.weight, self.answers[visit.leaf]) for visit in visits]
+        support = math.fsum(visit.weight * self.weight[visit.leaf] for visit in visits)
+        label, value, confidence, std, best = None, None, None, None, -1
+        distribution: tuple[tuple[Label, float], ...] = ()
+        if self.classes:
+            shares = [
+                math.fsum(weight * answer.distribution[place][1] for weight, answer in answers)
+                for place in range(len(self.classes))
+            ]
+            best = max(range(len(shares)), key=lambda place: shares[place])
+            label, confidence = self.classes[best], wilson(shares[best], support)
+            distribution = tuple(zip(self.classes, shares, strict=True))
+        else:
+            value = math.fsum(weight * (answer.value or 0.0) for weight, answer in answers)
+            spread = ((answer.std or 0.0) ** 2 + ((answer.value or 0.0) - value) ** 2 for _, answer in answers)
+            weights = (weight for weight, _ in answers)
+            std = math.sqrt(math.fsum(weight * square for weight, square in zip(weights, spread, strict=True)))
+        return Prediction(
+            label=label,
+            code=best,
+            value=value,
+            distribution=distribution,
+            confidence=confidence,
+            std=std,
+            support=support,
+            leaf=visits[0].leaf,
+            nodes=visits[0].nodes,
+            visits=visits,
+            row=row,
+        )
+
+
+_ROUTERS: WeakKeyDictionary[Model, Router] = WeakKeyDictionary()
+
+
+def wilson(share: float, weight: float) -> float:
+    """Give the lower end of Wilson's score interval (1927) for a share seen on `weight` rows, z = 1.96.
+
+    >>> round(wilson(1.0, 47), 5)
+    0.92444
+    """
+    if weight <= 0:
+        return 0.0
+    square = WILSON_Z * WILSON_Z
+    centre = share + square / (2 * weight)
+    spread = WILSON_Z * math.sqrt(max(share * (1 - share), 0.0) / weight + square / (4 * weight * weight))
+    return max(0.0, (centre - spread) / (1 + square / weight))
+
+
+@dataclass(frozen=True, slots=True)
+class LeafAnswer:
+    """What a node answers if it is a leaf; ``mean`` is that of its training rows (regression only)."""
+
+    label: Label | None
+    code: int
+    value: float | None
+    distribution: tuple[tuple[Label, float], ...]
+    confidence: float | None
+    std: float | None
+    mean: float
+
+
+def _leaf_answer(model: Model, node: int) -> LeafAnswer:
+    tree = model.tree
+    own_weight = float(tree.weight[node])
+    # A branch that no training row took answers with the distribution of the nearest node above that has rows.
+    seen = node
+    while tree.weight[seen] <= 0 and seen > 0:
+        seen = int(tree.parent[seen])
+    stats = tree.stats[seen].tolist()
+    if not model.schema.classes:
+        std = math.sqrt(stats[2] / stats[0]) if stats[0] > 0 else 0.0
+        return LeafAnswer(None, -1, float(tree.value[node]), (), None, std, stats[1])
+    total = math.fsum(stats)
+    extra = 1.0 if model.config.leaf_probability == "laplace" else 0.0
+    shares = [(weight + extra) / (total + extra * len(stats)) for weight in stats]
+    code = int(tree.value[node])
+    distribution = tuple(zip(model.schema.classes, shares, strict=True))
+    confidence = wilson(stats[code] / total if total > 0 else 0.0, own_weight)
+    return LeafAnswer(model.schema.classes[code], code, None, distribution, confidence, None, math.nan)

@@ -1,0 +1,86 @@
+"""Trees for people: indented text and Mermaid."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from espalier.model import Model
+from espalier.prediction import router
+from espalier.rules import Condition, bound_text, condition_text, number_text
+from espalier.schema import label_text
+from espalier.tree import LEAF, NOMINAL, NUMERIC
+
+__all__ = ["to_mermaid", "to_text"]
+
+PLAIN: Final = frozenset(" .,-_/()±≤:")
+"""Characters besides letters and digits that mean nothing to Mermaid inside quotes."""
+
+
+def to_text(model: Model) -> str:
+    """Give the tree as indented lines, a branch a line, leaves with the weight and the errors of their training rows.
+
+    ``Outlook is Overcast: Yes (4)`` is a leaf of weight 4 without errors; ``: No (9/2)`` has errors of weight 2 in it.
+    A regression leaf shows its weight and standard deviation: ``: 12.5 (30 ± 2.1)``.
+    """
+    if model.tree.n_nodes == 1:
+        return f"{_leaf_text(model, 0)}\n"
+    depths = model.tree.depths.tolist()
+    lines = []
+    for node in range(1, model.tree.n_nodes):
+        indent = "|   " * (depths[node] - 1)
+        leaf = f": {_leaf_text(model, node)}" if model.tree.test[node] == LEAF else ""
+        lines.append(f"{indent}{branch_text(model, node)}{leaf}")
+    return "\n".join(lines) + "\n"
+
+
+def to_mermaid(model: Model) -> str:
+    """Give the tree as a Mermaid flowchart: tests as boxes, leaves round, branches as labelled arrows."""
+    return "\n".join(["flowchart TD", *(f"    {line}" for line in _mermaid_lines(model))]) + "\n"
+
+
+def branch_text(model: Model, node: int) -> str:
+    """Say what must hold of a row at the parent of `node` for it to go to `node`."""
+    tree = model.tree
+    parent, branch = int(tree.parent[node]), int(tree.branches[node])
+    feature = model.schema.attributes[int(tree.feature[parent])]
+    if tree.test[parent] == NUMERIC:
+        return f"{feature.name} {'≤' if branch == 0 else '>'} {bound_text(feature, float(tree.threshold[parent]))}"
+    if tree.test[parent] == NOMINAL:
+        codes = tree.codes(parent).tolist()
+        taken = tuple(label for label, code in zip(feature.categories, codes, strict=True) if code == branch)
+        return condition_text(Condition(feature, categories=taken))
+    return f"{feature.name} is {'known' if branch == 0 else 'missing'}"
+
+
+def _leaf_text(model: Model, node: int) -> str:
+    answer, weight = router(model).answers[node], float(model.tree.weight[node])
+    if answer.value is not None:
+        return f"{number_text(answer.value)} ({_weight_text(weight)} ± {answer.std:.4g})"
+    errors = weight - float(model.tree.stats[node, int(model.tree.value[node])])
+    shown = f"{_weight_text(weight)}/{_weight_text(errors)}" if round(errors, 4) > 0 else _weight_text(weight)
+    return f"{label_text(answer.label) if answer.label is not None else ''} ({shown})"
+
+
+def _weight_text(weight: float) -> str:
+    return f"{weight:.4f}".rstrip("0").rstrip(".")
+
+
+def _mermaid_lines(model: Model) -> Iterator[str]:
+    tree = model.tree
+    for node in range(tree.n_nodes):
+        if tree.test[node] == LEAF:
+            yield f'n{node}(["{_quoted(_leaf_text(model, node))}"])'
+        else:
+            yield f'n{node}["{_quoted(model.schema.attributes[int(tree.feature[node])].name)}"]'
+        if node:
+            parent = int(tree.parent[node])
+            name = model.schema.attributes[int(tree.feature[parent])].name
+            # The box names the attribute already: the arrow says the rest.
+            label = branch_text(model, node).removeprefix(name).strip().removeprefix("is ")
+            yield f'n{parent} -->|"{_quoted(label)}"| n{node}'
+
+
+def _quoted(text: str) -> str:
+    """Write text as Mermaid's entities where a character would end or style the label."""
+    return "".join(
+        character if character.isalnum() or character in PLAIN else f"#{ord(character)};" for character in text
+    )

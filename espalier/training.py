@@ -1,0 +1,235 @@
+"""Training and pruning: rows set aside, a tree grown, what remains measured, in that order."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.config import (
+    Holdout,
+    ReducedError,
+    TrainingConfig,
+    check_training,
+    pruning_method,
+    resolved,
+    training_config,
+)
+from espalier.dataset import Dataset
+from espalier.errors import ConfigError, DataError, Fault, NotApplicable, within
+from espalier.evaluation import evaluate
+from espalier.fields import parameters_from
+from espalier.growing import grow
+from espalier.model import Model, TrainingRecord
+from espalier.progress import Progress
+from espalier.pruning import PRUNING_FUNCTIONS, Pruned
+
+__all__ = ["held_out_rows", "prune", "summary", "train"]
+
+UNPRUNED: Final = "unpruned: the tree is as it was grown"
+
+
+def train(
+    dataset: Dataset,
+    config: TrainingConfig | str = "cart",
+    *,
+    holdout: Holdout | Dataset | None = None,
+    progress: Progress | None = None,
+    **fields: Any,
+) -> Model:
+    """Grow a model.
+
+    Args:
+        dataset: With a target.
+        config: A preset's name or a configuration.
+        holdout: Rows to set aside before anything is learned, or a data set of its own to measure on.
+        progress: Watched from, and stopped by, another thread.
+        **fields: Fields of `TrainingConfig` that differ from `config`.
+
+    Raises:
+        ConfigError: A field, or a configuration that cannot take this data.
+        DataError: Rows that cannot be learned from.
+        Cancelled: `progress` was stopped.
+
+    >>> from espalier import dataset_from_rows, to_text
+    >>> rows = [{"wind": wind, "play": play} for wind, play in [("weak", "yes"), ("weak", "yes"), ("strong", "no")]]
+    >>> print(to_text(train(dataset_from_rows(rows, target="play"), "id3")), end="")
+    wind is strong: no (1)
+    wind is weak: yes (2)
+    """
+    watch = progress if progress is not None else Progress()
+    chosen = training_config(config) if isinstance(config, str) else config
+    chosen = parameters_from(TrainingConfig, fields, base=chosen, what="the training configuration")
+    check_training(dataset.schema, chosen)
+    chosen = resolved(chosen, dataset.schema)
+    kept, held_out = _set_aside(dataset, holdout)
+    grown = grow(kept, chosen, progress=watch)
+    watch.begin("measuring")
+    record = TrainingRecord(
+        n_rows=dataset.n_rows,
+        n_training_rows=kept.n_rows,
+        fingerprint=dataset.fingerprint,
+        holdout=holdout if isinstance(holdout, Holdout) else None,
+        train={},
+    )
+    model = Model(dataset.schema, chosen, grown.preparation, grown.tree, record, notes=(UNPRUNED, *grown.notes))
+    figures = evaluate(model, kept).to_dict()
+    watch.check()
+    held = evaluate(model, held_out).to_dict() if held_out is not None else None
+    record = dataclasses.replace(record, train=figures, held_out=held, held_out_use="holdout" if held else None)
+    watch.begin("done")
+    return dataclasses.replace(model, training=record)
+
+
+def prune(
+    model: Model,
+    method: ReducedError | str,
+    *,
+    dataset: Dataset | None = None,
+    holdout: Holdout | Dataset | None = None,
+    progress: Progress | None = None,
+    **params: Any,
+) -> Pruned:
+    """Prune a model; the model itself is unchanged.
+
+    Args:
+        model: The parent.
+        method: A pruning method's parameters, or its name.
+        dataset: The data set that the model was trained on, from which held-out rows are taken.
+        holdout: Rows that vote, instead of those that were set aside at training.
+        progress: Watched from, and stopped by, another thread.
+        **params: Parameters of the method that differ from `method`.
+
+    Raises:
+        ConfigError: A parameter.
+        NotApplicable: There are no rows that the model has not learned from.
+        DataError: The rows do not have the model's columns, or `dataset` is another one than the model's.
+    """
+    watch = progress if progress is not None else Progress()
+    chosen = pruning_method(method, **params) if isinstance(method, str) else method
+    watch.begin("pruning")
+    voting = _voting_rows(model, dataset, holdout)
+    watch.check()
+    pruned = PRUNING_FUNCTIONS[type(chosen)](model, chosen, voting)
+    record = dataclasses.replace(
+        model.training,
+        train=_training_figures(pruned.model, dataset),
+        held_out=evaluate(pruned.model, voting).to_dict(),
+        held_out_use="validation",
+    )
+    watch.begin("done")
+    return dataclasses.replace(pruned, model=dataclasses.replace(pruned.model, training=record))
+
+
+def held_out_rows(holdout: Holdout, dataset: Dataset) -> npt.NDArray[np.intp]:
+    """Give the rows that `holdout` sets aside, ascending; the same for the same data set, everywhere.
+
+    A fraction is drawn by the order of PCG64's raw numbers for the seed (a stream that never changes); stratified, each
+    class gives its own rounded share.
+
+    Raises:
+        ConfigError: A row that is not there, or none or all of the rows.
+    """
+    if holdout.rows is not None:
+        beyond = [row for row in holdout.rows if row >= dataset.n_rows]
+        if beyond:
+            message = f"there are {dataset.n_rows} rows, counted from 0; {len(beyond)} numbers are beyond them"
+            raise ConfigError([Fault("/rows", "not_legal", message)])
+        chosen = np.array(sorted(holdout.rows), dtype=np.intp)
+    else:
+        order = np.argsort(np.random.PCG64(holdout.seed).random_raw(dataset.n_rows), kind="stable")
+        share = float(holdout.fraction or 0.0)
+        groups = _strata(dataset, order) if holdout.stratified else [order]
+        chosen = np.sort(np.concatenate([group[: round(share * len(group))] for group in groups]))
+    if not 0 < len(chosen) < dataset.n_rows:
+        message = f"sets aside {len(chosen)} of {dataset.n_rows} rows: some must be set aside and some must remain"
+        raise ConfigError([Fault("", "not_legal", message)])
+    return chosen
+
+
+def summary(model: Model) -> dict[str, Any]:
+    """Give what a person asks first, as JSON: size, task, and figures; what does not apply is None."""
+    record, tree = model.training, model.tree
+    return {
+        "task": model.task,
+        "preset": model.config.preset,
+        "n_rows": record.n_rows,
+        "n_training_rows": record.n_training_rows,
+        "n_attributes": len(model.schema.attributes),
+        "n_leaves": tree.n_leaves,
+        "n_nodes": tree.n_nodes,
+        "depth": tree.depth,
+        "train_errors": record.train.get("errors"),
+        "train_accuracy": record.train.get("accuracy"),
+        "rmse": record.train.get("rmse"),
+        "holdout": {"use": record.held_out_use, **record.held_out} if record.held_out is not None else None,
+        "pruning": model.pruning,
+        "notes": list(model.notes),
+    }
+
+
+def _set_aside(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[Dataset, Dataset | None]:
+    if not isinstance(holdout, Holdout):
+        return dataset, holdout
+    try:
+        rows = held_out_rows(holdout, dataset)
+    except ConfigError as error:
+        raise ConfigError(within("/holdout", error.faults)) from None
+    return dataset.take(np.setdiff1d(np.arange(dataset.n_rows), rows)), dataset.take(rows)
+
+
+def _voting_rows(model: Model, dataset: Dataset | None, holdout: Holdout | Dataset | None) -> Dataset:
+    if isinstance(holdout, Dataset):
+        return holdout
+    chosen = holdout if holdout is not None else model.training.holdout
+    if chosen is None:
+        raise NotApplicable(
+            "the model was trained on all rows: pruning needs rows that it has not learned from. Give a holdout, or "
+            "train with one"
+        )
+    if dataset is None:
+        raise NotApplicable("the held-out rows are rows of the data set that the model was trained on: give that too")
+    if dataset.fingerprint != model.training.fingerprint:
+        raise DataError([Fault("/dataset", "other_data", "is not the data set that the model was trained on")])
+    if holdout is not None and model.training.holdout != holdout:
+        _refuse_training_rows(model, dataset, holdout)
+    return _set_aside(dataset, chosen)[1] or dataset
+
+
+def _refuse_training_rows(model: Model, dataset: Dataset, holdout: Holdout) -> None:
+    """A model is never pruned on rows that it was grown from: they would vote for every subtree."""
+    asked = held_out_rows(holdout, dataset)
+    aside = held_out_rows(model.training.holdout, dataset) if model.training.holdout is not None else asked[:0]
+    learned = int(np.count_nonzero(~np.isin(asked, aside)))
+    if learned:
+        raise NotApplicable(
+            f"{learned} of the {len(asked)} rows were learned from: pruning needs rows that were set aside at training"
+        )
+
+
+def _training_figures(model: Model, dataset: Dataset | None) -> Mapping[str, float]:
+    if dataset is None:
+        # The training rows are not at hand; their counts are in the leaves.
+        return _figures_of_leaves(model)
+    kept, _ = _set_aside(dataset, model.training.holdout)
+    return evaluate(model, kept).to_dict()
+
+
+def _figures_of_leaves(model: Model) -> Mapping[str, float]:
+    tree = model.tree
+    leaves = tree.test == 0
+    weight = float(tree.weight[leaves].sum())
+    n_rows = model.training.n_training_rows
+    if model.task == "classification":
+        right = float(tree.stats[leaves, tree.value[leaves]].sum())
+        return {"n_rows": n_rows, "errors": weight - right, "accuracy": right / weight}
+    squares = float(tree.stats[leaves, 2].sum())
+    return {"n_rows": n_rows, "rmse": float(np.sqrt(squares / weight))}
+
+
+def _strata(dataset: Dataset, order: npt.NDArray[np.intp]) -> Sequence[npt.NDArray[np.intp]]:
+    if dataset.schema.task != "classification" or dataset.target is None:
+        return [order]
+    target = np.asarray(dataset.target)[order]
+    return [order[target == code] for code in range(len(dataset.schema.classes))]

@@ -259,7 +259,7 @@ def heartbeat(session: Session, held: Claim, *, lease_seconds: float, progress: 
     cancel_requested = session.execute(
         update(Job)
         .where(*_held(held))
-        .values(lease_expires_at=now(lease_seconds), progress=progress, phase=phase)
+        .values(lease_expires_at=now(lease_seconds), progress=progress, phase=phase[:60])
         .returning(Job.cancel_requested)
     ).scalar()
     if cancel_requested is None:

@@ -17,7 +17,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
@@ -45,6 +45,10 @@ STOP_SECONDS = 1.0  # that a child has to stop by itself before it is killed
 PAUSE_SECONDS = 2.0  # before a job is tried again that could not read the database
 
 
+# Settings, claim, the pipe to the worker, the worker's process id.
+Child = Callable[[Settings, Claim, Connection, int], None]
+
+
 @dataclass(frozen=True, slots=True)
 class Lost:
     """Another worker has the job: nothing is to be written."""
@@ -65,12 +69,13 @@ class Attempt:
     looked_at: float = field(default_factory=time.monotonic)  # of the last look at the cancel flag
 
 
-def run(settings: Settings, stop: threading.Event | None = None) -> None:
+def run(settings: Settings, stop: threading.Event | None = None, *, child: Child | None = None) -> None:
     """Work until told to stop; a job in progress is then given back without losing an attempt.
 
     Args:
         settings: where the database is, leases and limits.
         stop: set to stop; without one, SIGTERM and SIGINT stop the worker (main thread only).
+        child: what the process of a job runs, `child_main` unless told otherwise.
     """
     if stop is None:
         stop = threading.Event()
@@ -81,13 +86,13 @@ def run(settings: Settings, stop: threading.Event | None = None) -> None:
     name = f"{socket.gethostname()}:{os.getpid()}"
     try:
         while not stop.is_set():
-            if not _work_once(settings, source, name=name, stop=stop):
+            if not _work_once(settings, source, name=name, stop=stop, child=child or child_main):
                 stop.wait(POLL_SECONDS)
     finally:
         engine.dispose()
 
 
-def _work_once(settings: Settings, source: Sessions, *, name: str, stop: threading.Event) -> bool:
+def _work_once(settings: Settings, source: Sessions, *, name: str, stop: threading.Event, child: Child) -> bool:
     """Do one job if there is one; True if it is worth looking for the next at once."""
     try:
         with reading(source) as session:
@@ -98,7 +103,7 @@ def _work_once(settings: Settings, source: Sessions, *, name: str, stop: threadi
         if claim is None:
             return False
         LOG.info("job %s: attempt %d of %d", claim.job_id, claim.attempt, claim.max_attempts)
-        with _child(settings, claim) as attempt:
+        with _started(settings, claim, child) as attempt:
             outcome = _watch(settings, source, attempt, stop)
         _settle(source, claim, outcome, stop)
     except Unavailable as error:
@@ -116,10 +121,10 @@ def _work_once(settings: Settings, source: Sessions, *, name: str, stop: threadi
 
 
 @contextmanager
-def _child(settings: Settings, claim: Claim) -> Iterator[Attempt]:
+def _started(settings: Settings, claim: Claim, child: Child) -> Iterator[Attempt]:
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
-    process = context.Process(target=child_main, args=(settings, claim, there, os.getpid()), daemon=True)
+    process = context.Process(target=child, args=(settings, claim, there, os.getpid()), daemon=True)
     # Ctrl-C reaches every process of the terminal; the child inherits the mask and leaves the decision to the worker.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:

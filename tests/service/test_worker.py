@@ -1,0 +1,433 @@
+"""The worker, with real processes: what it saves, what it survives, and how fast it stops."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy
+from sqlalchemy import select, text
+
+import espalier
+from service import handlers, queue, worker
+from service.catalog import NewVersion
+from service.db import Sessions, reading, transaction
+from service.queue import Claim
+from service.settings import Settings
+from service.tables import Job, Kind, State, Version
+from tests.service.waiting import until
+
+SPAWN = get_context("spawn")
+Start = Callable[[], BaseProcess]
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """A short lease, so that a lost worker is noticed soon."""
+    return replace(settings, lease_seconds=1.0)
+
+
+@pytest.fixture
+def start(settings: Settings) -> Iterator[Start]:
+    """Starts workers whose jobs do what their payload says; ends those that still run after the test."""
+    started: list[BaseProcess] = []
+
+    def start_one() -> BaseProcess:
+        process = SPAWN.Process(target=_work, args=(settings,))
+        process.start()
+        started.append(process)
+        return process
+
+    yield start_one
+    for process in started:
+        process.kill()
+        process.join()
+
+
+def test_a_job_that_succeeds_leaves_one_version_that_names_it(start: Start, source: Sessions) -> None:
+    job_id = _enqueue(source, act="finish")
+    start()
+
+    job = _until(source, job_id, State.SUCCEEDED)
+
+    [version] = _versions(source)
+    assert (version.number, version.job_id, version.model.name) == (1, job_id, "m")
+    expected = {"model": "m", "version": 1, "version_id": version.id, "summary": {"n_leaves": 3}}
+    assert job.result == expected
+    assert job.progress == 1.0
+
+
+def test_progress_and_phase_can_be_seen_while_a_job_runs(start: Start, source: Sessions) -> None:
+    job_id = _enqueue(source, act="wait")
+    start()
+
+    job = until(lambda: _seen(source, job_id, progress=0.5), what="progress of one half")
+
+    assert (job.state, job.phase) == ("running", "waiting for the end")
+
+
+def test_a_fault_of_the_job_fails_it_at_once_with_every_place(start: Start, source: Sessions) -> None:
+    job_id = _enqueue(source, act="invalid")
+    start()
+
+    job = _until(source, job_id, State.FAILED)
+
+    assert job.attempt == 1
+    assert job.error is not None
+    assert job.error["code"] == "invalid_input"
+    assert job.error["errors"] == [
+        {"pointer": "/criterion", "code": "unknown_value", "message": "must be gini"},
+        {"pointer": "/seed", "code": "type", "message": "must be a whole number"},
+    ]
+
+
+def test_a_method_that_does_not_apply_fails_at_once(start: Start, source: Sessions) -> None:
+    job_id = _enqueue(source, act="not applicable")
+    start()
+
+    job = _until(source, job_id, State.FAILED)
+
+    assert job.error == {"code": "not_applicable", "message": "no rows were held out", "errors": []}
+
+
+def test_a_missing_data_set_fails_at_once(start: Start, source: Sessions) -> None:
+    job_id = _enqueue(source, act="train")
+    start()
+
+    job = _until(source, job_id, State.FAILED)
+
+    assert job.error is not None
+    assert job.error["message"] == "there is no data set 'gone'"
+
+
+def test_an_unexpected_fault_is_tried_again_and_says_no_more_than_its_kind(start: Start, source: Sessions) -> None:
+    job_id = _enqueue(source, act="unexpected", attempts=2)
+    start()
+
+    job = _until(source, job_id, State.DEAD)
+
+    assert job.attempt == 2
+    expected = {"code": "unexpected", "message": "the job failed with an unexpected RuntimeError", "errors": []}
+    assert job.error == expected
+
+
+def test_a_job_that_kills_its_process_is_dead_after_its_attempts_and_the_worker_goes_on(
+    start: Start, source: Sessions
+) -> None:
+    poison = _enqueue(source, act="die", attempts=2)
+    start()
+
+    job = _until(source, poison, State.DEAD)
+
+    assert job.attempt == 2
+    assert job.error is not None
+    assert job.error["code"] == "child_ended"
+    assert "killed (signal 9)" in job.error["message"]
+    _until(source, _enqueue(source, act="finish"), State.SUCCEEDED)
+
+
+def test_a_process_that_is_killed_once_does_its_job_at_the_next_attempt(
+    start: Start, source: Sessions, tmp_path: Path
+) -> None:
+    job_id = _enqueue(source, act="wait", until_exists=str(tmp_path / "go"), pid_file=str(tmp_path / "pid"))
+    start()
+    os.kill(_pid(tmp_path / "pid"), signal.SIGKILL)
+    (tmp_path / "go").touch()
+
+    job = _until(source, job_id, State.SUCCEEDED)
+
+    assert job.attempt == 2
+    assert len(_versions(source)) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the memory of another process")
+def test_a_job_that_takes_too_much_memory_is_stopped_with_the_reason(
+    settings: Settings, source: Sessions, start: Start
+) -> None:
+    job_id = _enqueue(source, act="eat", attempts=1)
+    process = SPAWN.Process(target=_work, args=(replace(settings, job_memory_mb=300),))
+    process.start()
+    try:
+        job = _until(source, job_id, State.DEAD)
+    finally:
+        process.kill()
+        process.join()
+
+    assert job.error is not None
+    assert job.error["code"] == "memory_limit"
+    assert "more than 300 MiB" in job.error["message"]
+
+
+def test_a_job_that_hangs_is_stopped_at_the_time_limit(settings: Settings, source: Sessions) -> None:
+    job_id = _enqueue(source, act="hang", attempts=1)
+    process = SPAWN.Process(target=_work, args=(replace(settings, job_seconds=1.0),))
+    process.start()
+    try:
+        job = _until(source, job_id, State.DEAD)
+    finally:
+        process.kill()
+        process.join()
+
+    assert job.error is not None
+    assert job.error["message"] == "the job took longer than 1 s"
+
+
+@pytest.mark.parametrize("act", ["wait", "hang"], ids=["that listens", "that does not listen"])
+def test_a_running_job_is_cancelled_within_two_seconds(
+    act: str, start: Start, source: Sessions, tmp_path: Path
+) -> None:
+    job_id = _enqueue(source, act=act, pid_file=str(tmp_path / "pid"))
+    start()
+    child = _pid(tmp_path / "pid")
+
+    asked = time.monotonic()
+    with transaction(source) as session:
+        queue.cancel(session, job_id)
+    _until(source, job_id, State.CANCELLED)
+
+    assert time.monotonic() - asked < 2
+    until(lambda: not _runs(child), what="the end of the child")
+    assert _versions(source) == []
+
+
+def test_a_worker_that_is_told_to_end_gives_its_job_back_at_once(
+    start: Start, source: Sessions, tmp_path: Path
+) -> None:
+    job_id = _enqueue(source, act="hang", pid_file=str(tmp_path / "pid"))
+    process = start()
+    child = _pid(tmp_path / "pid")
+
+    asked = time.monotonic()
+    os.kill(process.pid or 0, signal.SIGTERM)
+    process.join(10)
+
+    assert process.exitcode == 0
+    assert time.monotonic() - asked < 2
+    assert not _runs(child)
+    job = _until(source, job_id, State.QUEUED)
+    assert job.attempt == 0
+
+
+def test_after_kill_9_of_the_worker_its_child_ends_and_another_worker_does_the_job_once(
+    start: Start, source: Sessions, tmp_path: Path
+) -> None:
+    job_id = _enqueue(source, act="wait", until_exists=str(tmp_path / "go"), pid_file=str(tmp_path / "pid"))
+    first = start()
+    child = _pid(tmp_path / "pid")
+
+    first.kill()
+    until(lambda: not _runs(child), what="the end of the child")
+    (tmp_path / "go").touch()
+    start()
+    job = _until(source, job_id, State.SUCCEEDED)
+
+    assert job.attempt == 2
+    assert len(_versions(source)) == 1
+    with reading(source) as session:
+        names = [event.event for event in queue.list_events(session, job_id)]
+    assert names == ["enqueue", "claim", "lose_lease", "claim", "succeed"]
+
+
+def test_a_worker_that_slept_past_its_lease_saves_nothing(start: Start, source: Sessions, tmp_path: Path) -> None:
+    job_id = _enqueue(source, act="wait", until_exists=str(tmp_path / "go"), pid_file=str(tmp_path / "pid"))
+    sleeper = start()
+    _pid(tmp_path / "pid")
+    os.kill(sleeper.pid or 0, signal.SIGSTOP)
+    other = start()
+    until(lambda: _seen(source, job_id, attempt=2), what="the second attempt")
+    (tmp_path / "go").touch()  # now both children finish
+    job = _until(source, job_id, State.SUCCEEDED)
+    other.kill()
+
+    os.kill(sleeper.pid or 0, signal.SIGCONT)
+    _until(source, _enqueue(source, act="finish", model="next"), State.SUCCEEDED)  # the sleeper has gone on
+
+    assert [version.model.name for version in _versions(source)] == ["m", "next"]
+    with reading(source) as session:
+        assert queue.find_job(session, job_id).result == job.result
+        assert [event.event for event in queue.list_events(session, job_id)][-1] == "succeed"
+
+
+def test_a_long_job_keeps_its_lease(start: Start, source: Sessions, tmp_path: Path) -> None:
+    job_id = _enqueue(source, act="wait", until_exists=str(tmp_path / "go"))
+    start()
+    start()
+    first = until(lambda: _seen(source, job_id, state=State.RUNNING), what="the claim").lease_expires_at
+    assert first is not None
+    until(lambda: (_lease_end(source, job_id) - first).total_seconds() > 2.5, what="heartbeats beyond the first lease")
+    (tmp_path / "go").touch()
+
+    assert _until(source, job_id, State.SUCCEEDED).attempt == 1
+
+
+def test_a_worker_survives_that_the_server_drops_its_connections(
+    settings: Settings, start: Start, source: Sessions, tmp_path: Path
+) -> None:
+    if settings.database_file is not None:
+        pytest.skip("SQLite has no server")
+    job_id = _enqueue(source, act="wait", until_exists=str(tmp_path / "go"), pid_file=str(tmp_path / "pid"))
+    start()
+    _pid(tmp_path / "pid")
+    server = sqlalchemy.create_engine(settings.database_url, isolation_level="AUTOCOMMIT")
+    drop = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> "
+    with server.connect() as connection:
+        connection.execute(text(drop + "pg_backend_pid()"))
+    server.dispose()
+    (tmp_path / "go").touch()
+
+    assert _until(source, job_id, State.SUCCEEDED).attempt == 1
+
+
+def test_a_child_ends_when_the_pipe_to_its_worker_does() -> None:
+    here, there = SPAWN.Pipe()
+    process = SPAWN.Process(target=_only_listen, args=(there,))
+    process.start()
+    there.close()
+    here.close()
+    process.join(20)
+
+    assert process.exitcode == 1
+
+
+def test_neither_worker_nor_child_loads_the_web() -> None:
+    code = "import service.worker, sys; print([m for m in ('flask', 'marshmallow', 'pyarrow') if m in sys.modules])"
+
+    printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+
+    assert printed == "[]\n"
+
+
+# --- what runs in the other processes
+
+
+def _work(settings: Settings) -> None:
+    worker.run(settings, child=_child)
+
+
+def _child(settings: Settings, claim: Claim, pipe: Connection, worker_pid: int) -> None:
+    handlers.HANDLERS = {Kind.TRAIN: _act}
+    worker.child_main(settings, claim, pipe, worker_pid)
+
+
+def _only_listen(pipe: Connection) -> None:
+    worker._listen(pipe, espalier.Progress())
+
+
+def _act(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> NewVersion:
+    if "pid_file" in payload:
+        partial = Path(payload["pid_file"] + ".partial")
+        partial.write_text(str(os.getpid()))
+        partial.rename(payload["pid_file"])
+    ACTS[payload["act"]](source, payload, progress)
+    return NewVersion(model=payload["model"], document=b"{}", preset="cart", summary={"n_leaves": 3}, seconds=0.1)
+
+
+def _wait(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> None:
+    progress.begin("waiting for the end")
+    progress.state[0] = 0.5
+    while not ("until_exists" in payload and Path(payload["until_exists"]).exists()):
+        progress.check()
+        time.sleep(0.01)
+
+
+def _hang(*_: object) -> None:
+    while True:
+        time.sleep(60)
+
+
+def _invalid(*_: object) -> None:
+    raise espalier.ConfigError(
+        [
+            espalier.Fault("/criterion", "unknown_value", "must be gini"),
+            espalier.Fault("/seed", "type", "must be a whole number"),
+        ]
+    )
+
+
+def _not_applicable(*_: object) -> None:
+    raise espalier.NotApplicable("no rows were held out")
+
+
+def _unexpected(*_: object) -> None:
+    raise RuntimeError("with a value that nobody should see")
+
+
+def _die(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _eat(*_: object) -> None:
+    eaten = []
+    while True:
+        eaten.append(b"x" * 2**20)
+        time.sleep(0.0005)
+
+
+def _train(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> None:
+    handlers.train(source, {**payload, "dataset": "gone"}, progress)
+
+
+ACTS: Mapping[str, Callable[..., None]] = {
+    "finish": lambda *_: None,
+    "wait": _wait,
+    "hang": _hang,
+    "invalid": _invalid,
+    "not applicable": _not_applicable,
+    "unexpected": _unexpected,
+    "die": _die,
+    "eat": _eat,
+    "train": _train,
+}
+
+
+# --- what the tests ask
+
+
+def _enqueue(source: Sessions, *, act: str, attempts: int = 3, model: str = "m", **payload: str) -> str:
+    payload |= {"act": act, "model": model}
+    with transaction(source) as session:
+        return queue.enqueue(session, kind=Kind.TRAIN, payload=payload, max_attempts=attempts, model=model).id
+
+
+def _seen(source: Sessions, job_id: str, **wanted: object) -> Job | None:
+    with reading(source) as session:
+        job = queue.find_job(session, job_id)
+    return job if all(getattr(job, name) == value for name, value in wanted.items()) else None
+
+
+def _until(source: Sessions, job_id: str, state: State) -> Job:
+    return until(lambda: _seen(source, job_id, state=state), what=f"job {state}")
+
+
+def _lease_end(source: Sessions, job_id: str) -> Any:
+    with reading(source) as session:
+        return queue.find_job(session, job_id).lease_expires_at
+
+
+def _versions(source: Sessions) -> list[Version]:
+    with reading(source) as session:
+        return list(session.scalars(select(Version).order_by(Version.id)))
+
+
+def _pid(file: Path) -> int:
+    until(file.exists, what="the start of the child")
+    return int(file.read_text())
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except ProcessLookupError:
+        return False
+    except FileNotFoundError:  # no /proc, or gone between the two lines
+        return not Path("/proc").exists()

@@ -9,7 +9,6 @@ import flask_smorest
 import orjson
 from flask import Flask, Response
 from flask.sessions import SecureCookieSession, SessionInterface
-from werkzeug.datastructures import ImmutableDict
 
 from service import db, schemas
 from service.api.context import EXTENSION, Service
@@ -29,8 +28,8 @@ __all__ = ["create_app"]
 log = logging.getLogger("service")
 
 RESOURCES = (data_sets, jobs, models, predictions, decisions, health)
-DESCRIPTION = """Decision trees you can read: upload a data set, train a model on it, prune it, ask it. Each answer comes with
-the path that led to it, and can be looked up and explained again later.
+DESCRIPTION = """Decision trees you can read: upload a data set, train a model on it, prune it, ask it. Each answer
+comes with the path that led to it, and can be looked up and explained again later.
 
 Errors are problem documents (RFC 9457). Of duplicate keys in a JSON object the last one counts. A whole number beyond
 2^53 in a nominal attribute must be sent as text."""
@@ -84,12 +83,12 @@ class ProblemApi(flask_smorest.Api):  # type: ignore[misc] # the parent is untyp
         """Leave errors to the application's one handler."""
 
     def _register_responses(self) -> None:
-        kept = self.DEFAULT_RESPONSE_CONTENT_TYPE
+        """Write all errors down as problem documents; the parent takes the type of plain answers for them."""
         self.DEFAULT_RESPONSE_CONTENT_TYPE = CONTENT_TYPE
         try:
             super()._register_responses()
         finally:
-            self.DEFAULT_RESPONSE_CONTENT_TYPE = kept
+            del self.DEFAULT_RESPONSE_CONTENT_TYPE  # the class's own shows again
 
 
 def _described(pattern: str, name: str) -> Callable[[object], dict[str, str]]:
@@ -106,7 +105,15 @@ def _openapi(document: dict[str, Any]) -> Callable[[], Response]:
 
 
 def _complete(document: dict[str, Any]) -> dict[str, Any]:
-    """Turn what the tool leaves half said into what is meant."""
+    """Say what every route may answer, put the statuses in order, and drop what no route refers to."""
+    failure = {"$ref": "#/components/responses/DEFAULT_ERROR"}
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            if isinstance(operation, dict):
+                statuses = operation["responses"]
+                statuses.setdefault("500", failure)
+                operation["responses"] = dict(sorted(statuses.items()))
+    document["components"]["schemas"].pop("PaginationMetadata", None)
     return document
 
 

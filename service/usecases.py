@@ -1,7 +1,7 @@
 """What the service can be asked to do: plain functions over a session, without a word of HTTP.
 
-Whoever calls opens and ends the transaction. What can be known to be wrong is said now, to the one who asks, and not later
-by a worker: configurations, pruning methods and holdouts are read by the core's own parsers here.
+Whoever calls opens and ends the transaction. What can be known to be wrong is said now, to the one who asks, and not
+later by a worker: configurations, pruning methods and holdouts are read by the core's own parsers here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -179,12 +179,11 @@ def predict(version: catalog.LoadedVersion, rows: Sequence[Mapping[str, Any]], *
     Raises:
         espalier.RowError: Rows that the model cannot take; every fault, by row and attribute.
     """
-    found: Sequence[espalier.Prediction | espalier.Explanation]
     if explain == "none":
-        found = espalier.predict(version.model, rows)
-    else:
-        found = espalier.explain(version.model, rows, detail=explain)
-    return Answered([one.to_dict() for one in found], [one.nodes for one in found])
+        plain = espalier.predict(version.model, rows)
+        return Answered([one.to_dict() for one in plain], [one.nodes for one in plain])
+    explained = espalier.explain(version.model, rows, detail=explain)
+    return Answered([one.to_dict() for one in explained], [one.prediction.nodes for one in explained])
 
 
 def explain_decision(
@@ -204,7 +203,7 @@ def explain_decision(
 
 @contextmanager
 def _collected(faults: list[Fault], *, below: str, elsewhere: Mapping[str, str]) -> Iterator[None]:
-    """Turn what the core finds into faults of the request: `elsewhere` by its place there, the rest `below` a member."""
+    """Turn what the core finds into faults of the request: by its place `elsewhere`, or else `below` a member."""
     try:
         yield
     except espalier.InvalidInput as error:

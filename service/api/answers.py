@@ -1,12 +1,15 @@
 """Responses made without detours: bytes by orjson, a content type, a status."""
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 import marshmallow as ma
 import orjson
 from flask import Response
 
 from service.paging import Page
+
+Item = TypeVar("Item")
 
 __all__ = ["JSON", "TEXT", "bytes_answer", "json_answer", "page_answer"]
 
@@ -24,6 +27,6 @@ def bytes_answer(content: bytes | str, *, content_type: str) -> Response:
     return Response(content, content_type=content_type)
 
 
-def page_answer(page: Page[object], schema: ma.Schema) -> Response:
+def page_answer(page: Page[Item], schema: ma.Schema) -> Response:
     """Answer with one page of a list, each item shown by `schema`."""
     return json_answer({"items": schema.dump(page.items, many=True), "next": page.next})

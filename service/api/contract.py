@@ -1,6 +1,7 @@
 """What a view takes and answers, said once: checked when a request comes, and written into the OpenAPI document.
 
-Thin, typed decorators over flask-smorest. Order on a view, from the outside: route, ``takes_*``, ``answers``, ``refuses``.
+Thin, typed decorators over flask-smorest. Order on a view, from the outside: route, ``takes_*``, ``answers``,
+``refuses``.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,36 +22,38 @@ P = ParamSpec("P")
 R = TypeVar("R")
 View = Callable[P, R]
 
-# What marshmallow says, as a stable word for programs; anything else is "invalid_value".
-CODES = {
-    "Missing data for required field.": "required",
-    "Unknown field.": "unknown_field",
-    "Field may not be null.": "null",
-    "Invalid input type.": "wrong_type",
-    "Not a valid string.": "wrong_type",
-    "Not a valid integer.": "wrong_type",
-    "Not a valid mapping type.": "wrong_type",
-    "Not a valid list.": "wrong_type",
-    "Not a valid boolean.": "wrong_type",
+# What marshmallow says -> a stable word for programs, and the same in our own words; anything else is "invalid_value".
+SAID = {
+    "Missing data for required field.": ("required", "must be given"),
+    "Unknown field.": ("unknown_field", "there is no such field"),
+    "Field may not be null.": ("wrong_type", "must not be null"),
+    "Invalid input type.": ("wrong_type", "must be an object"),
+    "Not a valid string.": ("wrong_type", "must be text"),
+    "Not a valid integer.": ("wrong_type", "must be a whole number"),
+    "Not a valid mapping type.": ("wrong_type", "must be an object"),
+    "Not a valid aware datetime.": ("wrong_type", "must be a moment by ISO 8601, with its zone"),
 }
 ROOT = "_schema"
 
 
-class ContractParser(FlaskParser):  # type: ignore[misc] # the parent is untyped
+class ContractParser(FlaskParser):
     """Reads JSON by orjson (its depth is limited, its numbers finite) and raises our own error with every fault."""
 
-    DEFAULT_UNKNOWN_BY_LOCATION = {**FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION, "query": ma.RAISE}
+    DEFAULT_UNKNOWN_BY_LOCATION = {  # noqa: RUF012 - as the parent has it
+        **FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION,
+        "query": ma.RAISE,
+    }
 
     def _raw_load_json(self, req: Request) -> object:
         return read_json(req)
 
-    def handle_error(  # noqa: D102 - the parent's
-        self, error: ma.ValidationError, req: Request, schema: ma.Schema, **_: Any
-    ) -> NoReturn:
+    def handle_error(self, error: ma.ValidationError, req: Request, schema: ma.Schema, **_: Any) -> NoReturn:
         by_location = cast(dict[str, object], error.messages)
+        names = (field.data_key or name for name, field in schema.load_fields.items())
+        legal = f"there is no such field; legal: {', '.join(names)}"
         raise Rejected(
             [
-                fault
+                Fault(fault.pointer, fault.code, legal) if fault.code == "unknown_field" else fault
                 for messages in by_location.values()
                 for fault in _faults("", messages)
             ]
@@ -135,7 +138,7 @@ def _faults(prefix: str, messages: object) -> Iterator[Fault]:
         for message in messages:
             yield from _faults(prefix, message)
     else:
-        yield Fault(prefix, CODES.get(str(messages), "invalid_value"), str(messages))
+        yield Fault(prefix, *SAID.get(str(messages), ("invalid_value", str(messages))))
 
 
 def _below(prefix: str, key: str) -> str:

@@ -1,11 +1,11 @@
 """Data sets over HTTP: upload, list, look at, delete."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import espalier
 from flask import Response, request
 
+import espalier
 from service import catalog, schemas, storage, usecases
 from service.api.answers import json_answer, page_answer
 from service.api.bodies import CSV, JSON, read_bytes, read_json
@@ -20,7 +20,10 @@ data_sets = Resource("data sets", __name__, description="Tables to learn from")
 
 SHOWN = schemas.DataSet()
 LOCATION = {"Location": {"schema": {"type": "string"}, "description": "where the new data set is"}}
-READERS = {"rows": espalier.dataset_from_rows, "columns": espalier.dataset_from_columns}
+READERS: Mapping[str, Callable[..., espalier.Dataset]] = {
+    "rows": espalier.dataset_from_rows,
+    "columns": espalier.dataset_from_columns,
+}
 JSON_KEYS = frozenset({"rows", "columns", "schema"})
 
 
@@ -32,8 +35,8 @@ JSON_KEYS = frozenset({"rows", "columns", "schema"})
 def upload(query: dict[str, Any]) -> Response:
     """Upload a data set.
 
-    As CSV (UTF-8, commas, the first line holds the names), or as JSON rows or columns, with the declaration of the columns
-    in `schema` if it is not to be inferred: numbers are numeric, text is nominal.
+    As CSV (UTF-8, commas, the first line holds the names), or as JSON rows or columns, with the declaration of the
+    columns in `schema` if it is not to be inferred: numbers are numeric, text is nominal.
     """
     dataset = _read(query)
     new = usecases.NewDataSet.of(dataset, name=query["name"], settings=here().settings)
@@ -103,7 +106,9 @@ def _read_json_table(body: object, declared: Mapping[str, Any]) -> espalier.Data
         message = 'must be {"rows": [{…}, …]} or {"columns": {"name": […], …}}, with "schema" if it is declared'
         raise Rejected([Fault("", "wrong_type", message)])
     if unknown := body.keys() - JSON_KEYS:
-        raise Rejected([Fault(f"/{name}", "unknown_field", "legal: rows or columns, schema") for name in sorted(unknown)])
+        raise Rejected(
+            [Fault(f"/{name}", "unknown_field", "legal: rows or columns, schema") for name in sorted(unknown)]
+        )
     kind = "rows" if "rows" in body else "columns"
     try:
         return READERS[kind](body[kind], schema=body.get("schema"), **declared)

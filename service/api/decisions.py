@@ -2,9 +2,9 @@
 
 from typing import Any
 
-import espalier
 from flask import Response
 
+import espalier
 from service import decisions as log
 from service import schemas, usecases
 from service.api.answers import TEXT, bytes_answer, json_answer, page_answer
@@ -67,5 +67,7 @@ def get_explanation(query: dict[str, Any], decision_id: str) -> Response:
 
 def _text(decision: log.Decision, replay: log.Replay) -> str:
     verified = "verified: the version answers the same today" if replay.verified else "NOT verified: the answers differ"
-    head = f"{decision.model_name}, version {decision.version}, decided {decision.time:%Y-%m-%d %H:%M:%S} UTC; {verified}"
+    head = (
+        f"{decision.model_name}, version {decision.version}, decided {decision.time:%Y-%m-%d %H:%M:%S} UTC; {verified}"
+    )
     return f"{head}\n{espalier.render_explanation(replay.explanation)}\n"

@@ -18,6 +18,7 @@ __all__ = ["jobs"]
 jobs = Resource("jobs", __name__, description="Work that takes its time")
 
 SHOWN = schemas.Job()
+SHOWN_RESULT = schemas.JobResult()
 LOCATION = {"Location": {"schema": {"type": "string"}, "description": "where to watch the job"}}
 LOOK_SECONDS = 0.1
 
@@ -73,10 +74,11 @@ def get_one(query: dict[str, Any], job_id: str) -> Response:
 @refuses(404, 409)
 def get_result(job_id: str) -> Response:
     """Look at what came of a job that has succeeded."""
-    job = _show(job_id)
-    if job["state"] != State.SUCCEEDED:
-        raise Conflict(f"the job is {job['state']}: only one that has succeeded has a result")
-    return json_answer(job["result"])
+    with reading(here().sessions) as session:
+        job = queue.find_job(session, job_id)
+    if job.state != State.SUCCEEDED:
+        raise Conflict(f"the job is {job.state}: only one that has succeeded has a result")
+    return json_answer(SHOWN_RESULT.dump(job.result))
 
 
 @jobs.post("/v1/jobs/<id:job_id>/cancel")

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-import espalier
 from flask import Response
 
+import espalier
 from service import catalog, schemas
 from service.api.answers import JSON, TEXT, bytes_answer, json_answer, page_answer
 from service.api.context import here

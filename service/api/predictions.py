@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import espalier
 import orjson
 from flask import Response, request
 
+import espalier
 from service import decisions, schemas, usecases
 from service.api.bodies import JSON, read_json
 from service.api.context import here
@@ -111,7 +111,9 @@ def _read(body: object, *, limit: int) -> Asked:
     by_column = "columns" in body
     rows = _rows_of_columns(body["columns"], faults) if by_column else body["rows"]
     if not isinstance(rows, list) or (not rows and not faults):
-        faults.append(Fault("/rows", "wrong_type", "must be a list of at least one object of attribute names and values"))
+        faults.append(
+            Fault("/rows", "wrong_type", "must be a list of at least one object of attribute names and values")
+        )
     if faults:
         raise Rejected(faults)
     usecases.check_size("rows", given=len(rows), limit=limit)

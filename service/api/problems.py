@@ -1,31 +1,31 @@
 """Every error as one shape on the wire: a problem document of RFC 9457.
 
-``PROBLEMS`` is the only place where an exception meets a status code. A test walks every error class of both packages and
-asks that it is in the table.
+``PROBLEMS`` is the only place where an exception meets a status code. A test walks every error class of both packages
+and asks that it is in the table.
 """
 
 import logging
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import NamedTuple
 
-import espalier
 import orjson
 from flask import Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
+import espalier
 from service import errors
 
-__all__ = ["PROBLEMS", "Problem", "answer", "found_below", "problem_for"]
+__all__ = ["PROBLEMS", "Problem", "answer", "problem_for"]
 
 log = logging.getLogger("service")
 
 CONTENT_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:espalier:problem:"
 RETRY_SECONDS = 1
+FAULTS_IN_DETAIL = 3
 SHOWN_FAULTS = 100  # a body of a million wrong cells needs no answer of a million faults
 
 
@@ -61,8 +61,8 @@ PROBLEMS: Mapping[type[Exception], Entry] = {
 
 # What Flask and Werkzeug raise by themselves: a sentence of our own for each status that has a usual cause.
 DETAILS: Mapping[int, str] = {
-    404: "nothing is at this path; see /docs. A model name has 1 to 64 characters out of A-Z a-z 0-9 . _ - and begins with a "
-    "letter or a digit (so no '/'); versions are whole numbers from 1; ids are as the service gave them",
+    404: "nothing is at this path; see /docs. A model name has 1 to 64 of the signs A-Z a-z 0-9 . _ - and begins with "
+    "a letter or a digit (so no '/'); versions are whole numbers from 1; ids are as the service gave them",
     413: "the body is longer than this service takes",
     500: "the request could not be done; what happened is in the service's log under this request_id",
 }
@@ -87,13 +87,14 @@ def problem_for(error: Exception) -> Problem:
     if isinstance(error, HTTPException):
         return _http_problem(error)
     entry = next(PROBLEMS[kind] for kind in type(error).__mro__ if kind in PROBLEMS)
+    faults = _faults(error)
     return Problem(
         status=entry.status,
         slug=entry.slug,
         title=entry.title,
-        detail=DETAILS[500] if entry.status == 500 else str(error),
+        detail=DETAILS[500] if entry.status == 500 else _sentence(faults) or str(error),
         retryable=entry.retryable,
-        faults=_faults(error),
+        faults=faults,
         headers=(("Retry-After", str(RETRY_SECONDS)),) if entry.retryable else (),
     )
 
@@ -124,25 +125,18 @@ def answer(error: Exception) -> Response:
     return response
 
 
-@contextmanager
-def found_below(pointer: str) -> Iterator[None]:
-    """Say where in the body the thing sits that the core is given: its faults' paths begin there.
-
-    Raises:
-        espalier.InvalidInput: The same error, its faults moved below `pointer`.
-    """
-    try:
-        yield
-    except espalier.InvalidInput as error:
-        raise type(error)(
-            [espalier.Fault(pointer + fault.path, fault.code, fault.message) for fault in error.faults]
-        ) from error
-
-
 def _faults(error: Exception) -> tuple[errors.Fault, ...]:
     if isinstance(error, espalier.InvalidInput):
         return tuple(errors.Fault(fault.path, fault.code, fault.message) for fault in error.faults)
     return tuple(error.faults) if isinstance(error, errors.Rejected) else ()
+
+
+def _sentence(faults: Sequence[errors.Fault]) -> str:
+    shown = "; ".join(
+        f"{fault.pointer}: {fault.message}" if fault.pointer else fault.message for fault in faults[:FAULTS_IN_DETAIL]
+    )
+    hidden = len(faults) - FAULTS_IN_DETAIL
+    return f"{shown}; and {hidden} more" if hidden > 0 else shown
 
 
 def _http_problem(error: HTTPException) -> Problem:

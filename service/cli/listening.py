@@ -17,8 +17,8 @@ BACKLOG = 2048
 def listen(host: str, port: int) -> socket.socket:
     """Give a socket that listens on `host`:`port` (0: any free port).
 
-    It is made here and handed to the web server, so that a port which is taken is known before anything has started, and
-    so that connections wait, instead of being refused, while a web server that died is started again.
+    It is made here and handed to the web server, so that a port which is taken is known before anything has started,
+    and so that connections wait, instead of being refused, while a web server that died is started again.
 
     Raises:
         Refused: The port is taken, may not be used, or the host is not an address of this machine.

@@ -6,8 +6,8 @@
                   │                    └── web worker
                   └── espalier worker ──── one child a job
 
-Each child leads its own process group: Ctrl-C reaches only the parent, which then stops the children in order, and what a
-child that died leaves behind can be ended by its group.
+Each child leads its own process group: Ctrl-C reaches only the parent, which then stops the children in order, and what
+a child that died leaves behind can be ended by its group.
 """
 
 import os

@@ -1,0 +1,192 @@
+"""The commands that run the service: up, serve, worker, migrate."""
+
+import os
+import socket
+import sys
+import threading
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from service.cli.command import Command, Refused
+from service.cli.lifeline import end_with_parent
+from service.cli.listening import address_of, listen, lock_database
+from service.cli.supervisor import Child, Supervisor
+
+if TYPE_CHECKING:
+    from service.settings import Settings
+
+__all__ = ["COMMANDS"]
+
+GUNICORN_CONFIGURATION = Path(__file__).resolve().parent.parent / "gunicorn.conf.py"
+READY_SECONDS = 60.0
+
+
+def up(arguments: Namespace) -> int:
+    """Migrate, then run the web server and a worker until asked to stop."""
+    settings = _settings(arguments)
+    with _claimed(settings) as listener, _failing_clearly():
+        from service.db import migrate  # noqa: PLC0415 - `espalier --help` needs neither web nor database
+
+        migrate(settings)
+        children = [
+            Child("the web server", ("serve", "--socket", str(listener.fileno())), keep_open=[listener.fileno()]),
+            Child("the worker", ("worker",)),
+        ]
+        supervisor = Supervisor(children, report=_report)
+        greeting = threading.Thread(
+            target=_greet, args=(supervisor, settings, address_of(listener)), kwargs={"examples": arguments.examples}
+        )
+        greeting.start()
+        supervisor.run()
+        greeting.join()
+    return 0
+
+
+def serve(arguments: Namespace) -> int:
+    """Run the web server alone."""
+    settings = _settings(arguments)
+    _follow(arguments)
+    if arguments.socket is not None:
+        return _gunicorn(arguments.socket)
+    listener = listen(settings.host, settings.port)
+    _report(f"listening at {address_of(listener)}")
+    return _gunicorn(listener.detach())
+
+
+def worker(arguments: Namespace) -> int:
+    """Run one worker."""
+    settings = _settings(arguments)
+    _follow(arguments)
+    from service.worker import run  # noqa: PLC0415 - as above
+
+    run(settings)
+    return 0
+
+
+def migrate(arguments: Namespace) -> int:
+    """Bring the database's tables up to this version."""
+    settings = _settings(arguments)
+    with _failing_clearly():
+        from service.db import migrate as upgrade  # noqa: PLC0415 - as above
+
+        upgrade(settings)
+    _report("the tables are of this version")
+    return 0
+
+
+def _listening_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--host", help="the address to listen on (ESPALIER_HOST, 127.0.0.1)")
+    parser.add_argument("--port", help="the port to listen on (ESPALIER_PORT, 8080)")
+
+
+def _up_arguments(parser: ArgumentParser) -> None:
+    _listening_arguments(parser)
+    parser.add_argument("--examples", action="store_true", help="load two example data sets and train a model on each")
+
+
+def _serve_arguments(parser: ArgumentParser) -> None:
+    _listening_arguments(parser)
+    parser.add_argument("--socket", type=int, metavar="NUMBER", help="a listening socket that is open already")
+    _worker_arguments(parser)
+
+
+def _worker_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--parent", type=int, metavar="PROCESS", help="end when this process, which started us, ends")
+
+
+def _no_arguments(_: ArgumentParser) -> None:
+    pass
+
+
+COMMANDS: Mapping[str, Command] = {
+    "up": Command("Run everything: the web server and a worker under one command.", _up_arguments, up),
+    "serve": Command("Run the web server alone.", _serve_arguments, serve),
+    "worker": Command("Run a worker alone: it trains and prunes.", _worker_arguments, worker),
+    "migrate": Command("Bring the database's tables up to this version.", _no_arguments, migrate),
+}
+
+
+def _settings(arguments: Namespace) -> "Settings":
+    """Read the settings; what the command line says stands over the environment, also for the children."""
+    from service.errors import SettingsError  # noqa: PLC0415 - as above
+    from service.settings import Settings, check_listening  # noqa: PLC0415 - as above
+
+    for name in ("host", "port"):
+        if (value := getattr(arguments, name, None)) is not None:
+            os.environ[f"ESPALIER_{name.upper()}"] = value
+    try:
+        settings = Settings.from_env()
+        check_listening(settings)
+    except SettingsError as error:
+        raise Refused("\n".join(error.faults)) from None
+    return settings
+
+
+@contextmanager
+def _claimed(settings: "Settings") -> Iterator[socket.socket]:
+    """Hold the database (if it is a file) and the port."""
+    file = settings.database_file
+    wanted = f"http://{settings.host}:{settings.port}"
+    lock = lock_database(file, address=wanted) if file is not None else None
+    try:
+        with listen(settings.host, settings.port) as listener:
+            yield listener
+    finally:
+        if lock is not None:
+            lock.close()
+
+
+@contextmanager
+def _failing_clearly() -> Iterator[None]:
+    from service.errors import Unavailable  # noqa: PLC0415 - as above
+
+    try:
+        yield
+    except Unavailable as error:
+        reason = getattr(error.__cause__, "orig", None) or "no reason given"
+        raise Refused(f"{error} ({reason}); see ESPALIER_DATABASE_URL") from None
+
+
+def _follow(arguments: Namespace) -> None:
+    if arguments.parent is not None:
+        end_with_parent(arguments.parent)
+
+
+def _gunicorn(descriptor: int) -> int:
+    from gunicorn.app.wsgiapp import WSGIApplication  # noqa: PLC0415 - as above
+
+    os.set_inheritable(descriptor, True)  # noqa: FBT003 - the standard library's own
+    sys.argv = ["espalier serve", "--config", str(GUNICORN_CONFIGURATION), "--bind", f"fd://{descriptor}"]
+    WSGIApplication("%(prog)s [OPTIONS]").run()
+    return 0
+
+
+def _greet(supervisor: Supervisor, settings: "Settings", address: str, *, examples: bool) -> None:
+    """Say where the service is, once it answers; with `examples`, once they are there."""
+    from service.cli.examples import is_ready, load_examples, suggestions  # noqa: PLC0415 - as above
+
+    try:
+        if not is_ready(address, stopping=supervisor.stopping, seconds=READY_SECONDS):
+            if not supervisor.stopping.is_set():
+                _report("the web server does not answer; see the lines above")
+            return
+        failures = load_examples(settings, stopping=supervisor.stopping) if examples else []
+    except Exception as error:  # the service runs all the same
+        failures = [f"the examples could not be loaded: {error}"]
+    if supervisor.stopping.is_set():
+        return
+    print(f"Espalier runs at {address}   (to read and try: {address}/docs)")
+    print(f"Data: {settings.database_file or 'as ESPALIER_DATABASE_URL says'}   Stop: Ctrl-C")
+    for failure in failures:
+        _report(failure)
+    if examples and not failures:
+        print("\nTry:\n" + "\n".join(f"  {line}" for line in suggestions(address)))
+    sys.stdout.flush()
+
+
+def _report(line: str) -> None:
+    with suppress(OSError):  # the terminal may be gone
+        print(f"espalier: {line}", file=sys.stderr, flush=True)

@@ -1,0 +1,59 @@
+"""How gunicorn runs the service; `espalier serve` hands it the socket and this file."""  # noqa: N999 - gunicorn's own name for it
+
+import logging
+import os
+import socket
+import struct
+from pathlib import Path
+from typing import Any
+
+from gunicorn.workers import gthread
+
+from service.api.context import EXTENSION
+from service.cli.lifeline import end_with_parent
+from service.db import forget_connections
+from service.settings import Settings
+
+settings = Settings.from_env()
+
+wsgi_app = "service.wsgi:application"
+bind = f"{settings.host}:{settings.port}"
+worker_class = "gthread"
+workers = settings.web_workers
+threads = settings.web_threads
+preload_app = True  # imports and routes are shared by all workers
+keepalive = 5
+graceful_timeout = 8
+loglevel = "warning"
+control_socket_disable = True  # it would be a file in the home folder
+if Path("/dev/shm").is_dir():  # noqa: S108 - the place for heartbeats that never reach a disk
+    worker_tmp_dir = "/dev/shm"  # noqa: S108
+
+# A connection on which nothing comes is given back to the poller after this time, and does not hold a thread for 5 s. A
+# private name of gunicorn 27.0, hence the pin; a test with idle connections watches it.
+gthread.DEFAULT_WORKER_DATA_TIMEOUT = 0.25
+
+SILENT_SECONDS = 20  # a client that begins a request and says no more is cut off, and its thread is free again
+
+
+def on_starting(server: Any) -> None:
+    """Keep quiet about clients that were cut off: that is their affair."""
+    server.log.error_log.addFilter(_is_not_silence)
+
+
+def when_ready(server: Any) -> None:
+    """Have the kernel bound each wait for a client's next bytes; accepted connections inherit it."""
+    for listener in server.LISTENERS:
+        listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", SILENT_SECONDS, 0))
+
+
+def post_fork(server: Any, worker: Any) -> None:
+    """Let go of what belongs to the parent, and do not outlive it."""
+    end_with_parent(os.getppid())
+    service = worker.app.wsgi().extensions[EXTENSION]
+    forget_connections(service.sessions.engine)
+    service.is_stopping = lambda: not worker.alive
+
+
+def _is_not_silence(record: logging.LogRecord) -> bool:
+    return record.exc_info is None or not isinstance(record.exc_info[1], BlockingIOError)

@@ -1,0 +1,274 @@
+"""What goes out, field by field."""
+
+import marshmallow as ma
+from marshmallow import fields
+
+from service.schemas.shape import LABEL, OBJECT, SHARES, Shape, shape, text
+from service.tables import Kind, State
+
+__all__ = [
+    "Answer",
+    "Condition",
+    "DataSet",
+    "DataSetPage",
+    "Decision",
+    "DecisionPage",
+    "Explained",
+    "Explanation",
+    "Fault",
+    "Flags",
+    "Job",
+    "JobError",
+    "JobPage",
+    "JobResult",
+    "Model",
+    "ModelPage",
+    "Prediction",
+    "PredictionAnswer",
+    "Problem",
+    "RowPage",
+    "Status",
+    "Step",
+    "Version",
+    "VersionPage",
+    "Way",
+]
+
+
+class DataSet(Shape):
+    """A data set."""
+
+    id = text("its id")
+    name = text("what it is called")
+    n_rows = fields.Integer()
+    n_attributes = fields.Integer()
+    task = text("what its target asks for; null without a target", allow_none=True)
+    declared = shape("every column: kind, role, categories", OBJECT, data_key="schema")
+    notices = fields.List(fields.String(), metadata={"description": "what a reader should know"})
+    fingerprint = text("SHA-256 of schema and cells")
+    created = fields.AwareDateTime()
+
+
+class RowPage(Shape):
+    """Some rows of a data set."""
+
+    items = fields.List(shape("column names and values", {"type": "object", "additionalProperties": LABEL}))
+    next = fields.Integer(allow_none=True, metadata={"description": "cursor of the next page; null: there is none"})
+
+
+class Fault(Shape):
+    """One thing that is wrong."""
+
+    pointer = text("JSON pointer into what was sent; a query parameter counts as a member")
+    code = text("a stable word for programs")
+    message = text("what is wrong and what is legal")
+
+
+class JobError(Shape):
+    """Why a job failed."""
+
+    code = fields.String()
+    message = fields.String()
+    errors = fields.List(fields.Nested(Fault))
+
+
+class JobResult(Shape):
+    """What came of a job: a new version of a model."""
+
+    model = fields.String()
+    version = fields.Integer()
+    summary = shape("sizes, training and held-out figures", OBJECT)
+
+
+class Job(Shape):
+    """A piece of work that a worker does."""
+
+    id = text("its id")
+    kind = fields.String(metadata={"enum": [kind.value for kind in Kind]})
+    state = fields.String(metadata={"enum": [state.value for state in State]})
+    model = fields.String(allow_none=True)
+    data_set_id = fields.String(allow_none=True, data_key="dataset")
+    progress = fields.Float(metadata={"description": "0 to 1: share of the training weight settled"})
+    phase = text("what it does now")
+    attempt = fields.Integer(metadata={"description": "attempts begun"})
+    max_attempts = fields.Integer()
+    cancel_requested = fields.Boolean()
+    result = fields.Nested(JobResult, allow_none=True)
+    error = fields.Nested(JobError, allow_none=True)
+    created = fields.AwareDateTime()
+    started = fields.AwareDateTime(allow_none=True)
+    finished = fields.AwareDateTime(allow_none=True)
+
+
+class Model(Shape):
+    """A model: a name with versions."""
+
+    name = fields.String()
+    last_number = fields.Integer(data_key="newest_version")
+    created = fields.AwareDateTime()
+
+
+class Version(Shape):
+    """An immutable version of a model."""
+
+    model = fields.String(attribute="model.name")
+    number = fields.Integer(data_key="version")
+    parent_number = fields.Integer(
+        allow_none=True, data_key="parent", metadata={"description": "the version that it was pruned from"}
+    )
+    data_set_id = fields.String(allow_none=True, data_key="dataset")
+    job_id = fields.String(allow_none=True, data_key="job")
+    preset = fields.String()
+    summary = shape("sizes, training and held-out figures", OBJECT)
+    document_sha256 = fields.String()
+    seconds = fields.Float(metadata={"description": "that training or pruning took"})
+    created = fields.AwareDateTime()
+
+
+class Step(Shape):
+    """One test on the path to a leaf."""
+
+    node = fields.Integer()
+    attribute = fields.String()
+    test = text("`<=` against a threshold, `in` a set of categories, or `known`")
+    set = fields.List(
+        shape("a category", LABEL), metadata={"description": "of an `in` test: the branch that was taken"}
+    )
+    threshold = shape("of a `<=` test: a number, a category of an ordinal attribute, or a date", LABEL)
+    value = shape("the row's own value; null: missing", LABEL)
+    branch = text("whether the test held: yes or no")
+    reason = text("why the branch was taken without a value: missing or unseen")
+    margin = fields.Float(metadata={"description": "distance of the value from the threshold"})
+    weight = fields.Float(metadata={"description": "training weight at the node"})
+    distribution = shape("share of each class at the node (classification)", SHARES)
+    mean = fields.Float(metadata={"description": "mean at the node (regression)"})
+
+
+class Condition(Shape):
+    """All tests of one attribute on a path, merged."""
+
+    attribute = fields.String()
+    above = shape("the value is greater than this", LABEL)
+    at_most = shape("the value is at most this", LABEL)
+    categories = fields.List(shape("a category", LABEL), data_key="in", metadata={"description": "it is one of these"})
+    known = fields.Boolean(metadata={"description": "the value is known, or missing"})
+    text = text("the same as a sentence")
+
+
+class Flags(Shape):
+    """What was not as in training."""
+
+    missing = fields.List(fields.String(), metadata={"description": "attributes without a value"})
+    unseen = fields.List(fields.String(), metadata={"description": "attributes with a category never seen in training"})
+
+
+class Way(Shape):
+    """One of several ways that a row with a missing value goes, with its share."""
+
+    weight = fields.Float()
+    leaf = fields.Integer()
+    path = fields.List(fields.Nested(Step))
+
+
+class Answer(Shape):
+    """The answer for one row, without what led to it."""
+
+    label = shape("the class (classification)", LABEL)
+    distribution = shape("share of each class (classification)", SHARES)
+    confidence = fields.Float(metadata={"description": "Wilson's lower bound of the label's share (classification)"})
+    value = fields.Float(metadata={"description": "the number (regression)"})
+    std = fields.Float(metadata={"description": "standard deviation of the training rows at the leaf (regression)"})
+    support = fields.Float(metadata={"description": "training weight at the leaf"})
+    leaf = fields.Integer(metadata={"description": "number of the node that answers"})
+    flags = fields.Nested(Flags)
+
+
+class Explained(Answer):
+    """The answer for one row with what led to it."""
+
+    path = fields.List(fields.Nested(Step), metadata={"description": "every test from the root to the leaf"})
+    paths = fields.List(
+        fields.Nested(Way), metadata={"description": "all ways, where a missing value leads to several"}
+    )
+    conditions = fields.List(
+        fields.Nested(Condition), metadata={"description": "the path merged, one condition an attribute"}
+    )
+    rule = text("the path as a sentence")
+    baseline = fields.Float(metadata={"description": "the label's share, or the mean, at the root (full)"})
+    contributions = shape("what each attribute added to it on the way (full)", SHARES)
+
+
+class Prediction(Explained):
+    """The answer for one row, logged."""
+
+    decision_id = text("where the decision can be looked up")
+
+
+class PredictionAnswer(Shape):
+    """The answers for all rows of a request."""
+
+    model = fields.String()
+    version = fields.Integer()
+    predictions = fields.List(fields.Nested(Prediction))
+
+
+class Decision(Shape):
+    """A logged decision."""
+
+    id = text("its id")
+    model_name = fields.String(data_key="model")
+    version = fields.Integer()
+    time = fields.AwareDateTime()
+    input = shape("the row as it was given", {"type": "object", "additionalProperties": LABEL})
+    answer = fields.Nested(Answer)
+    leaf = fields.Integer()
+    nodes = fields.List(fields.Integer(), metadata={"description": "nodes from the root to the leaf"})
+    subject = fields.String(allow_none=True)
+    document_sha256 = text("SHA-256 of the model document that answered")
+    milliseconds = fields.Float(metadata={"description": "from the request's arrival to the record"})
+
+
+class Explanation(Shape):
+    """A decision, derived once more from the version that made it, and compared."""
+
+    decision_id = fields.String()
+    model = fields.String()
+    version = fields.Integer()
+    verified = fields.Boolean(metadata={"description": "whether the version answers today what it answered then"})
+    explanation = fields.Nested(Explained)
+
+
+class Problem(Shape):
+    """What is wrong with a request (RFC 9457)."""
+
+    type = fields.String(required=True)
+    title = fields.String(required=True)
+    status = fields.Integer(required=True)
+    detail = fields.String(required=True)
+    instance = fields.String(required=True)
+    request_id = fields.String(required=True)
+    retryable = fields.Boolean(required=True)
+    errors = fields.List(fields.Nested(Fault), required=True)
+
+
+class Status(Shape):
+    """Whether the process lives, or can answer."""
+
+    status = fields.String()
+
+
+def _page_of(schema: type[ma.Schema]) -> type[ma.Schema]:
+    return ma.Schema.from_dict(
+        {
+            "items": fields.List(fields.Nested(schema)),
+            "next": fields.String(allow_none=True, metadata={"description": "cursor of the next page; null: no more"}),
+        },
+        name=f"{schema.__name__}Page",
+    )
+
+
+DataSetPage = _page_of(DataSet)
+JobPage = _page_of(Job)
+ModelPage = _page_of(Model)
+VersionPage = _page_of(Version)
+DecisionPage = _page_of(Decision)

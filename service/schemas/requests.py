@@ -1,0 +1,210 @@
+"""What comes in, field by field: checked, and the source of the OpenAPI document.
+
+Training fields, pruning parameters and holdouts are only shown here, read from the core's own tables; the core's own
+parsers check them, so that a fault reads the same on the command line and over HTTP.
+"""
+
+from typing import Any
+
+from marshmallow import fields, validate
+
+import espalier
+from service.schemas.shape import MODEL_NAME, Shape, between, one_of, shape, text
+from service.tables import Kind, State
+
+__all__ = [
+    "DataSetQuery",
+    "DecisionQuery",
+    "ExplanationQuery",
+    "JobQuery",
+    "JobWaitQuery",
+    "PageQuery",
+    "PruningJobRequest",
+    "RowsQuery",
+    "TrainingJobRequest",
+    "TreeQuery",
+]
+
+LONGEST_PAGE = 200
+LONGEST_WAIT_SECONDS = 20
+
+
+def _parameters(kind: type) -> dict[str, Any]:
+    """JSON Schema of a parameter object of the core, read from the core's own table of fields."""
+    return {
+        "type": "object",
+        "properties": {
+            info.name: {
+                "description": f"{info.meaning} ({info.legal})",
+                **({"examples": list(info.choices)} if info.choices else {}),
+            }
+            for info in espalier.field_table(kind)
+        },
+        "additionalProperties": False,
+    }
+
+
+PRESET_PARAMETERS = _parameters(espalier.TrainingConfig)
+PRUNING_PARAMETERS = {
+    "type": "object",
+    "properties": {
+        name: shape for kind in espalier.PRUNERS.values() for name, shape in _parameters(kind)["properties"].items()
+    },
+}
+HOLDOUT = {
+    "type": ["object", "null"],
+    "examples": [{"fraction": 0.3, "seed": 1, "stratified": True}, {"rows": [0, 5, 7]}],
+    "properties": {
+        "fraction": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+        "seed": {"type": "integer", "minimum": 0},
+        "stratified": {"type": "boolean"},
+        "rows": {"type": "array", "items": {"type": "integer", "minimum": 0}},
+        "dataset": {"type": "string", "description": "id of another data set with the same columns"},
+    },
+}
+
+
+class PageQuery(Shape):
+    """Which part of a list."""
+
+    limit = fields.Integer(
+        load_default=50,
+        validate=between(1, LONGEST_PAGE),
+        metadata={"description": "how many at most"},
+    )
+    cursor = text("the `next` of the page before", load_default=None)
+
+
+class RowsQuery(Shape):
+    """Which rows of a data set."""
+
+    limit = fields.Integer(
+        load_default=50, validate=between(1, LONGEST_PAGE), metadata={"description": "how many at most"}
+    )
+    cursor = fields.Integer(
+        load_default=0,
+        validate=between(0, 2**53),
+        metadata={"description": "the `next` of the page before: the number of the first row, counted from 0"},
+    )
+
+
+class DataSetQuery(Shape):
+    """How an uploaded body is to be read."""
+
+    name = text("what to call it", load_default="data set")
+    target = text("the column to learn", load_default=None)
+    task = text(
+        "overrides what the target's values suggest",
+        load_default=None,
+        validate=one_of(["classification", "regression"]),
+    )
+    missing_values = text(
+        "cells that stand for a missing value, separated by commas; `?` and `NA` if not said", load_default=None
+    )
+    weight = text("the column of row weights", load_default=None)
+    ignore = text("columns that are kept but never looked at, separated by commas", load_default=None)
+
+
+class JobQuery(PageQuery):
+    """Which jobs."""
+
+    state = text("only in this state", load_default=None, validate=one_of([state.value for state in State]))
+    kind = text("only of this kind", load_default=None, validate=one_of([kind.value for kind in Kind]))
+    model = text("only for this model", load_default=None)
+
+
+class JobWaitQuery(Shape):
+    """How long to wait for the end of a job."""
+
+    wait = fields.Integer(
+        load_default=0,
+        validate=between(0, LONGEST_WAIT_SECONDS),
+        metadata={
+            "description": "seconds to wait for the job to end; fewer, down to none, where many are waiting already"
+        },
+    )
+
+
+class DecisionQuery(PageQuery):
+    """Which decisions."""
+
+    model = text("only by this model", load_default=None)
+    version = fields.Integer(
+        load_default=None,
+        validate=between(1, 2**31 - 1),
+        metadata={"description": "only by this version of the model"},
+    )
+    label = text("only with this answer (single rows)", load_default=None)
+    leaf = fields.Integer(
+        load_default=None,
+        validate=between(0, 2**31 - 1),
+        metadata={"description": "only from this leaf (single rows)"},
+    )
+    subject = text("only about this subject", load_default=None)
+    from_time = fields.AwareDateTime(
+        load_default=None, data_key="from", metadata={"description": "at this moment or later (ISO 8601 with zone)"}
+    )
+    to_time = fields.AwareDateTime(
+        load_default=None, data_key="to", metadata={"description": "before this moment (ISO 8601 with zone)"}
+    )
+
+
+class TreeQuery(Shape):
+    """In which form to show a tree."""
+
+    format = text("the form", load_default="json", validate=one_of(["json", "text", "mermaid"]))
+
+
+class ExplanationQuery(Shape):
+    """In which form to show an explanation."""
+
+    format = text("the form", load_default="json", validate=one_of(["json", "text"]))
+
+
+class TrainingJobRequest(Shape):
+    """Train a new version of a model."""
+
+    model = text(
+        "the model that gets the new version; made if it is not there",
+        required=True,
+        validate=validate.Regexp(
+            f"{MODEL_NAME}\\Z",
+            error="a model name has 1 to 64 of the signs A-Z a-z 0-9 . _ - and begins with a letter or a digit",
+        ),
+    )
+    dataset = text("id of the data set", required=True)
+    preset = fields.String(
+        load_default="cart", metadata={"description": "the algorithm", "enum": list(espalier.PRESETS)}
+    )
+    params = fields.Dict(
+        keys=fields.String(),
+        load_default=dict,
+        metadata={"description": "fields of the preset to change", **PRESET_PARAMETERS},
+    )
+    holdout = shape("rows set aside before anything is learned", HOLDOUT, load_default=None, allow_none=True)
+
+
+class PruningJobRequest(Shape):
+    """Prune a version; the result is a new version."""
+
+    model = text("the model", required=True)
+    version = fields.Integer(
+        load_default=None,
+        allow_none=True,
+        strict=True,
+        validate=between(1, 2**31 - 1),
+        metadata={"description": "which version; the newest if not said"},
+    )
+    method = fields.String(
+        required=True, metadata={"description": "the pruning method", "enum": list(espalier.PRUNERS)}
+    )
+    params = fields.Dict(
+        keys=fields.String(), load_default=dict, metadata={"description": "its parameters", **PRUNING_PARAMETERS}
+    )
+    holdout = shape(
+        "rows to prune by, of the data set that the version was trained on, or another data set; "
+        "if not given, the rows that were set aside when it was trained",
+        HOLDOUT,
+        load_default=None,
+        allow_none=True,
+    )

@@ -1,0 +1,56 @@
+"""The pieces that schemas are made of, and what names and ids look like."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import marshmallow as ma
+from marshmallow import fields, validate
+
+__all__ = [
+    "DECISION_ID",
+    "ID",
+    "LABEL",
+    "MODEL_NAME",
+    "OBJECT",
+    "SHARES",
+    "Shape",
+    "between",
+    "one_of",
+    "shape",
+    "text",
+]
+
+MODEL_NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+ID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+DECISION_ID = f"{ID}(?::(?:0|[1-9][0-9]{{0,8}}))?"
+
+OBJECT: Mapping[str, object] = {"type": "object"}
+LABEL = {"type": ["string", "number", "boolean", "null"]}
+SHARES = {"type": "object", "additionalProperties": {"type": "number"}}
+
+
+class Shape(ma.Schema):
+    """Keeps the order of its fields and refuses what it does not know."""
+
+    class Meta:  # noqa: D106 - marshmallow's own way to set this
+        unknown = ma.RAISE
+
+
+def text(description: str, **more: Any) -> fields.String:
+    """Give a field of text."""
+    return fields.String(metadata={"description": description}, **more)
+
+
+def between(low: int, high: int) -> validate.Range:
+    """Give a rule for whole numbers."""
+    return validate.Range(low, high, error=f"must be a whole number from {low} to {high}")
+
+
+def one_of(words: Sequence[str]) -> validate.OneOf:
+    """Give a rule for words."""
+    return validate.OneOf(words, error=f"must be one of {', '.join(words)}")
+
+
+def shape(description: str, shape: Mapping[str, object], **more: Any) -> fields.Raw:
+    """Give a field for a value that the core makes or checks; `shape` is its JSON Schema."""
+    return fields.Raw(metadata={"description": description, **shape}, **more)

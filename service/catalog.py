@@ -275,12 +275,15 @@ def load_version(session: Session, version_id: str) -> LoadedVersion:
     row = session.get(Version, version_id, options=[undefer(Version.document)])
     if row is None:
         raise NotFound("version", version_id)
-    model = espalier.from_json(row.document)
+    try:
+        model = espalier.from_json(row.document)
+    except espalier.DocumentError as error:  # not the caller's fault, so not their error
+        raise RuntimeError(f"the stored document of version {version_id} is damaged") from error
     return LoadedVersion(
         id=row.id,
         model_name=row.model.name,
         number=row.number,
-        document_sha256=row.document_sha256,
+        document_sha256=hashlib.sha256(row.document).hexdigest(),  # of what is there, not of what was there
         model=model,
         attributes=frozenset(attribute.name for attribute in model.schema.attributes),
     )

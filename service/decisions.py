@@ -194,7 +194,7 @@ def replay(version: LoadedVersion, decision: Decision, *, detail: str = "path") 
     again = orjson.loads(orjson.dumps(explanation.to_dict(), option=orjson.OPT_NON_STR_KEYS))
     verified = (
         version.document_sha256 == decision.document_sha256
-        and tuple(explanation.nodes) == decision.nodes
+        and explanation.prediction.nodes == decision.nodes
         and {name: again[name] for name in ANSWER_FIELDS if name in again} == decision.answer
     )
     return Replay(explanation=explanation, verified=verified)

@@ -14,15 +14,15 @@ from service.tables import Identified
 PAGE_LIMIT = 200
 CURSOR = re.compile(r"[0-9a-f-]{36}(:[0-9]{1,9})?")
 
-Item = TypeVar("Item")
+Item_co = TypeVar("Item_co", covariant=True)
 Row = TypeVar("Row", bound=Identified)
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[Item]):
+class Page(Generic[Item_co]):
     """Some items of a list, and the cursor at which the next ones begin (None: there are no more)."""
 
-    items: tuple[Item, ...]
+    items: tuple[Item_co, ...]
     next: str | None
 
 

@@ -8,7 +8,7 @@ pyarrow is loaded by the first call that needs it: a process that only predicts 
 """
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 import espalier
-from service.db import Sessions
+from service.db import Sessions, reading
 from service.errors import NotFound
 from service.tables import DataSet, DataSetChunk
 
@@ -46,7 +46,7 @@ def encode(dataset: espalier.Dataset, *, chunk_rows: int = CHUNK_ROWS) -> Iterat
         yield Chunk(first_row=first_row, n_rows=rows.stop - rows.start, content=content.getvalue())
 
 
-def save(session: Session, data_set_id: str, chunks: Iterator[Chunk] | list[Chunk]) -> None:
+def save(session: Session, data_set_id: str, chunks: Iterable[Chunk]) -> None:
     """Keep the chunks of a data set whose row was added in the same transaction."""
     for chunk in chunks:
         session.execute(
@@ -89,7 +89,7 @@ def stream(
     Raises:
         NotFound: no data set has this id.
     """
-    with source.read() as session:
+    with reading(source) as session:
         _, n_rows = _declaration(session, data_set_id)
         stop = n_rows if stop is None else min(stop, n_rows)
         while start < stop:

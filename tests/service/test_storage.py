@@ -1,0 +1,103 @@
+"""Data sets in the database: what comes out is what went in."""
+
+import numpy as np
+import pytest
+
+import espalier
+from service import storage
+from service.db import Sessions, reading
+from service.errors import NotFound
+from tests.service.kept import keep_data_set, patients
+
+EVERY_KIND = {
+    "target": "y",
+    "columns": [
+        {"name": "size", "kind": "numeric"},
+        {"name": "colour", "kind": "nominal", "categories": ["réd", "blue", "a\nb", ""]},
+        {"name": "grade", "kind": "ordinal", "categories": ["low", "middle", "high"]},
+        {"name": "new", "kind": "boolean"},
+        {"name": "when", "kind": "datetime"},
+        {"name": "c0", "kind": "numeric", "role": "weight"},
+        {"name": "id", "kind": "nominal", "role": "ignore"},
+        {"name": "y", "kind": "nominal", "categories": ["no", "yes"]},
+    ],
+}
+
+
+def every_kind() -> espalier.Dataset:
+    return espalier.dataset_from_rows(
+        [
+            {"size": 0.1, "colour": "réd", "grade": "high", "new": True, "when": "2026-11-20", "c0": 1, "y": "no"}
+            | {"id": "r1"},
+            {"size": None, "colour": None, "grade": None, "new": None, "when": None, "c0": 2.5, "y": "yes"},
+            {"size": -1e300, "colour": "a\nb", "grade": "low", "new": False, "when": "1969-07-20T20:17:40Z"}
+            | {"c0": 0.5, "y": "yes", "id": "r3"},
+        ],
+        schema=EVERY_KIND,
+    )
+
+
+def test_every_kind_of_column_comes_back_cell_by_cell(source: Sessions) -> None:
+    dataset = every_kind()
+
+    with reading(source) as session:
+        loaded = storage.load(session, keep_data_set(source, dataset))
+
+    assert loaded.schema == dataset.schema
+    assert loaded.fingerprint == dataset.fingerprint
+    assert loaded.rows() == dataset.rows()
+    for before, after in zip(dataset.columns, loaded.columns, strict=True):
+        assert before.dtype == after.dtype
+        np.testing.assert_array_equal(before, after)
+
+
+def test_a_model_trained_on_the_loaded_data_set_is_the_same_document(source: Sessions) -> None:
+    with reading(source) as session:
+        loaded = storage.load(session, keep_data_set(source))
+
+    assert espalier.to_json(espalier.train(loaded, "cart")) == espalier.to_json(espalier.train(patients(), "cart"))
+
+
+def test_chunks_hold_the_rows_in_order_and_none_twice() -> None:
+    chunks = list(storage.encode(patients(), chunk_rows=5))
+
+    assert [(chunk.first_row, chunk.n_rows) for chunk in chunks] == [(0, 5), (5, 5), (10, 2)]
+
+
+@pytest.mark.parametrize(("start", "stop"), [(0, 12), (0, 5), (4, 6), (5, 10), (9, 12), (11, 99), (3, None)])
+def test_any_range_of_rows_is_read_across_chunks(
+    start: int, stop: int | None, source: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage.encode, "__kwdefaults__", {"chunk_rows": 5})
+    data_set_id = keep_data_set(source)
+
+    with reading(source) as session:
+        assert storage.rows(session, data_set_id, start=start, stop=stop) == patients().rows()[start:stop]
+
+
+def test_a_range_beyond_the_end_is_empty(source: Sessions) -> None:
+    data_set_id = keep_data_set(source)
+
+    with reading(source) as session:
+        assert storage.rows(session, data_set_id, start=12) == []
+        assert storage.rows(session, data_set_id, start=5, stop=5) == []
+
+
+def test_rows_are_streamed_chunk_by_chunk(source: Sessions) -> None:
+    n_rows = 2 * storage.CHUNK_ROWS + 3
+    dataset = espalier.Dataset(
+        espalier.Schema.from_dict({"columns": [{"name": "x", "kind": "numeric"}]}), (np.arange(n_rows, dtype=float),)
+    )
+    data_set_id = keep_data_set(source, dataset)
+
+    pieces = list(storage.stream(source, data_set_id, start=storage.CHUNK_ROWS - 1))
+
+    assert [len(piece) for piece in pieces] == [1, storage.CHUNK_ROWS, 3]
+    assert [row["x"] for piece in pieces for row in piece] == list(range(storage.CHUNK_ROWS - 1, n_rows))
+
+
+def test_a_data_set_that_does_not_exist_is_not_found(source: Sessions) -> None:
+    with pytest.raises(NotFound, match="there is no data set 'none'"), reading(source) as session:
+        storage.load(session, "none")
+    with pytest.raises(NotFound), reading(source) as session:
+        storage.rows(session, "none")

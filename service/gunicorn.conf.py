@@ -24,7 +24,7 @@ threads = settings.web_threads
 preload_app = True  # imports and routes are shared by all workers
 keepalive = 5
 graceful_timeout = 8
-loglevel = "warning"
+loglevel = "error"  # what is wrong with a client's request is told to the client
 control_socket_disable = True  # it would be a file in the home folder
 if Path("/dev/shm").is_dir():  # noqa: S108 - the place for heartbeats that never reach a disk
     worker_tmp_dir = "/dev/shm"  # noqa: S108
@@ -33,7 +33,8 @@ if Path("/dev/shm").is_dir():  # noqa: S108 - the place for heartbeats that neve
 # private name of gunicorn 27.0, hence the pin; a test with idle connections watches it.
 gthread.DEFAULT_WORKER_DATA_TIMEOUT = 0.25
 
-SILENT_SECONDS = 20  # a client that begins a request and says no more is cut off, and its thread is free again
+SILENT_SECONDS = 5  # a client that begins a request and says no more is cut off, and its thread is free again
+DEAF_SECONDS = 20  # so is one that does not take its answer
 
 
 def on_starting(server: Any) -> None:
@@ -42,9 +43,10 @@ def on_starting(server: Any) -> None:
 
 
 def when_ready(server: Any) -> None:
-    """Have the kernel bound each wait for a client's next bytes; accepted connections inherit it."""
+    """Have the kernel bound each wait for a client; accepted connections inherit it."""
     for listener in server.LISTENERS:
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", SILENT_SECONDS, 0))
+        listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", DEAF_SECONDS, 0))
 
 
 def post_fork(server: Any, worker: Any) -> None:

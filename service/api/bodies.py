@@ -1,15 +1,19 @@
 """Request bodies, read with care: of the right kind, in bounded memory, before anything else looks at them."""
 
+import time
 from collections.abc import Collection
 
 import orjson
 from flask import Request
-from werkzeug.exceptions import BadRequest, UnsupportedMediaType
+from werkzeug.exceptions import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
 
-__all__ = ["CSV", "JSON", "read_bytes", "read_json"]
+__all__ = ["CSV", "JSON", "discard_rest", "read_bytes", "read_json"]
 
 JSON = "application/json"
 CSV = "text/csv"
+BLOCK = 65536
+DISCARD_SECONDS = 3.0
+QUIET_SECONDS = 0.3
 
 
 def read_json(request: Request) -> object:
@@ -39,4 +43,27 @@ def read_bytes(request: Request, *, kinds: Collection[str]) -> bytes:
         raise UnsupportedMediaType("a body in a Content-Encoding is not taken: send it as it is")
     if request.mimetype not in kinds:
         raise UnsupportedMediaType(f"the Content-Type must be {' or '.join(kinds)}")
-    return request.get_data(cache=False)
+    body = request.get_data(cache=False)
+    limit = request.max_content_length
+    if request.content_length is None and limit is not None and len(body) >= limit:
+        raise RequestEntityTooLarge  # a body of unknown length is cut off at the limit, without a word
+    return body
+
+
+def discard_rest(request: Request) -> None:
+    """Read what is left of a body that is refused, and forget it.
+
+    Many clients send all of a body before they look at the answer; cut off in the middle they would never see it.
+    """
+    deadline = time.monotonic() + DISCARD_SECONDS
+    stream, connection = request.environ["wsgi.input"], request.environ.get("gunicorn.socket")
+    try:
+        if connection is not None:
+            connection.settimeout(QUIET_SECONDS)
+        while stream.read(BLOCK) and time.monotonic() < deadline:
+            pass
+    except (OSError, ValueError):  # nothing more comes, or it is no longer HTTP: the answer goes out all the same
+        pass
+    finally:
+        if connection is not None:
+            connection.settimeout(None)

@@ -17,6 +17,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 import espalier
 from service import errors
+from service.api.bodies import discard_rest
 
 __all__ = ["PROBLEMS", "Problem", "answer", "problem_for"]
 
@@ -105,6 +106,8 @@ def answer(error: Exception) -> Response:
     request_id = uuid.uuid4().hex
     if problem.status >= 500 and problem.status != 503:
         log.error("request %s (%s %s) failed", request_id, request.method, request.path, exc_info=error)
+    if problem.status == 413:
+        discard_rest(request)
     document = {
         "type": TYPE_PREFIX + problem.slug,
         "title": problem.title,

@@ -102,10 +102,10 @@ def _no_arguments(_: ArgumentParser) -> None:
 
 
 COMMANDS: Mapping[str, Command] = {
-    "up": Command("Run everything: the web server and a worker under one command.", _up_arguments, up),
-    "serve": Command("Run the web server alone.", _serve_arguments, serve),
-    "worker": Command("Run a worker alone: it trains and prunes.", _worker_arguments, worker),
-    "migrate": Command("Bring the database's tables up to this version.", _no_arguments, migrate),
+    "up": Command("run everything: the web server and a worker under one command", _up_arguments, up),
+    "serve": Command("run the web server alone", _serve_arguments, serve),
+    "worker": Command("run a worker alone: it trains and prunes", _worker_arguments, worker),
+    "migrate": Command("bring the database's tables up to this version", _no_arguments, migrate),
 }
 
 

@@ -1,8 +1,5 @@
 """Reading data sets from rows, columns and CSV: what is declared is held to, what is not is inferred."""
 
-import csv
-import gzip
-import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,11 +8,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from espalier.csv_text import read_csv_text
 from espalier.dataset import Column, Dataset
-from espalier.errors import DataError, Fault, pointer, within
-from espalier.rows import rows_from_text
+from espalier.errors import DataError, Fault, SchemaError, pointer, within
+from espalier.rows import number_from_text, rows_from_text
 from espalier.schema import (
-    DEFAULT_MISSING_VALUES,
+    LARGEST_WHOLE,
     ColumnDeclaration,
     Declaration,
     Feature,
@@ -30,12 +28,15 @@ from espalier.schema import (
     sorted_labels,
 )
 
-__all__ = ["dataset_from_columns", "dataset_from_csv", "dataset_from_rows", "read_csv_text", "rows_from_csv"]
+__all__ = ["dataset_from_columns", "dataset_from_csv", "dataset_from_rows", "rows_from_csv"]
 
 MAX_CLASSES_INFERRED: Final = 20
 """A numeric target with at most so many distinct whole numbers is a class."""
 SHOWN_ROWS: Final = 3
-GZIP_MAGIC: Final = b"\x1f\x8b"
+
+NOBODY: Final = ColumnDeclaration("")
+TEXT_OF_NUMBERS: Final = (None, FeatureKind.NUMERIC)
+"""Declared kinds of a column of classes whose texts may be read as numbers."""
 
 Cell = Any
 """A cell as it came: text from CSV; a JSON value from rows and columns; None where missing."""
@@ -70,6 +71,7 @@ def dataset_from_columns(
     missing_values: Sequence[str] | None = None,
     weight: str | None = None,
     ignore: Sequence[str] = (),
+    like: Schema | None = None,
 ) -> Dataset:
     """Read a data set from columns of JSON values, all of one length.
 
@@ -83,13 +85,18 @@ def dataset_from_columns(
         missing_values: Texts that stand for missing; default ``?`` and ``NA``.
         weight: The column of row weights.
         ignore: Columns that are kept but never looked at.
+        like: The schema of another table that this one is to be compared with, in place of `schema`: columns it does
+            not have may be there or not, and categories it does not know are listed after its own.
 
     Raises:
         DataError: No rows, no such column, cells that do not fit their kind; every column's first faults.
         SchemaError: The declaration itself is wrong.
     """
-    declaration = _declaration(schema, target=target, task=task, missing_values=missing_values)
     _check_shape(columns)
+    if like is not None:
+        declaration = _declaration_like(like, columns)
+    else:
+        declaration = _declaration(schema, target=target, task=task, missing_values=missing_values)
     by_name = _declared_columns(columns, declaration, target=target, weight=weight, ignore=ignore)
     missing = frozenset(declaration.missing_values)
     faults: list[Fault] = []
@@ -127,61 +134,6 @@ def dataset_from_csv(source: str | bytes | Path, **declared: Any) -> Dataset:
     return dataset_from_columns(columns, **declared)
 
 
-def read_csv_text(source: str | bytes | Path) -> tuple[list[str], list[list[str]]]:
-    """Read CSV into its names and its lines of texts, each as long as the names.
-
-    Raises:
-        DataError: Not UTF-8, NUL bytes, no names, a name twice, no lines, a line of another length (with its number).
-    """
-    reader = csv.reader(io.StringIO(_csv_content(source), newline=""), strict=True)
-    try:
-        names = next(reader, None)
-        if not names:
-            raise DataError([Fault("", "empty", "the CSV is empty: the first line must hold the column names")])
-        _check_names(names)
-        lines = []
-        for line in reader:
-            if not line:
-                continue
-            if len(line) != len(names):
-                message = f"line {reader.line_num} has {len(line)} cells, the first line has {len(names)} names"
-                raise DataError([Fault("", "ragged", message)])
-            lines.append(line)
-    except csv.Error as error:
-        message = f"not CSV: line {reader.line_num}: {error}"
-        raise DataError([Fault("", "not_csv", message)]) from None
-    if not lines:
-        raise DataError([Fault("", "empty", f"the CSV has {len(names)} column names and no rows")])
-    return names, lines
-
-
-def _csv_content(source: str | bytes | Path) -> str:
-    if isinstance(source, str):
-        text = source
-    else:
-        content = source.read_bytes() if isinstance(source, Path) else source
-        if isinstance(source, Path) and content[:2] == GZIP_MAGIC:
-            content = gzip.decompress(content)
-        try:
-            text = content.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            message = f"not CSV: byte {error.start} is not UTF-8 text"
-            raise DataError([Fault("", "not_csv", message)]) from None
-    if "\0" in text:
-        raise DataError([Fault("", "not_csv", "not CSV: it holds NUL characters")])
-    return text
-
-
-def _check_names(names: Sequence[str]) -> None:
-    faults = [
-        Fault("", "empty_name", f"column {place + 1} has no name") for place, name in enumerate(names) if name == ""
-    ]
-    twice = sorted({name for name in names if name and names.count(name) > 1}) if len(set(names)) < len(names) else []
-    faults += [Fault("", "duplicate", f"two columns are called {name!r}") for name in twice]
-    if faults:
-        raise DataError(faults)
-
-
 def _check_shape(columns: Mapping[str, Sequence[Cell]]) -> None:
     if not isinstance(columns, Mapping) or not columns:
         raise DataError([Fault("", "empty", "there are no columns")])
@@ -205,7 +157,10 @@ def _declaration(
     task: str | None,
     missing_values: Sequence[str] | None,
 ) -> Declaration:
-    document = dict(schema.to_dict() if isinstance(schema, Schema) else schema or {})
+    given = schema.to_dict() if isinstance(schema, Schema) else schema if schema is not None else {}
+    if not isinstance(given, Mapping):
+        raise SchemaError([Fault("", "wrong_type", 'a schema must be an object: {"target": …, "columns": […]}')])
+    document = dict(given)
     if target is not None:
         columns = document.get("columns", [])
         if isinstance(columns, list | tuple):  # another target than the schema's: that column becomes an attribute
@@ -219,10 +174,24 @@ def _declaration(
     if task is not None:
         document["task"] = task
     if missing_values is not None:
-        document["missing_values"] = list(missing_values)
+        document["missing_values"] = missing_values if isinstance(missing_values, str) else list(missing_values)
         document.pop("missing_token", None)
-    document.setdefault("missing_values", [document.get("missing_token", "?"), *DEFAULT_MISSING_VALUES[1:]])
     return parse_declaration(document)
+
+
+def _declaration_like(schema: Schema, columns: Mapping[str, Sequence[Cell]]) -> Declaration:
+    declared = tuple(
+        ColumnDeclaration(
+            feature.name,
+            feature.kind,
+            feature.role,
+            feature.categories if feature.coded else None,
+            more_categories=True,
+        )
+        for feature in schema.features
+        if feature.name in columns
+    )
+    return Declaration(declared, schema.task, schema.missing_values)
 
 
 def _declared_columns(
@@ -235,7 +204,12 @@ def _declared_columns(
 ) -> dict[str, ColumnDeclaration]:
     by_name = {name: ColumnDeclaration(name) for name in columns}
     by_name.update({column.name: column for column in declaration.columns})
-    for name in [*ignore, *([weight] if weight is not None else [])]:
+    aside = [*([ignore] if isinstance(ignore, str) else ignore), *([weight] if weight is not None else [])]
+    twice = sorted({name for name in aside if aside.count(name) > 1 or by_name.get(name, NOBODY).role is Role.TARGET})
+    if twice:
+        message = "{!r} can have one role only: target, weight or ignored"
+        raise DataError([Fault("", "roles", message.format(name)) for name in twice])
+    for name in aside:
         role = Role.WEIGHT if name == weight else Role.IGNORE
         given = by_name.get(name, ColumnDeclaration(name))
         by_name[name] = ColumnDeclaration(name, given.kind, role, given.categories)
@@ -273,7 +247,7 @@ def _read_column(
     elif kind is FeatureKind.DATETIME:
         array, faults = _read_numbers(cells, _instant, "an ISO 8601 date or time")
     else:
-        categories, array, faults = _read_codes(declared, cells, numeric_text=declared.kind is None)
+        categories, array, faults = _read_codes(declared, cells, numeric_text=declared.kind in TEXT_OF_NUMBERS)
     if role is Role.TARGET and not faults:
         faults = _faults_of_missing(array, "the target")
     if role is Role.WEIGHT and not faults:
@@ -305,15 +279,15 @@ def _target_kind(kind: FeatureKind, cells: Sequence[Cell], *, task: str | None, 
 
 def _number(cell: Cell) -> float | None:
     """Read a number or the text of one; None where it is neither, or not finite."""
-    if isinstance(cell, bool) or not isinstance(cell, str | int | float):
+    if isinstance(cell, str):
+        return number_from_text(cell)
+    if isinstance(cell, bool) or not isinstance(cell, int | float):
         return None
     try:
         value = float(cell)
-    except (ValueError, OverflowError):
+    except OverflowError:
         return None
-    if not math.isfinite(value) or (isinstance(cell, str) and "_" in cell):
-        return None
-    return value
+    return value if math.isfinite(value) else None
 
 
 def _instant(cell: Cell) -> float | None:
@@ -365,18 +339,28 @@ def _read_codes(
             unknown.append(row)
         else:
             codes[row] = code
+    if unknown and declared.more_categories:
+        more = sorted_labels({label_key(labels[row]): labels[row] for row in unknown}.values())
+        by_key = {label_key(label): len(categories) + place for place, label in enumerate(more)}
+        codes[unknown] = [by_key[label_key(labels[row])] for row in unknown]
+        return (*categories, *more), codes, []
     faults = [_fault_of_rows(unknown, "unknown_category", "must be one of the declared categories")] if unknown else []
     return categories, codes, faults
 
 
 def _numbers_from_text(labels: Sequence[Cell]) -> list[Cell]:
-    """Read the classes 0, 1, 2 of a text format as whole numbers; anything else stays as it is."""
+    """Read the classes 0, 1, 2 of a text format as whole numbers; codes such as 007 and anything else stay text."""
     if not all(label is None or isinstance(label, str) for label in labels):
         return list(labels)
     values = {label: _number(label) for label in set(labels) if label is not None}
-    if not values or any(value is None or not value.is_integer() for value in values.values()):
+    if not values or not all(_is_plain_whole(text, value) for text, value in values.items()):
         return list(labels)
     return [None if label is None else int(values[label] or 0) for label in labels]
+
+
+def _is_plain_whole(text: str, value: float | None) -> bool:
+    padded = len(text) > 1 and text[0] == "0" and text[1].isdigit()
+    return value is not None and value.is_integer() and abs(value) <= LARGEST_WHOLE and not padded
 
 
 def _fault_of_rows(rows: Sequence[int], code: str, message: str) -> Fault:
@@ -403,7 +387,7 @@ def rows_from_csv(schema: Schema, source: str | bytes | Path) -> list[dict[str, 
     """Read CSV as rows to be answered: numbers where an attribute is numeric, categories by how they are written.
 
     Raises:
-        DataError: Not CSV; see `read_csv_text`.
+        DataError: Not CSV; see `espalier.csv_text.read_csv_text`.
     """
     names, lines = read_csv_text(source)
     return rows_from_text(schema, names, lines)

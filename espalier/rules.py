@@ -69,12 +69,12 @@ def sentence(conditions: tuple[Condition, ...], answer: str) -> str:
 
 
 def number_text(value: float) -> str:
-    """Write a number with the digits that tell it from its neighbours, whole numbers without a point.
+    """Write a number for a person, at most ten significant digits; JSON carries the exact one.
 
-    >>> number_text(14.6155), number_text(3.0)
-    ('14.6155', '3')
+    >>> number_text(14.6155), number_text(3.0), number_text(14.838999999999999)
+    ('14.6155', '3', '14.839')
     """
-    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    return f"{value:.10g}"
 
 
 def shown_bound(feature: Feature, bound: float) -> Label:

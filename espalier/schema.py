@@ -23,6 +23,10 @@ Word = TypeVar("Word", bound=StrEnum)
 DEFAULT_MISSING_VALUES: Final = ("?", "NA")
 KIND_ALIASES: Final = {"categorical": "nominal"}
 MAX_NAME_LENGTH: Final = 1_000
+LARGEST_WHOLE: Final = 2**53
+"""Beyond it JSON readers round whole numbers; a label that is longer must be text."""
+EARLIEST_INSTANT: Final = datetime(1, 1, 1, tzinfo=UTC).timestamp()
+LATEST_INSTANT: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 
 
 class FeatureKind(StrEnum):
@@ -181,12 +185,16 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class ColumnDeclaration:
-    """What a declaration says of one column; None where it leaves the matter to inference."""
+    """What a declaration says of one column; None where it leaves the matter to inference.
+
+    ``more_categories``: whether categories besides those declared are legal (they are listed after them).
+    """
 
     name: str
     kind: FeatureKind | None = None
     role: Role | None = None
     categories: tuple[Label, ...] | None = None
+    more_categories: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,12 +271,13 @@ def parse_instant(text: str) -> float:
     """Read an ISO 8601 date or time as seconds since 1970-01-01 UTC; without an offset it is taken as UTC.
 
     Raises:
-        ValueError: It is not ISO 8601.
+        ValueError: It is not ISO 8601, or not within the years 1 to 9999 of UTC.
     """
     instant = datetime.fromisoformat(text)
-    if instant.tzinfo is None:
-        instant = instant.replace(tzinfo=UTC)
-    return instant.timestamp()
+    seconds = (instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)).timestamp()
+    if not EARLIEST_INSTANT <= seconds <= LATEST_INSTANT:
+        raise ValueError("its time in UTC is not within the years 1 to 9999")
+    return seconds
 
 
 def _sort_key(label: Label) -> tuple[int, Any, str]:
@@ -317,10 +326,15 @@ def _faults_of_categories(place: int, feature: Feature) -> list[Fault]:
     faults = []
     if len({label_key(label) for label in labels}) != len(labels):
         faults.append(Fault(path, "duplicate", "a category is listed twice"))
+    elif feature.role is Role.TARGET and len({label_text(label) for label in labels}) != len(labels):
+        # An answer's distribution is a JSON object by class.
+        faults.append(Fault(path, "ambiguous", "two classes are written alike, such as 1 and the text 1"))
     if feature.kind is FeatureKind.BOOLEAN and len(labels) > 2:
         faults.append(Fault(path, "length", f"a boolean column has at most 2 categories, not {len(labels)}"))
     if any(isinstance(label, float) and not math.isfinite(label) for label in labels):
         faults.append(Fault(path, "not_finite", "a category must be a finite number, text, true or false"))
+    if any(isinstance(label, int) and abs(label) > LARGEST_WHOLE for label in labels):
+        faults.append(Fault(path, "too_large", "a whole number beyond 2^53 must be given as text"))
     if any(isinstance(label, str) and _unprintable(label) for label in labels):
         faults.append(Fault(path, "characters", "a category must not hold NUL or lone surrogates"))
     return faults

@@ -1,0 +1,66 @@
+# run · test · check · check-all · bench · lock: each makes its own set-up in .venv
+PYTHON ?= python3
+PORT ?= 8080
+BIN := .venv/bin
+TESTS ?= tests
+
+.PHONY: run test check check-all bench lock clean python-is-there
+
+run: .venv/.run
+	@$(BIN)/espalier up --examples --port $(PORT)
+
+test: .venv/.dev
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" $(TESTS)
+
+check: .venv/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(MAKE) test
+
+check-all: check .venv-lowest/.dev
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" tests/core
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" tests/core
+	.venv-lowest/bin/python -W default -m pytest -n 2 --dist loadfile -m "not slow" -W default
+
+bench: .venv/.dev
+	$(BIN)/python -m benchmarks
+
+lock: .venv/.dev
+	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres --extra dev -o requirements-dev.lock pyproject.toml
+	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres -c requirements-dev.lock -o requirements.lock pyproject.toml
+
+LOCK := --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
+	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
+
+clean:
+	rm -rf .venv .venv-lowest build dist *.egg-info
+
+python-is-there:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "Espalier needs Python 3.11 or later: install python3, or say which with PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo "This python3 has no venv: on Debian and Ubuntu, run: apt-get install python3-venv"; exit 1; }
+
+.venv/bin/python: | python-is-there
+	@echo "Making .venv (once; a minute or so) ..."
+	@$(PYTHON) -m venv .venv
+
+.venv/.run: requirements.lock pyproject.toml | .venv/bin/python
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+.venv/.dev: requirements-dev.lock pyproject.toml | .venv/bin/python
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@ .venv/.run
+
+.venv-lowest/.dev: pyproject.toml tools/lowest_versions.py | python-is-there
+	$(PYTHON) -m venv --clear .venv-lowest
+	$(PYTHON) tools/lowest_versions.py > .venv-lowest/requirements.txt
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -r .venv-lowest/requirements.txt
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@

@@ -1,0 +1,380 @@
+"""The commands that need no server: ``train``, ``prune``, ``predict``, ``show``, ``presets``; files in, files out."""
+
+import json
+import os
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from service.cli.command import Command, Refused
+
+if TYPE_CHECKING:
+    import espalier
+
+__all__ = ["COMMANDS"]
+
+SHOWN_NAMES = 12
+
+
+def _train_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("data", metavar="DATA.csv", type=Path, help="the training rows; .gz is read too")
+    parser.add_argument("--target", metavar="T", help="the column to learn (or the schema names it)")
+    parser.add_argument("--schema", metavar="S.json", type=Path, help="declares kinds, roles, categories")
+    parser.add_argument("--task", choices=["classification", "regression"], help="overrides what the target looks like")
+    parser.add_argument("--weight", metavar="COLUMN", help="the column of row weights")
+    parser.add_argument("--ignore", metavar="COLUMN", action="append", default=[], help="a column not to look at")
+    parser.add_argument("--preset", metavar="P", default="cart", help="see `espalier presets` (default: cart)")
+    _set_argument(parser, "a field of the preset; see `espalier presets`")
+    parser.add_argument("--holdout", metavar="0.3|FILE.csv", help="a share of the rows, or a file, to measure on")
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="for everything drawn at random (default: 0)")
+    _out_arguments(parser)
+
+
+def _prune_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL.json", type=Path)
+    parser.add_argument("--method", metavar="M", required=True, help="see `espalier presets`")
+    _set_argument(parser, "a parameter of the method; see `espalier presets`")
+    parser.add_argument("--data", metavar="TRAIN.csv", type=Path, help="the rows that the model was trained on")
+    parser.add_argument("--holdout", metavar="FILE.csv", type=Path, help="rows that vote (default: those set aside)")
+    _out_arguments(parser)
+
+
+def _predict_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL.json", type=Path)
+    parser.add_argument("rows", metavar="ROWS.csv", type=Path)
+    parser.add_argument("--explain", choices=["none", "path", "full"], default="path", help="default: path")
+    parser.add_argument("--out", metavar="FILE", type=Path, help="default: standard output")
+
+
+def _show_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL.json", type=Path)
+    parser.add_argument("--format", choices=["text", "mermaid", "json"], default="text", help="default: text")
+
+
+def _presets_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
+
+
+def _set_argument(parser: ArgumentParser, meaning: str) -> None:
+    parser.add_argument(
+        "--set", metavar="FIELD=VALUE", action="append", default=[], help=f"{meaning}; the value is JSON, else text"
+    )
+
+
+def _out_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--out", metavar="MODEL.json", type=Path, required=True, help="where the model is written")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+
+
+def train(arguments: Namespace) -> int:
+    """Train a model on a file and write it."""
+    import espalier  # noqa: PLC0415 - `espalier --help` needs no arrays
+
+    _check_folder(arguments.out)
+    with refusals(arguments.data):
+        dataset = espalier.dataset_from_csv(
+            _existing(arguments.data),
+            target=arguments.target,
+            schema=_read_schema(arguments.schema),
+            task=arguments.task,
+            weight=arguments.weight,
+            ignore=arguments.ignore,
+        )
+    fields = {"seed": arguments.seed, **assignments(arguments.set)}
+    with refusals(None):
+        config = espalier.training_config(arguments.preset, **fields)
+        holdout = _holdout(arguments.holdout, dataset.schema, arguments.seed)
+        begun = time.perf_counter()
+        model = espalier.train(dataset, config, holdout=holdout)
+        seconds = time.perf_counter() - begun
+    _write(arguments.out, espalier.to_json(model))
+    report = {**espalier.summary(model), "seconds": round(seconds, 6), "out": str(arguments.out)}
+    if arguments.json:
+        print(json.dumps(report))
+    else:
+        for line in (*_data_lines(arguments.data, dataset), *_model_lines(report)):
+            print(line)
+    return 0
+
+
+def prune(arguments: Namespace) -> int:
+    """Prune a model file into another one."""
+    import espalier  # noqa: PLC0415 - as above
+
+    _check_folder(arguments.out)
+    model = _read_model(arguments.model)
+    dataset = holdout = None
+    if arguments.data is not None:
+        with refusals(arguments.data):
+            dataset = espalier.dataset_from_csv(_existing(arguments.data), schema=model.schema)
+    if arguments.holdout is not None:
+        with refusals(arguments.holdout):
+            holdout = espalier.dataset_from_csv(_existing(arguments.holdout), like=model.schema)
+    with refusals(None):
+        method = espalier.pruning_method(arguments.method, **assignments(arguments.set))
+        begun = time.perf_counter()
+        pruned = espalier.prune(model, method, dataset=dataset, holdout=holdout)
+        seconds = time.perf_counter() - begun
+    _write(arguments.out, espalier.to_json(pruned.model))
+    report = {
+        **espalier.summary(pruned.model),
+        "seconds": round(seconds, 6),
+        "out": str(arguments.out),
+        "trace": dict(pruned.trace),
+    }
+    if arguments.json:
+        print(json.dumps(report))
+    else:
+        for line in (*_trace_lines(pruned.trace), *_model_lines(report)):
+            print(line)
+    return 0
+
+
+def predict(arguments: Namespace) -> int:
+    """Answer each line of a CSV file with a line of JSON."""
+    import espalier  # noqa: PLC0415 - as above
+
+    model = _read_model(arguments.model)
+    with refusals(arguments.rows):
+        rows = espalier.rows_from_csv(model.schema, _existing(arguments.rows))
+        if arguments.explain == "none":
+            answers: list[Any] = list(espalier.predict(model, rows))
+        else:
+            answers = list(espalier.explain(model, rows, detail=arguments.explain))
+    lines = "".join(json.dumps(answer.to_dict(), ensure_ascii=False) + "\n" for answer in answers)
+    if arguments.out is None:
+        sys.stdout.write(lines)
+    else:
+        _check_folder(arguments.out)
+        _write(arguments.out, lines.encode())
+    return 0
+
+
+def show(arguments: Namespace) -> int:
+    """Print a model as text, Mermaid or JSON."""
+    import espalier  # noqa: PLC0415 - as above
+
+    model = _read_model(arguments.model)
+    formats = {"text": espalier.to_text, "mermaid": espalier.to_mermaid, "json": _pretty}
+    sys.stdout.write(formats[arguments.format](model))
+    return 0
+
+
+def presets(arguments: Namespace) -> int:
+    """Print every preset, field and pruning method, from the tables that the code itself uses."""
+    import espalier  # noqa: PLC0415 - as above
+
+    if arguments.json:
+        document = {
+            "presets": {name: espalier.config_to_dict(config) for name, config in espalier.PRESETS.items()},
+            "fields": [_field_document(info) for info in espalier.field_table(espalier.TrainingConfig)],
+            "pruning": {
+                name: [_field_document(info) for info in espalier.field_table(kind)]
+                for name, kind in espalier.PRUNERS.items()
+            },
+        }
+        print(json.dumps(document))
+        return 0
+    print("Presets (--preset), and the fields in which each differs from cart:\n")
+    plain = espalier.config_to_dict(espalier.PRESETS["cart"])
+    for name, config in espalier.PRESETS.items():
+        print(f"  {name:9s} {espalier.PRESET_SENTENCES[name]}")
+        changed = [
+            f"{field}={json.dumps(value)}"
+            for field, value in espalier.config_to_dict(config).items()
+            if field != "preset" and value != plain[field]
+        ]
+        print(f"            {'  '.join(changed)}\n" if changed else "")
+    print("Fields (--set FIELD=VALUE), with the default:\n")
+    _print_fields(espalier.field_table(espalier.TrainingConfig))
+    for name, kind in espalier.PRUNERS.items():
+        print(f"\nPruning method {name} (espalier prune --method {name}), parameters:\n")
+        _print_fields(espalier.field_table(kind))
+    return 0
+
+
+COMMANDS: Mapping[str, Command] = {
+    "train": Command("train a model on a CSV file", _train_arguments, train),
+    "prune": Command("prune a model file", _prune_arguments, prune),
+    "predict": Command("answer the rows of a CSV file, each with its path", _predict_arguments, predict),
+    "show": Command("print a model as text, Mermaid or JSON", _show_arguments, show),
+    "presets": Command("list presets, fields and pruning methods", _presets_arguments, presets),
+}
+
+
+def assignments(given: list[str]) -> dict[str, Any]:
+    """Read ``field=value`` texts; a value is JSON, else text; ``a.b=1`` reaches inside the object ``a``.
+
+    Raises:
+        Refused: A text without ``=``.
+
+    >>> assignments(["max_depth=4", "criterion=gini", "pruning.confidence=0.1"])
+    {'max_depth': 4, 'criterion': 'gini', 'pruning': {'confidence': 0.1}}
+    """
+    fields: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise Refused(f"--set {text}: must be FIELD=VALUE, such as max_depth=4")
+        *outer, last = name.split(".")
+        inside = fields
+        for part in outer:
+            inside = inside.setdefault(part, {})
+            if not isinstance(inside, dict):
+                raise Refused(f"--set {text}: {part} was set to a plain value before")
+        inside[last] = _json_or_text(value)
+    return fields
+
+
+@contextmanager
+def refusals(file: Path | None) -> Iterator[None]:
+    """Turn what the core refuses into lines for a person, each with the file it is about."""
+    import espalier  # noqa: PLC0415 - as above
+
+    prefix = f"{file}: " if file is not None else ""
+    try:
+        yield
+    except espalier.InvalidInput as error:
+        lines = []
+        for fault in error.faults:
+            where = fault.path.removeprefix("/").replace("/", ".").replace("~1", "/").replace("~0", "~")
+            lines.append(f"{prefix}{where + ': ' if where else ''}{fault.message}")
+        raise Refused("\n".join(lines)) from None
+    except (espalier.EspalierError, OSError) as error:
+        raise Refused(f"{prefix}{error}") from None
+
+
+def _json_or_text(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def _holdout(given: str | None, schema: "espalier.Schema", seed: int) -> "espalier.Holdout | espalier.Dataset | None":
+    import espalier  # noqa: PLC0415 - as above
+
+    if given is None:
+        return None
+    share = _json_or_text(given)
+    if isinstance(share, int | float) and not isinstance(share, bool):
+        return espalier.holdout_from_dict({"fraction": share, "seed": seed})
+    with refusals(Path(given)):
+        return espalier.dataset_from_csv(_existing(Path(given)), like=schema)
+
+
+def _existing(file: Path) -> Path:
+    if not file.is_file():
+        raise Refused(f"{file}: there is no such file")
+    return file
+
+
+def _read_schema(file: Path | None) -> dict[str, Any] | None:
+    if file is None:
+        return None
+    try:
+        document = json.loads(_existing(file).read_bytes())
+    except ValueError as error:
+        raise Refused(f"{file}: not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise Refused(f'{file}: a schema must be an object: {{"target": …, "columns": […]}}')
+    return document
+
+
+def _read_model(file: Path) -> "espalier.Model":
+    import espalier  # noqa: PLC0415 - as above
+
+    with refusals(file):
+        return espalier.from_json(_existing(file).read_bytes())
+
+
+def _check_folder(file: Path) -> None:
+    if not file.parent.is_dir():
+        raise Refused(f"{file}: there is no folder {file.parent}")
+    if file.is_dir():
+        raise Refused(f"{file}: is a folder; give the name of a file")
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Write all or nothing: a reader never sees half a model."""
+    partial = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        partial.write_bytes(content)
+        partial.replace(file)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise Refused(f"{file}: cannot be written: {error.strerror}") from None
+
+
+def _pretty(model: "espalier.Model") -> str:
+    import espalier  # noqa: PLC0415 - as above
+
+    return json.dumps(espalier.to_document(model), indent=1, ensure_ascii=False) + "\n"
+
+
+def _data_lines(file: Path, dataset: "espalier.Dataset") -> Iterator[str]:
+    schema = dataset.schema
+    target = schema.target
+    yield f"data      {file}: {dataset.n_rows} rows, {len(schema.attributes)} attributes"
+    kinds = [f"{feature.name} ({_kind_text(feature)})" for feature in schema.attributes[:SHOWN_NAMES]]
+    more = ["…"] if len(schema.attributes) > SHOWN_NAMES else []
+    yield f"          {', '.join([*kinds, *more])}"
+    if target is not None:
+        yield f"target    {target.name} ({_kind_text(target)}): {schema.task}"
+    for notice in dataset.notices:
+        yield f"notice    {notice}"
+
+
+def _kind_text(feature: "espalier.Feature") -> str:
+    return f"{feature.kind}, {len(feature.categories)} categories" if feature.coded else str(feature.kind)
+
+
+def _model_lines(report: Mapping[str, Any]) -> Iterator[str]:
+    size = f"{_counted(report['n_leaves'], 'leaf', 'leaves')}, {_counted(report['n_nodes'], 'node', 'nodes')}"
+    yield f"tree      {report['preset']}: {size}, depth {report['depth']}, in {report['seconds']:.3f} s"
+    figures = _figures_text(report["n_training_rows"], report["train_errors"], report["train_accuracy"], report["rmse"])
+    yield f"training  {figures}"
+    held = report["holdout"]
+    if held is not None:
+        figures = _figures_text(held["n_rows"], held.get("errors"), held.get("accuracy"), held.get("rmse"))
+        word = {"holdout": "hold-out", "validation": "pruned on"}[held["use"]]
+        yield f"{word:9s} {figures}"
+    for note in report["notes"]:
+        yield f"note      {note}"
+    yield f"written   {report['out']}"
+
+
+def _figures_text(n_rows: int, errors: float | None, accuracy: float | None, rmse: float | None) -> str:
+    if errors is not None and accuracy is not None:
+        return f"{_counted(errors, 'error', 'errors')} in {n_rows} rows, accuracy {accuracy:.5f}"
+    return f"root mean squared error {rmse:.6g} on {n_rows} rows"
+
+
+def _counted(count: float, one: str, many: str) -> str:
+    return f"{count:g} {one if count == 1 else many}"
+
+
+def _trace_lines(trace: Mapping[str, Any]) -> Iterator[str]:
+    before, after = trace["before"], trace["after"]
+    yield f"pruning   {trace['method']}: {before['leaves']} leaves before, {after['leaves']} after"
+    yield f"          {trace['estimate']}: {before['estimate']:g} before, {after['estimate']:g} after"
+    for step in trace["steps"]:
+        yield (
+            f"          node {step['node']} ({step['reached_by']}) became a leaf: "
+            f"{step['before']:g} as a subtree, {step['after']:g} as a leaf"
+        )
+
+
+def _field_document(info: "espalier.FieldInfo") -> dict[str, Any]:
+    return {"name": info.name, "default": info.default, "legal": info.legal, "meaning": info.meaning}
+
+
+def _print_fields(table: "tuple[espalier.FieldInfo, ...]") -> None:
+    for info in table:
+        print(f"  {info.name} = {json.dumps(info.default)}")
+        print(f"      {info.meaning}")
+        print(f"      {info.legal}")

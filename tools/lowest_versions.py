@@ -1,0 +1,32 @@
+"""Print the lowest version that pyproject.toml allows of each dependency, as pip reads requirements.
+
+The tools of the developers (the extra ``dev``) are printed as they are.
+"""
+
+import itertools
+import re
+import tomllib
+from pathlib import Path
+
+BOUND = re.compile(r"([A-Za-z0-9_.\[\]-]+)(?:>=|~=)([0-9.]+)")
+
+
+def main() -> None:
+    """Print a line a dependency.
+
+    Raises:
+        SystemExit: A dependency has no lower bound.
+    """
+    project = tomllib.loads((Path(__file__).resolve().parent.parent / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    tools = extras.pop("dev")
+    for requirement in itertools.chain(project["dependencies"], *extras.values()):
+        found = BOUND.match(requirement)
+        if found is None:
+            raise SystemExit(f"pyproject.toml: {requirement}: has no lower bound")
+        print(f"{found[1]}=={found[2]}")
+    print("\n".join(tools))
+
+
+if __name__ == "__main__":
+    main()

@@ -4,7 +4,7 @@ A candidate is (test, threshold, branch_of_category, branches); the order of the
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -47,7 +47,7 @@ def candidates(attribute: Attribute, known: Sample, target: Target, config: Conf
 
 def numeric_candidates(attribute: Attribute, known: Sample, target: Target, config: Config) -> Iterator[Candidate]:
     """The cuts of a sorted column, lowest first."""
-    values = attribute.values
+    values = known_values(attribute, known)
     ordered = sorted(known, key=lambda entry: values[entry[0]])
     experts = (config["cut_points"] or {}).get(attribute.source)
     if experts is not None:
@@ -59,7 +59,13 @@ def numeric_candidates(attribute: Attribute, known: Sample, target: Target, conf
         yield Candidate("numeric", midpoint(below, above), (), (ordered[:place], ordered[place:]))
 
 
-def cut(ordered: Sample, values: Sequence[Cell], threshold: float) -> Candidate:
+def known_values(attribute: Attribute, known: Sample) -> dict[int, float]:
+    """The value of each row that knows it."""
+    pairs = ((row, attribute.values[row]) for row, _ in known)
+    return {row: float(value) for row, value in pairs if value is not None}
+
+
+def cut(ordered: Sample, values: Mapping[int, float], threshold: float) -> Candidate:
     """The rows at or below the threshold, and the others."""
     left = [entry for entry in ordered if values[entry[0]] <= threshold]
     return Candidate("numeric", threshold, (), (left, ordered[len(left) :]))
@@ -71,13 +77,13 @@ def midpoint(below: float, above: float) -> float:
     return middle if below <= middle < above else below
 
 
-def value_changes(ordered: Sample, values: Sequence[Cell], gap: float) -> list[int]:
+def value_changes(ordered: Sample, values: Mapping[int, float], gap: float) -> list[int]:
     """The places m of the sorted column where row m−1 and row m differ by more than the gap."""
     pairs = pairwise(values[row] for row, _ in ordered)
     return [place for place, (below, above) in enumerate(pairs, 1) if above > below and above - below > gap]
 
 
-def every_boundary(ordered: Sample, values: Sequence[Cell], target: Target, config: Config) -> list[int]:
+def every_boundary(ordered: Sample, values: Mapping[int, float], target: Target, config: Config) -> list[int]:
     places = value_changes(ordered, values, NEIGHBOUR_GAP if config["window"] == "c45" else 0.0)
     if config["criterion"] != "m5":
         return places
@@ -85,7 +91,7 @@ def every_boundary(ordered: Sample, values: Sequence[Cell], target: Target, conf
     return [place for place in places if margin <= place - 1 <= len(ordered) - margin - 2]
 
 
-def class_boundaries(ordered: Sample, values: Sequence[Cell], target: Target, config: Config) -> list[int]:
+def class_boundaries(ordered: Sample, values: Mapping[int, float], target: Target, config: Config) -> list[int]:
     """Boundaries of values whose rows are not all of one class on both sides (Fayyad and Irani, 1992)."""
 
     def classes_at(value: float) -> set[float]:
@@ -108,13 +114,13 @@ def from_the_middle(n_rows: int) -> Iterator[int]:
     return (place for place in order if 1 <= place <= n_rows - 1)
 
 
-def middle_cut(ordered: Sample, values: Sequence[Cell], target: Target, config: Config) -> list[int]:
+def middle_cut(ordered: Sample, values: Mapping[int, float], target: Target, config: Config) -> list[int]:
     """The change of value next to the middle row (seed 004, regression)."""
     changes = set(every_boundary(ordered, values, target, config))
     return [place for place in from_the_middle(len(ordered)) if place in changes][:1]
 
 
-def near_middle_cut(ordered: Sample, values: Sequence[Cell], target: Target, config: Config) -> list[int]:
+def near_middle_cut(ordered: Sample, values: Mapping[int, float], target: Target, config: Config) -> list[int]:
     """The first place around the middle where both value and class change between two neighbouring rows."""
     changes = {
         place

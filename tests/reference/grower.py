@@ -124,16 +124,17 @@ def impute(columns: Sequence[Column], answers: Sequence[Cell]) -> tuple[Column, 
 def views(source: int, column: Column, sample: Sample, target: Target, config: Config) -> list[Attribute]:
     """The attribute itself, or its k−1 binary columns for `ordered_binaries` (Quinlan, 1992; Wang and Witten, 1997).
 
-    Categories are ordered by their mean target over all training rows; column j asks for the categories from j on.
+    Categories are ordered by their mean target over all training rows, one without rows stands at the mean of all;
+    column j asks for the categories from j on.
     """
     if column.kind == "numeric" or config["nominal"] != "ordered_binaries":
         return [Attribute(source, column.kind, column.values, column.k)]
-    means = {}
+    everywhere = scores.moments(sample, target)[1]
+    means = []
     for category in range(column.k):
         rows = [entry for entry in sample if column.values[entry[0]] == category]
-        if rows:
-            means[category] = scores.moments(rows, target)[1]
-    order = sorted(means, key=lambda category: (means[category], category))
+        means.append(scores.moments(rows, target)[1] if rows else everywhere)
+    order = sorted(range(column.k), key=lambda category: (means[category], category))
     made = []
     for place in range(1, len(order)):
         upper = frozenset(order[place:])
@@ -290,7 +291,8 @@ def gains_enough(split: Split, place: Place, task: Task) -> bool:
     least = task.config["min_impurity_decrease"]
     if least is None:
         return split.gain > nothing(place, task.config)
-    return scores.total(place.sample) / task.root_weight * split.gain >= least - nothing(place, task.config)
+    decrease = scores.total(place.sample) / task.root_weight * split.gain
+    return decrease >= float(least) - nothing(place, task.config)
 
 
 def heavy_enough(split: Split, config: Config) -> bool:

@@ -124,9 +124,10 @@ def surrogate_cuts(
 
     made = []
     if attribute.kind == "numeric":
-        ordered = sorted(known, key=lambda entry: attribute.values[entry[0]])
-        for place in candidates.value_changes(ordered, attribute.values, 0.0):
-            below, above = attribute.values[ordered[place - 1][0]], attribute.values[ordered[place][0]]
+        values = candidates.known_values(attribute, known)
+        ordered = sorted(known, key=lambda entry: values[entry[0]])
+        for place in candidates.value_changes(ordered, values, 0.0):
+            below, above = values[ordered[place - 1][0]], values[ordered[place][0]]
             middle = candidates.midpoint(below, above)
             made += [surrogate("numeric", middle, side, ()) for side in (0, 1)]
     else:

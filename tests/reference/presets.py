@@ -51,7 +51,13 @@ PRESETS: dict[str, dict[str, Any]] = {
     "c45": {**PLAIN, **C45},
     "j48": {**PLAIN, **C45},
     "cart": {**PLAIN, "criterion": "gini", "nominal": "subset", "missing": "direction", "min_impurity_decrease": 0.0},
-    "reptree": {**PLAIN, "missing": "spread", "min_weight_leaf": 2.0, "leaf_weight_rule": "winner", "min_variance_fraction": 1e-3},
+    "reptree": {
+        **PLAIN,
+        "missing": "spread",
+        "min_weight_leaf": 2.0,
+        "leaf_weight_rule": "winner",
+        "min_variance_fraction": 1e-3,
+    },
     "m5": {
         **PLAIN,
         "criterion": "m5",

@@ -4,7 +4,7 @@ A sample is a list of (row, weight). Nothing is summed incrementally: every scor
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tests.reference.table import Target
@@ -97,12 +97,12 @@ IMPURITY_OF_CLASSES = {
     "misclassification": misclassification,
     "chi_square": gini,  # only where a decrease is asked for: stopping rules and pure nodes
 }
-IMPURITY_OF_NUMBERS = {
+IMPURITY_OF_NUMBERS: dict[str, Callable[[Sample, Target], float]] = {
     "squared_error": variance,
     "absolute_error": absolute_deviation,
     "poisson": half_poisson_deviance,
     "sdr": lambda sample, target: math.sqrt(variance(sample, target)),
-    "m5": lambda sample, target: variance(sample, target) ** 0.2,
+    "m5": lambda sample, target: math.pow(variance(sample, target), 0.2),
 }
 
 
@@ -164,8 +164,8 @@ def chi_square_tail(statistic: float, freedom: int) -> float:
     return tail
 
 
-COST_FUNCTIONS = {
-    "nunez": lambda gain, cost, weight: (2**gain - 1) / (cost + 1) ** weight,
+COST_FUNCTIONS: dict[str, Callable[[float, float, float], float]] = {
+    "nunez": lambda gain, cost, weight: (math.pow(2, gain) - 1) / math.pow(cost + 1, weight),
     "tan_schlimmer": lambda gain, cost, _: gain**2 / cost,
     "norton": lambda gain, cost, _: gain / cost,
 }

@@ -171,12 +171,13 @@ def finished(split: Split, n_tried: int, place: Place, target: Target, config: C
         split = replace(split, gain=spread_gain(split, target, config))
     if config["mdl_correction"] and split.test == "numeric":
         split = replace(split, gain=split.gain - math.log2(n_tried) / scores.total(place.sample))
-    if config["threshold"] == "observed" and split.test == "numeric":
+    experts = config["cut_points"] or {}
+    if config["threshold"] == "observed" and split.test == "numeric" and split.attribute.source not in experts:
         at_most = [v for v in split.attribute.values if v is not None and v <= split.threshold]
         split = replace(split, threshold=max(at_most))
-    if config["chi_square_alpha"] is not None:
-        if scores.chi_square(split.branches, target)[2] > config["chi_square_alpha"]:
-            return None
+    alpha = config["chi_square_alpha"]
+    if alpha is not None and scores.chi_square(split.branches, target)[2] > alpha:
+        return None
     return rated(split, place, config)
 
 

@@ -1,0 +1,326 @@
+"""The twin against every figure of the reference folder that it can compute.
+
+Each test walks all files and entries: a new data set with its figures is tested without new code. Entries of systems
+that the twin is not (pruning, rule learners, smoothing) are skipped by what their command line says.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+
+from tests.factories import REFERENCE, needs_reference
+from tests.reference import candidates, published, replay, rpart_text, scores, splits, tree, weka_text
+from tests.reference.replay import Experiment, agrees_unless_tied, n_wrong
+from tests.reference.table import Table, read_table
+
+pytestmark = needs_reference
+
+Entry = dict[str, Any]
+
+
+def figures(system: str) -> Iterator[tuple[str, Entry]]:
+    for path in sorted((REFERENCE / "expected" / system).glob("*.json")):
+        document = json.loads(path.read_text(encoding="utf-8"))
+        yield document["dataset"], document
+
+
+@cache
+def experiment(name: str) -> Experiment:
+    return replay.read_splits(REFERENCE, read_table(REFERENCE, name), name)
+
+
+def weka_entries() -> list[Any]:
+    return [
+        pytest.param(name, entry, id=f"{name}-{system}-{label}")
+        for name, document in figures("weka")
+        for system, entries in document.items()
+        if isinstance(entries, dict)
+        for label, entry in entries.items()
+    ]
+
+
+def c45_entries() -> list[Any]:
+    return [
+        pytest.param(name, part, entry, id=f"{name}-{part}-{label}")
+        for name, document in figures("c45r8")
+        for part in ("all_rows", "holdout")
+        for label, entry in document.get(part, {}).items()
+    ]
+
+
+def sklearn_entries() -> list[Any]:
+    return [
+        pytest.param(name, entry, id=f"{name}-{encoding}-{label}")
+        for name, document in figures("sklearn")
+        for encoding in ("as_is", "onehot")
+        for label, entry in document.get(encoding, {}).items()
+        if isinstance(entry, dict)
+    ]
+
+
+def rpart_entries() -> list[Any]:
+    return [
+        pytest.param(name, entry, id=f"{name}-{label}")
+        for name, document in figures("rpart")
+        for label, entry in document.items()
+        if isinstance(entry, dict) and "control" in entry
+    ]
+
+
+def config_or_skip(config: published.Config | str) -> published.Config:
+    if isinstance(config, str):
+        pytest.skip(config)
+    return config
+
+
+@pytest.mark.parametrize(("name", "entry"), weka_entries())
+def test_the_tree_that_weka_prints_for_all_rows_is_grown_line_by_line(name: str, entry: Entry) -> None:
+    table = experiment(name).table
+    config = config_or_skip(published.weka_config(entry["command"], table.target.kind))
+    grown = replay.train(table, config).tree
+    assert printed_lines(grown, table, entry["command"]) == lines_of(entry["tree"], entry["command"])
+    assert weka_counts(entry) <= {tree.n_nodes(grown), tree.n_leaves(grown)}
+
+
+@pytest.mark.parametrize(("name", "entry"), weka_entries())
+def test_the_tree_that_weka_prints_for_the_holdout_split_is_grown_line_by_line(name: str, entry: Entry) -> None:
+    split = experiment(name)
+    config = config_or_skip(published.weka_config(entry["command"], split.table.target.kind))
+    training = split.table.only(split.training_rows)
+    grown = replay.train(training, config).tree
+    ours, theirs = (
+        printed_lines(grown, training, entry["command"]),
+        lines_of(entry["holdout"]["tree"], entry["command"]),
+    )
+    whole = ours[: len(theirs)] if "cut here" in entry["holdout"]["tree"] else ours
+    assert whole == theirs
+    assert weka_counts(entry["holdout"]) <= {tree.n_nodes(grown), tree.n_leaves(grown)}
+
+
+@pytest.mark.parametrize(("name", "entry"), weka_entries())
+def test_weka_s_figures_on_training_holdout_and_fold_rows_are_ours(name: str, entry: Entry) -> None:
+    split = experiment(name)
+    kind = split.table.target.kind
+    config = config_or_skip(published.weka_config(entry["command"], kind))
+    change = replay.strictly_less if "REPTree" in entry["command"] else unchanged
+    everywhere = range(split.table.n_rows)
+    trained = replay.answers(split.table, everywhere, everywhere, config, change)
+    if kind == "class":
+        assert n_wrong(trained, split.truth(everywhere)) == entry["train"]["errors"]
+        held = agrees_unless_tied(
+            entry["holdout"]["pred_idx"], lambda table: split.held_out(config, change, table), split.table
+        )
+        assert held, "hold-out predictions"
+        for fold, n_right in enumerate(entry["cv10_seed1"]["correct_per_fold"]):
+            rows = split.rows_of(fold)
+            wrong = wrong_on_fold(split, fold, config, change)
+            assert agrees_unless_tied(len(rows) - n_right, wrong, split.table), f"fold {fold}"
+        return
+    in_order = [row for fold in range(split.n_folds) for row in split.rows_of(fold)]
+
+    def pooled(table: Table) -> list[float]:
+        return [answer for fold in range(split.n_folds) for answer in split.on_fold(fold, config, change, table)]
+
+    for field, error in ERRORS.items():
+        assert error(trained, split.truth(everywhere)) == pytest.approx(entry["train"][field], rel=1e-9)
+        held_error = error_of(error, lambda table: split.held_out(config, change, table), split.truth(split.test_rows))
+        assert agrees_unless_tied(entry["holdout"][field], held_error, split.table), f"hold-out {field}"
+        fold_error = error_of(error, pooled, split.truth(in_order))
+        assert agrees_unless_tied(entry["cv10_seed1"][field], fold_error, split.table), f"cross-validated {field}"
+
+
+@pytest.mark.parametrize(("name", "entry"), weka_entries())
+def test_the_class_distributions_that_weka_gives_for_holdout_rows_are_ours(name: str, entry: Entry) -> None:
+    split = experiment(name)
+    config = config_or_skip(published.weka_config(entry["command"], split.table.target.kind))
+    if "distribution" not in entry["holdout"]:
+        pytest.skip("the entry lists no distributions")
+    model = replay.train(split.table.only(split.training_rows), config)
+    for row, shares in zip(split.test_rows, entry["holdout"]["distribution"], strict=True):
+        assert model.distribution(split.table.row(row)) == pytest.approx(shares, abs=1e-6)
+
+
+@pytest.mark.parametrize(("name", "part", "entry"), c45_entries())
+def test_c45_release_8_grows_a_tree_of_our_size_and_errors_before_it_prunes(name: str, part: str, entry: Entry) -> None:
+    split = experiment(name)
+    config = config_or_skip(published.c45_config(entry["command"]))
+    if name == "labor":
+        pytest.skip("its labor trees differ from J48's before pruning (README)")
+    rows = list(range(split.table.n_rows)) if part == "all_rows" else split.training_rows
+    model = replay.train(split.table.only(rows), config)
+    assert tree.n_nodes(model.tree) == entry["train"]["size_before"]
+    for label, asked in (("train", rows), ("test", split.test_rows)):
+        if label in entry:
+            given = [model.answer(split.table.row(row), "class") for row in asked]
+            assert n_wrong(given, split.truth(asked)) == entry[label]["errors_before"], label
+
+
+@pytest.mark.parametrize(("name", "entry"), sklearn_entries())
+def test_scikit_learn_s_tree_of_all_rows_has_our_nodes_and_answers(name: str, entry: Entry) -> None:
+    table = experiment(name).table
+    config = config_or_skip(published.sklearn_config(entry["params"], table.target.kind))
+    model = replay.train(table, config)
+    if entry["root"]["same_root_over_10_seeds"]:
+        threshold = model.tree.threshold if model.tree.test == "numeric" else 0.5
+        assert threshold == pytest.approx(entry["root"]["threshold"], rel=1e-6)
+        sample = list(enumerate(table.weights))
+        assert scores.impurity(config["criterion"], sample, table.target) == pytest.approx(
+            entry["root"]["impurity"], rel=1e-9
+        )
+    if entry["tie_sensitive"]:
+        pytest.skip("its shape depends on scikit-learn's seed")
+    ours = tree.n_nodes(model.tree), tree.n_leaves(model.tree), tree.depth(model.tree)
+    assert ours == (entry["node_count"], entry["leaves"], entry["depth"])
+    field, error = sklearn_figure(table)
+    given = [model.answer(table.row(row), table.target.kind) for row in range(table.n_rows)]
+    assert error(given, list(table.target.values)) == pytest.approx(entry[f"train_{field}"], rel=1e-9)
+
+
+@pytest.mark.parametrize(("name", "entry"), sklearn_entries())
+def test_scikit_learn_s_tree_of_the_holdout_split_has_our_nodes_and_answers(name: str, entry: Entry) -> None:
+    split = experiment(name)
+    config = config_or_skip(published.sklearn_config(entry["params"], split.table.target.kind))
+    held = entry["holdout"]
+    model = replay.train(split.table.only(split.training_rows), config)
+    if len(held["shapes_over_10_seeds_(nodes,depth)"]) == 1:
+        assert [tree.n_nodes(model.tree), tree.depth(model.tree)] == [held["node_count"], held["depth"]]
+    field, error = sklearn_figure(split.table)
+    low, high = held[f"test_{field}_over_10_seeds"]
+    if low == high:
+        given = [model.answer(split.table.row(row), split.table.target.kind) for row in split.test_rows]
+        assert error(given, split.truth(split.test_rows)) == pytest.approx(held[f"test_{field}"], rel=1e-9)
+
+
+@pytest.mark.parametrize(("name", "entry"), rpart_entries())
+def test_rpart_s_unpruned_tree_is_ours_up_to_names_of_equal_partitions(name: str, entry: Entry) -> None:
+    table = experiment(name).table
+    config = config_or_skip(published.rpart_config(entry["control"], entry["split"], table.target.kind))
+    if "cp" not in (entry["control"] or {}) or entry["control"]["cp"] != 0:
+        pytest.skip("pruned by cp")
+    useful = rpart_text.without_useless_splits if table.target.kind == "class" else unchanged
+    model = replay.train(table, config, useful)
+    assert tree.n_leaves(model.tree) == entry["leaves"]
+    if "print" in entry:
+        assert rpart_text.differences(rpart_text.parse(entry["print"]), model.tree, table) == []
+
+
+@pytest.mark.parametrize(("name", "entry"), rpart_entries())
+def test_rpart_s_unpruned_tree_of_the_holdout_split_makes_our_errors(name: str, entry: Entry) -> None:
+    split = experiment(name)
+    kind = split.table.target.kind
+    config = config_or_skip(published.rpart_config(entry["control"], entry["split"], kind))
+    if "cp" not in (entry["control"] or {}) or entry["control"]["cp"] != 0:
+        pytest.skip("pruned by cp")
+    useful = rpart_text.without_useless_splits if kind == "class" else unchanged
+    field, error = ("errors", n_wrong) if kind == "class" else ("sse", replay.squared_error)
+
+    def held(table: Table) -> list[float]:
+        return split.held_out(config, lambda grown: replay.strictly_less(useful(grown)), table)
+
+    ours = error_of(error, held, split.truth(split.test_rows))
+    assert agrees_unless_tied(entry["holdout"]["test"][field], ours, split.table)
+
+
+@pytest.mark.parametrize(("name", "entry"), rpart_entries())
+def test_rpart_s_candidates_at_the_root_have_our_gains_counts_and_cuts(name: str, entry: Entry) -> None:
+    table = experiment(name).table
+    config = config_or_skip(published.rpart_config(entry["control"], entry["split"], table.target.kind))
+    if "root_splits" not in entry:
+        pytest.skip("the entry lists no candidates")
+    offers = root_offers(table, config)
+    for printed in entry["root_splits"]:
+        split = offers[printed["variable"]]
+        assert split.gain * improvement_unit(table, entry["split"]) == pytest.approx(printed["improve"], rel=1e-9)
+        assert sum(map(len, split.branches)) == printed["count"]
+        if split.test == "numeric":
+            assert split.threshold == pytest.approx(printed["index"], rel=1e-12)
+
+
+ERRORS: dict[str, Callable[..., float]] = {
+    "rmse": replay.root_mean_squared_error,
+    "mae": replay.mean_absolute_error,
+}
+
+
+def wrong_on_fold(
+    split: Experiment, fold: int, config: published.Config, change: replay.Change
+) -> Callable[[Table], int]:
+    """The wrong answers on a fold, as a function of the order of the columns."""
+    truth = split.truth(split.rows_of(fold))
+    return lambda table: n_wrong(split.on_fold(fold, config, change, table), truth)
+
+
+def error_of(
+    error: Callable[..., float], given: Callable[[Table], list[float]], truth: list[float]
+) -> Callable[[Table], float]:
+    """An error figure as a function of the order of the columns."""
+    return lambda table: error(given(table), truth)
+
+
+def unchanged(grown: tree.Node) -> tree.Node:
+    return grown
+
+
+def weka_counts(entry: Entry) -> set[int]:
+    """Nodes and leaves as far as the entry has them; M5 counts a rule a leaf."""
+    return {entry[field] for field in ("measureTreeSize", "measureNumLeaves", "measureNumRules") if field in entry}
+
+
+def printed_lines(grown: tree.Node, table: Table, command: str) -> list[str]:
+    """Our tree in Weka's form."""
+    if "J48" in command:
+        return weka_text.j48_text(grown, table).splitlines()
+    if "REPTree" in command:
+        return weka_text.reptree_text(grown, table).splitlines()
+    deviation = math.sqrt(scores.variance(list(enumerate(table.weights)), table.target))
+    return normal(weka_text.m5_text(grown, table, root_deviation=deviation).splitlines())
+
+
+def lines_of(text: str, command: str) -> list[str]:
+    """The lines of a printed tree, without heading, counts and linear models."""
+    if "M5P" not in command:
+        return weka_text.printed_body(text).splitlines()
+    kept = re.split(r"LM num|\.\.\. \(", text, maxsplit=1)[0].splitlines()
+    lines = [line.rstrip() for line in kept[1:] if line.strip()]
+    return normal(lines[: -1 if "cut here" in text else None])
+
+
+def normal(lines: list[str]) -> list[str]:
+    """M5's lines with the categories of a binary column in alphabetical order."""
+
+    def in_order(found: re.Match[str]) -> str:
+        return f"{found[1]}={','.join(sorted(found[2].split(',')))}{found[3]}"
+
+    return [re.sub(r"^(.*?)=(\S+)( (?:<=|> ) .*)$", in_order, line.rstrip()) for line in lines]
+
+
+def sklearn_figure(table: Table) -> tuple[str, Callable[..., float]]:
+    if table.target.kind == "number":
+        return "rmse", replay.root_mean_squared_error
+    return "accuracy", lambda given, truth: 1 - n_wrong(given, truth) / len(truth)
+
+
+def root_offers(table: Table, config: published.Config) -> dict[str, splits.Split]:
+    """The best split of each attribute at the root, by its name in R."""
+    sample = list(enumerate(table.weights))
+    place = splits.Place(sample, scores.impurity(config["criterion"], sample, table.target), frozenset())
+    offers = {}
+    for source, column in enumerate(table.columns):
+        attribute = candidates.Attribute(source, column.kind, column.values, column.k)
+        split = splits.best_split(attribute, place, table.target, config)
+        if split is not None:
+            offers[rpart_text.name_in_r(column.name)] = split
+    return offers
+
+
+def improvement_unit(table: Table, split: str) -> float:
+    """What rpart multiplies a mean decrease by: the rows, in nats for information, over the root's risk for anova."""
+    sample = list(enumerate(table.weights))
+    if split == "anova":
+        return 1 / scores.variance(sample, table.target)
+    return scores.total(sample) * (math.log(2) if split == "information" else 1)

@@ -21,7 +21,7 @@ __all__ = ["Column", "Dataset"]
 Column = npt.NDArray[np.float64] | npt.NDArray[np.int32]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Dataset:
     """A table with its schema.
 
@@ -46,6 +46,13 @@ class Dataset:
             array.flags.writeable = False
             frozen.append(array)
         object.__setattr__(self, "columns", tuple(frozen))
+
+    def __eq__(self, other: object) -> bool:
+        """Compare schema and cells; missing cells are equal."""
+        return isinstance(other, Dataset) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
 
     @property
     def n_rows(self) -> int:

@@ -21,7 +21,7 @@ from espalier.config import (
 from espalier.errors import DocumentError, Fault, InvalidInput, within
 from espalier.model import Model, TrainingRecord
 from espalier.preparation import Preparation
-from espalier.schema import Schema
+from espalier.schema import EARLIEST_INSTANT, LATEST_INSTANT, FeatureKind, Schema
 from espalier.tree import LEAF, NOMINAL, NUMERIC, Surrogates, Tree
 
 __all__ = ["FORMAT_VERSION", "from_document", "from_json", "to_document", "to_json"]
@@ -29,6 +29,8 @@ __all__ = ["FORMAT_VERSION", "from_document", "from_json", "to_document", "to_js
 FORMAT: Final = "espalier"
 FORMAT_VERSION: Final = 1
 MAX_NODES: Final = 20_000_000
+LARGEST_VALUE: Final = 1e150
+"""No answer of a regression is larger, so that its square is a number."""
 
 UPGRADES: Final[Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]]] = MappingProxyType({})
 """What makes a document of one version one of the next; a reader applies them in turn."""
@@ -139,7 +141,7 @@ def _upgraded(document: Any) -> dict[str, Any]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise DocumentError([Fault("/format", "not_a_model", f'must be an object with "format": "{FORMAT}"')])
     version = document.get("format_version")
-    if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
+    if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
         legal = f"must be a version from 1 to {FORMAT_VERSION}; a later one needs a later Espalier"
         raise DocumentError([Fault("/format_version", "unknown_version", legal)])
     if document.get("kind") != "tree":
@@ -231,13 +233,11 @@ def _numbers(values: Any, path: str, dtype: type, n_dimensions: int) -> npt.NDAr
 
 def _check_against_schema(tree: Tree, schema: Schema) -> None:
     width = len(schema.classes) or 3
-    faults = []
-    if tree.stats.shape[1] != width:
-        faults.append(Fault("/tree/stats", "length", f"must have {width} numbers a node"))
+    faults = _faults_of_stats(tree, classes=bool(schema.classes), width=width)
     if schema.classes and not np.all((tree.value >= 0) & (tree.value < width)):
         faults.append(Fault("/tree/value", "not_legal", f"must be codes of the {width} classes"))
-    if not np.all(np.isfinite(tree.value)):
-        faults.append(Fault("/tree/value", "not_legal", "must be finite numbers"))
+    if not schema.classes and not np.all(np.abs(tree.value) <= LARGEST_VALUE):
+        faults.append(Fault("/tree/value", "not_legal", f"must be numbers between ±{LARGEST_VALUE:g}"))
     n_categories = np.array([len(feature.categories) for feature in schema.attributes] or [0])
     unordered = np.array([feature.unordered for feature in schema.attributes] or [False])
     inner = tree.test != LEAF
@@ -250,8 +250,48 @@ def _check_against_schema(tree: Tree, schema: Schema) -> None:
     lengths = np.where(tree.test == NOMINAL, n_categories[feature], 0)
     if not np.array_equal(np.diff(tree.code_start), lengths):
         faults.append(Fault("/tree/code_start", "length", "a nominal test has one entry a category of its attribute"))
+    faults += _faults_of_instants(tree, schema)
+    if tree.surrogates is not None and not faults:
+        faults += _faults_of_surrogates(tree.surrogates, schema)
     if faults:
         raise DocumentError(faults)
+
+
+def _faults_of_stats(tree: Tree, *, classes: bool, width: int) -> list[Fault]:
+    if tree.stats.shape[1] != width:
+        return [Fault("/tree/stats", "length", f"must have {width} numbers a node")]
+    faults = []
+    sums = tree.stats.sum(axis=1) if classes else tree.stats[:, 0]
+    if np.any((tree.stats if classes else tree.stats[:, [0, 2]]) < 0):
+        faults.append(Fault("/tree/stats", "not_legal", "weights and sums of squares must be at least 0"))
+    elif np.any((tree.weight > 0) & (sums <= 0)):
+        faults.append(Fault("/tree/stats", "not_legal", "a node that has weight must have it in its statistics"))
+    if not classes and np.any(np.abs(tree.stats[:, 1]) > LARGEST_VALUE):
+        faults.append(Fault("/tree/stats", "not_legal", f"means must be between ±{LARGEST_VALUE:g}"))
+    return faults
+
+
+def _faults_of_instants(tree: Tree, schema: Schema) -> list[Fault]:
+    """A threshold of a datetime attribute is shown as a date, so it must be one."""
+    dates = [place for place, feature in enumerate(schema.attributes) if feature.kind is FeatureKind.DATETIME]
+    thresholds = tree.threshold[(tree.test == NUMERIC) & np.isin(tree.feature, dates)]
+    if np.all((thresholds >= EARLIEST_INSTANT) & (thresholds <= LATEST_INSTANT)):
+        return []
+    return [Fault("/tree/threshold", "not_legal", "of a datetime attribute must be seconds within the years 1 to 9999")]
+
+
+def _faults_of_surrogates(surrogates: Surrogates, schema: Schema) -> list[Fault]:
+    features = [schema.attributes[place] for place in surrogates.feature.tolist()]
+    nominal = (surrogates.test == NOMINAL).tolist()
+    lengths = [len(feature.categories) if coded else 0 for feature, coded in zip(features, nominal, strict=True)]
+    faults = []
+    if any(feature.unordered != coded for feature, coded in zip(features, nominal, strict=True)):
+        message = "nominal attributes are tested by category, others by a threshold"
+        faults.append(Fault("/tree/surrogates/test", "kind", message))
+    elif np.diff(surrogates.code_start).tolist() != lengths:
+        message = "a nominal test has one entry a category of its attribute"
+        faults.append(Fault("/tree/surrogates/code_start", "length", message))
+    return faults
 
 
 def _read_record(given: Mapping[str, Any]) -> TrainingRecord:

@@ -92,7 +92,7 @@ def encoded_columns(model: Model, dataset: Dataset) -> npt.NDArray[np.float64]:
             faults.append(Fault("", "missing_column", f"the model asks for the attribute {feature.name!r}"))
             continue
         given = dataset.schema.features[place]
-        if given.coded != feature.coded:
+        if given.coded != feature.coded or (not feature.coded and given.kind is not feature.kind):
             faults.append(Fault("", "kind", f"{feature.name!r} must be {feature.kind}, here it is {given.kind}"))
             continue
         column = np.asarray(dataset.columns[place])

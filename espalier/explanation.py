@@ -227,7 +227,7 @@ def _shown_value(feature: Feature, value: float) -> Label:
 
 def _contributions(model: Model, way: Router, prediction: Prediction) -> tuple[dict[str, float], float]:
     """Give each attribute the change of the label's share (or mean) over its tests, weighted over the ways taken."""
-    place = way.classes.index(prediction.label) if way.classes and prediction.label is not None else None
+    place = prediction.code if way.classes else None
 
     def level(node: int) -> float:
         answer = way.answers[node]

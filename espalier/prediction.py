@@ -139,7 +139,6 @@ class Router:
 
     def __init__(self, model: Model) -> None:
         tree = model.tree
-        self.model = model
         self.classes = model.schema.classes
         self.encode = RowEncoder(model.schema, model.preparation.imputed)
         self.is_number = self.encode.is_number

@@ -110,14 +110,30 @@ def _text_reader(feature: Feature | None) -> Callable[[str], Any]:
     if not feature.coded:
         return _number_or_text
     by_text = {label_text(label): label for label in reversed(feature.categories)}
-    return lambda cell: by_text.get(cell, cell)
+    if any(isinstance(label, str) for label in feature.categories):
+        return lambda cell: by_text.get(cell, cell)
+    # The categories are numbers: another number is a category that was never seen, not a cell of a wrong type.
+    return lambda cell: by_text.get(cell, _number_or_text(cell))
 
 
 def _number_or_text(cell: str) -> Any:
+    value = number_from_text(cell)
+    return cell if value is None else value
+
+
+def number_from_text(text: str) -> float | None:
+    """Read a number as people and programs write it; None where it is none, or not finite.
+
+    >>> number_from_text(" -1.5e3"), number_from_text("1_000"), number_from_text("nan")
+    (-1500.0, None, None)
+    """
+    if "_" in text or not text.isascii():
+        return None
     try:
-        return float(cell)
+        value = float(text)
     except ValueError:
-        return cell
+        return None
+    return value if math.isfinite(value) else None
 
 
 def _reader(feature: Feature) -> Callable[[Any], float | str]:

@@ -8,10 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.config import (
+    PRUNERS,
     Holdout,
     ReducedError,
     TrainingConfig,
     check_training,
+    holdout_from_dict,
+    holdout_to_dict,
+    pruner_name,
     pruning_method,
     resolved,
     training_config,
@@ -107,8 +111,10 @@ def prune(
         DataError: The rows do not have the model's columns, or `dataset` is another one than the model's.
     """
     watch = progress if progress is not None else Progress()
-    chosen = pruning_method(method, **params) if isinstance(method, str) else method
+    chosen = _chosen_method(method, params)
     watch.begin("pruning")
+    if dataset is not None and dataset.fingerprint != model.training.fingerprint:
+        raise DataError([Fault("/dataset", "other_data", "is not the data set that the model was trained on")])
     voting = _voting_rows(model, dataset, holdout)
     watch.check()
     pruned = PRUNING_FUNCTIONS[type(chosen)](model, chosen, voting)
@@ -129,8 +135,9 @@ def held_out_rows(holdout: Holdout, dataset: Dataset) -> npt.NDArray[np.intp]:
     class gives its own rounded share.
 
     Raises:
-        ConfigError: A row that is not there, or none or all of the rows.
+        ConfigError: A row that is not there, none or all of the rows, or none that has weight.
     """
+    holdout = holdout_from_dict(holdout_to_dict(holdout))
     if holdout.rows is not None:
         beyond = [row for row in holdout.rows if row >= dataset.n_rows]
         if beyond:
@@ -176,11 +183,24 @@ def _set_aside(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[Dat
         rows = held_out_rows(holdout, dataset)
     except ConfigError as error:
         raise ConfigError(within("/holdout", error.faults)) from None
-    return dataset.take(np.setdiff1d(np.arange(dataset.n_rows), rows)), dataset.take(rows)
+    kept = dataset.take(np.setdiff1d(np.arange(dataset.n_rows), rows))
+    if not np.any(kept.weight > 0):
+        raise ConfigError([Fault("/holdout", "no_weight", "the rows that remain to learn from have no weight")])
+    return kept, dataset.take(rows)
+
+
+def _chosen_method(method: ReducedError | str, params: Mapping[str, Any]) -> ReducedError:
+    if isinstance(method, str):
+        return pruning_method(method, **params)
+    if type(method) not in PRUNING_FUNCTIONS:
+        raise ConfigError([Fault("/method", "unknown_value", f"must be one of {', '.join(PRUNERS)}")])
+    return parameters_from(type(method), params, base=method, what=f"the pruning method {pruner_name(method)}")
 
 
 def _voting_rows(model: Model, dataset: Dataset | None, holdout: Holdout | Dataset | None) -> Dataset:
     if isinstance(holdout, Dataset):
+        if holdout.fingerprint == model.training.fingerprint:
+            raise NotApplicable("the holdout is the data set that the model was trained on: give other rows")
         return holdout
     chosen = holdout if holdout is not None else model.training.holdout
     if chosen is None:
@@ -190,8 +210,6 @@ def _voting_rows(model: Model, dataset: Dataset | None, holdout: Holdout | Datas
         )
     if dataset is None:
         raise NotApplicable("the held-out rows are rows of the data set that the model was trained on: give that too")
-    if dataset.fingerprint != model.training.fingerprint:
-        raise DataError([Fault("/dataset", "other_data", "is not the data set that the model was trained on")])
     if holdout is not None and model.training.holdout != holdout:
         _refuse_training_rows(model, dataset, holdout)
     return _set_aside(dataset, chosen)[1] or dataset

@@ -32,6 +32,10 @@ NOMINAL: Final = 2
 UNKNOWN: Final = 3
 """Branch 0 where the value is known, branch 1 where it is missing."""
 
+LARGEST: Final = 1e300
+"""No weight or statistic is larger, so that a sum of some of them is a number."""
+SHARE_SLACK: Final = 1e-6
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
@@ -296,6 +300,7 @@ def _conditions(tree: Tree, n_attributes: int) -> Iterator[tuple[str, bool, str]
     yield "feature", bool(np.all(tree.feature < n_attributes)), f"there are {n_attributes} attributes"
     binary = (tree.test == NUMERIC) | (tree.test == UNKNOWN)
     yield "test", bool(np.all(n_children[binary] == 2)), "a numeric or unknown test has two branches"
+    yield "test", bool(np.all(n_children[~is_leaf] >= 2)), "a test has at least two branches"
     cuts = tree.test == NUMERIC
     yield "threshold", bool(np.all(np.isfinite(tree.threshold[cuts]))), "a numeric test needs a finite threshold"
     yield (
@@ -306,9 +311,54 @@ def _conditions(tree: Tree, n_attributes: int) -> Iterator[tuple[str, bool, str]
     owner = np.repeat(places, np.diff(tree.code_start))
     legal = (tree.code_branch >= -1) & (tree.code_branch < n_children[owner])
     yield "code_branch", bool(np.all(legal)), "must be -1 or a branch of its node"
-    yield "weight", bool(np.all(tree.weight >= 0)), "must be at least 0"
-    yield "stats", tree.stats.ndim == 2 and bool(np.all(np.isfinite(tree.stats))), "must be finite numbers, k a node"
+    seen = np.unique(np.stack([owner[tree.code_branch >= 0], tree.code_branch[tree.code_branch >= 0]]), axis=1)
+    nominal = tree.test == NOMINAL
+    reached = np.bincount(seen[0], minlength=n_nodes)
+    yield "code_branch", bool(np.all(reached[nominal] == n_children[nominal])), "each branch needs a category"
+    yield "weight", bool(np.all((tree.weight >= 0) & (tree.weight <= LARGEST))), "must be finite and at least 0"
+    yield "weight", bool(tree.weight[0] > 0), "some weight must have reached the root"
+    yield "stats", tree.stats.ndim == 2 and bool(np.all(np.abs(tree.stats) <= LARGEST)), "must be finite numbers"
     yield "branch_weight", bool(np.all((tree.branch_weight >= 0) & (tree.branch_weight <= 1))), "must be shares"
+    # A row without a value is shared out over all branches: what goes in must come out.
+    shares = np.bincount(tree.parent[tree.child], weights=tree.branch_weight, minlength=n_nodes)
+    shared_out = ~is_leaf & (tree.fallback < 0) & (tree.test != UNKNOWN)
+    yield (
+        "branch_weight",
+        bool(np.all(np.abs(shares[shared_out] - 1) <= SHARE_SLACK)),
+        "a node's shares must add up to 1",
+    )
+    if tree.surrogates is not None:
+        yield from _surrogate_conditions(tree.surrogates, n_children, n_attributes)
+
+
+def _surrogate_conditions(
+    surrogates: Surrogates, n_children: npt.NDArray[np.intp], n_attributes: int
+) -> Iterator[tuple[str, bool, str]]:
+    """Give the same of the surrogates."""
+    n_nodes, n_tests = len(n_children), len(surrogates.feature)
+    for name, length in (("start", n_nodes), ("code_start", n_tests)):
+        starts = getattr(surrogates, name)
+        holds = len(starts) == length + 1 and starts[0] == 0 and bool(np.all(np.diff(starts) >= 0))
+        yield f"surrogates/{name}", holds, f"must have {length + 1} entries, the first 0, and never fall"
+    for name in ("test", "threshold", "below", "agreement"):
+        yield f"surrogates/{name}", len(getattr(surrogates, name)) == n_tests, f"must have {n_tests} entries"
+    yield "surrogates/start", surrogates.start[-1] == n_tests, "must end at the number of surrogates"
+    ends = surrogates.code_start[-1] == len(surrogates.code_branch)
+    yield "surrogates/code_start", ends, "must end at the length of code_branch"
+    binary = bool(np.all(n_children[np.diff(surrogates.start) > 0] == 2))
+    yield "surrogates/start", binary, "only a node of two branches has surrogates"
+    inside = bool(np.all((surrogates.feature >= 0) & (surrogates.feature < n_attributes)))
+    yield "surrogates/feature", inside, f"there are {n_attributes} attributes"
+    cuts = surrogates.test == NUMERIC
+    yield "surrogates/test", bool(np.all(cuts | (surrogates.test == NOMINAL))), "must be 1 or 2"
+    finite = bool(np.all(np.isfinite(surrogates.threshold[cuts])))
+    yield "surrogates/threshold", finite, "a numeric test needs a finite threshold"
+    sides = bool(np.all((surrogates.below == 0) | (surrogates.below == 1)))
+    yield "surrogates/below", sides, "must be branch 0 or 1"
+    codes = surrogates.code_branch
+    yield "surrogates/code_branch", bool(np.all((codes >= -1) & (codes <= 1))), "must be -1 or a branch of its node"
+    shares = bool(np.all((surrogates.agreement > 0) & (surrogates.agreement <= 1)))
+    yield "surrogates/agreement", shares, "must be above 0 and at most 1"
 
 
 def _is_preorder(tree: Tree) -> bool:

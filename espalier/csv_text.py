@@ -1,0 +1,78 @@
+"""CSV as text: its names and its lines, checked to be a table, before anything is read into its cells."""
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from espalier.errors import DataError, Fault
+
+__all__ = ["read_csv_text"]
+
+GZIP_MAGIC: Final = b"\x1f\x8b"
+BYTE_ORDER_MARK: Final = "\ufeff"
+
+
+def read_csv_text(source: str | bytes | Path) -> tuple[list[str], list[list[str]]]:
+    """Read CSV into its names and its lines of texts, each as long as the names.
+
+    Raises:
+        DataError: Not UTF-8, NUL bytes, no names, a name twice, no lines, a line of another length (with its number).
+    """
+    reader = csv.reader(io.StringIO(_csv_content(source), newline=""), strict=True)
+    try:
+        names = next(reader, None)
+        if not names:
+            raise DataError([Fault("", "empty", "the CSV is empty: the first line must hold the column names")])
+        _check_names(names)
+        lines = []
+        for line in reader:
+            if not line:
+                continue
+            if len(line) != len(names):
+                message = f"line {reader.line_num} has {len(line)} cells, the first line has {len(names)} names"
+                raise DataError([Fault("", "ragged", message)])
+            lines.append(line)
+    except csv.Error as error:
+        message = f"not CSV: line {reader.line_num}: {error}"
+        raise DataError([Fault("", "not_csv", message)]) from None
+    if not lines:
+        raise DataError([Fault("", "empty", f"the CSV has {len(names)} column names and no rows")])
+    return names, lines
+
+
+def _csv_content(source: str | bytes | Path) -> str:
+    if isinstance(source, str):
+        text = source.removeprefix(BYTE_ORDER_MARK)
+    else:
+        content = source.read_bytes() if isinstance(source, Path) else source
+        if isinstance(source, Path) and content[:2] == GZIP_MAGIC:
+            content = _decompressed(content)
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            message = f"not CSV: byte {error.start} is not UTF-8 text"
+            raise DataError([Fault("", "not_csv", message)]) from None
+    if "\0" in text:
+        raise DataError([Fault("", "not_csv", "not CSV: it holds NUL characters")])
+    return text
+
+
+def _decompressed(content: bytes) -> bytes:
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error):
+        raise DataError([Fault("", "not_csv", "not CSV: the gzip file is damaged or cut short")]) from None
+
+
+def _check_names(names: Sequence[str]) -> None:
+    faults = [
+        Fault("", "empty_name", f"column {place + 1} has no name") for place, name in enumerate(names) if name == ""
+    ]
+    twice = sorted({name for name in names if name and names.count(name) > 1}) if len(set(names)) < len(names) else []
+    faults += [Fault("", "duplicate", f"two columns are called {name!r}") for name in twice]
+    if faults:
+        raise DataError(faults)

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 BUSY_SECONDS = 10  # how long a writer of SQLite waits for another
+# What makes a transaction see one state of the database from its first statement to its last, and change nothing.
+READERS: Mapping[str, Mapping[str, Any]] = {
+    "sqlite": {"reading": True},
+    "postgresql": {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True},
+}
 POOL_SPARE = 4  # connections beyond one a thread: heartbeats, readiness
 
 
@@ -68,10 +73,11 @@ def connect(settings: Settings, *, pool: type[Pool] | None = None) -> Engine:
 
 def sessions(engine: Engine) -> Sessions:
     """The two kinds of sessions of an engine; objects stay readable after the commit."""
+    readers = READERS[engine.dialect.name]
     return Sessions(
         engine=engine,
         write=sessionmaker(engine, expire_on_commit=False),
-        read=sessionmaker(engine.execution_options(reading=True), expire_on_commit=False, autoflush=False),
+        read=sessionmaker(engine.execution_options(**readers), expire_on_commit=False, autoflush=False),
     )
 
 
@@ -165,7 +171,7 @@ def is_current(engine: Engine) -> bool:
     """Whether the tables are those of this version of the service."""
     from alembic.runtime.migration import MigrationContext  # noqa: PLC0415 - as above
 
-    with engine.execution_options(reading=True).connect() as connection:
+    with engine.execution_options(**READERS[engine.dialect.name]).connect() as connection:
         return set(MigrationContext.configure(connection).get_current_heads()) == {_head()}
 
 

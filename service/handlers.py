@@ -75,6 +75,7 @@ def train(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progr
     with reading(source) as session:
         dataset = storage.load(session, payload["dataset"])
         holdout, holdout_data_set_id = _holdout(session, payload["holdout"])
+    _check_unseen(holdout, dataset.fingerprint)
     started = time.perf_counter()
     config = espalier.config_from_dict(payload["config"])
     model = espalier.train(dataset, config, holdout=holdout, progress=progress)
@@ -99,6 +100,7 @@ def prune(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progr
         if holdout is None and parent.holdout_data_set_id is not None:
             holdout_data_set_id = parent.holdout_data_set_id
             holdout = storage.load(session, holdout_data_set_id)
+    _check_unseen(holdout, model.training.fingerprint)
     started = time.perf_counter()
     method = espalier.pruning_method(payload["method"], **payload["params"])
     pruned = espalier.prune(model, method, dataset=dataset, holdout=holdout, progress=progress)
@@ -127,6 +129,13 @@ def _holdout(
     if "dataset" in given:
         return storage.load(session, given["dataset"]), given["dataset"]
     return espalier.holdout_from_dict(dict(given)), None
+
+
+def _check_unseen(holdout: espalier.Holdout | espalier.Dataset | None, fingerprint: str) -> None:
+    """What was learned from cannot be held out; a second upload of the same rows is the same data set."""
+    if isinstance(holdout, espalier.Dataset) and holdout.fingerprint == fingerprint:
+        message = "has the rows that are learned from; held-out rows are rows that the model has not seen"
+        raise espalier.ConfigError([espalier.Fault("/holdout/dataset", "not_legal", message)])
 
 
 def _failed(error: Exception) -> Failed:

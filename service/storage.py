@@ -67,18 +67,18 @@ def load(session: Session, data_set_id: str) -> espalier.Dataset:
 
 
 def rows(
-    source: Session, data_set_id: str, *, start: int = 0, stop: int | None = None
+    session: Session, data_set_id: str, *, start: int = 0, stop: int | None = None
 ) -> list[dict[str, espalier.Label | None]]:
     """The rows start … stop - 1 with their original labels; only the chunks that hold them are read.
 
     Raises:
         NotFound: no data set has this id.
     """
-    schema, n_rows = _declaration(source, data_set_id)
+    schema, n_rows = _declaration(session, data_set_id)
     stop = n_rows if stop is None else min(stop, n_rows)
     if start >= stop:
         return []
-    return _assembled(source, data_set_id, schema=schema, start=start, stop=stop).rows()
+    return _assembled(session, data_set_id, schema=schema, start=start, stop=stop).rows()
 
 
 def stream(

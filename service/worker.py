@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -41,7 +42,7 @@ POLL_SECONDS = 0.2  # between looks for work
 WATCH_SECONDS = 0.1  # between looks at a running child
 FLAG_SECONDS = 0.5  # between looks at the cancel flag
 PROGRESS_SECONDS = 1.0  # between writes of a progress that changed
-STOP_SECONDS = 1.0  # that a child has to stop by itself before it is killed
+STOP_SECONDS = 0.8  # that a child has to stop by itself before it is killed
 PAUSE_SECONDS = 2.0  # before a job is tried again that could not read the database
 
 
@@ -125,6 +126,7 @@ def _started(settings: Settings, claim: Claim, child: Child) -> Iterator[Attempt
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     process = context.Process(target=child, args=(settings, claim, there, os.getpid()), daemon=True)
+    resource_tracker.ensure_running()  # its start would lift the mask that comes next
     # Ctrl-C reaches every process of the terminal; the child inherits the mask and leaves the decision to the worker.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
@@ -144,11 +146,9 @@ def _watch(settings: Settings, source: Sessions, attempt: Attempt, stop: threadi
     """Wait for the outcome, with heartbeats; whoever leaves here early has the child killed."""
     while True:
         outcome = _receive(attempt)
-        if outcome is not None:
-            return outcome
-        if stop.is_set():
+        if stop.is_set() and not isinstance(outcome, Finished):  # what stops the worker may have ended the child, too
             return GivenBack("the worker was stopped")
-        outcome = _over_limit(settings, attempt)
+        outcome = outcome or _over_limit(settings, attempt)
         if outcome is not None:
             return outcome
         try:
@@ -256,6 +256,11 @@ def _settle(source: Sessions, claim: Claim, outcome: Outcome | Lost, stop: threa
             LOG.warning("job %s: not saved yet: %s", claim.job_id, error)
             if stop.wait(PAUSE_SECONDS):
                 return
+        except Exception:
+            if not isinstance(outcome, Finished):
+                raise
+            LOG.exception("job %s: its result cannot be saved", claim.job_id)
+            outcome = _failed("not_saved", "the result of the job could not be saved")
     LOG.warning("job %s: another worker took it over; its outcome here is dropped", claim.job_id)
 
 

@@ -64,6 +64,14 @@ def test_a_reader_does_not_wait_for_a_writer_and_sees_the_state_before(source: S
             assert reader.scalars(select(ModelName)).all() == []
 
 
+def test_a_reader_sees_one_state_from_first_to_last(source: Sessions) -> None:
+    with reading(source) as reader:
+        before = reader.scalars(select(ModelName.name)).all()
+        with transaction(source) as writer:
+            writer.add(_model("a"))
+        assert reader.scalars(select(ModelName.name)).all() == before == []
+
+
 def test_two_writers_take_turns(source: Sessions) -> None:
     with transaction(source) as session:
         session.add(_model("counter"))

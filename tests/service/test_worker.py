@@ -24,6 +24,7 @@ from service.db import Sessions, reading, transaction
 from service.queue import Claim
 from service.settings import Settings
 from service.tables import Job, Kind, State, Version
+from tests.service.kept import keep_data_set
 from tests.service.waiting import until
 
 SPAWN = get_context("spawn")
@@ -64,6 +65,29 @@ def test_a_job_that_succeeds_leaves_one_version_that_names_it(start: Start, sour
     expected = {"model": "m", "version": 1, "version_id": version.id, "summary": {"n_leaves": 3}}
     assert job.result == expected
     assert job.progress == 1.0
+
+
+def test_a_training_and_its_pruning_by_the_real_core_become_two_versions(settings: Settings, source: Sessions) -> None:
+    config = espalier.config_to_dict(espalier.training_config("cart"))
+    train = {"model": "drugs", "dataset": keep_data_set(source), "preset": "cart", "config": config}
+    process = SPAWN.Process(target=worker.run, args=(settings,))
+    process.start()
+    try:
+        train_id = _enqueue_real(source, Kind.TRAIN, train | {"holdout": {"rows": [0, 5, 8]}})
+        trained = _until(source, train_id, State.SUCCEEDED)
+        assert trained.result is not None
+        parent = {"model": "drugs", "version": 1, "version_id": trained.result["version_id"]}
+        prune = parent | {"method": "reduced_error", "params": {}, "holdout": None}
+        prune_id = _enqueue_real(source, Kind.PRUNE, prune)
+        pruned = _until(source, prune_id, State.SUCCEEDED)
+    finally:
+        process.terminate()
+        process.join(20)
+
+    assert process.exitcode == 0
+    assert pruned.result is not None
+    assert (pruned.result["model"], pruned.result["version"]) == ("drugs", 2)
+    assert [version.parent_number for version in _versions(source)] == [None, 1]
 
 
 def test_progress_and_phase_can_be_seen_while_a_job_runs(start: Start, source: Sessions) -> None:
@@ -133,6 +157,17 @@ def test_a_job_that_kills_its_process_is_dead_after_its_attempts_and_the_worker_
     assert job.error["code"] == "child_ended"
     assert "killed (signal 9)" in job.error["message"]
     _until(source, _enqueue(source, act="finish"), State.SUCCEEDED)
+
+
+def test_a_result_that_cannot_be_saved_ends_the_attempt_with_that_reason(start: Start, source: Sessions) -> None:
+    job_id = _enqueue(source, act="finish", model="not/legal", attempts=1)
+    start()
+
+    job = _until(source, job_id, State.DEAD)
+
+    assert job.error is not None
+    assert job.error["code"] == "not_saved"
+    assert _versions(source) == []
 
 
 def test_a_process_that_is_killed_once_does_its_job_at_the_next_attempt(
@@ -396,6 +431,11 @@ def _enqueue(source: Sessions, *, act: str, attempts: int = 3, model: str = "m",
     payload |= {"act": act, "model": model}
     with transaction(source) as session:
         return queue.enqueue(session, kind=Kind.TRAIN, payload=payload, max_attempts=attempts, model=model).id
+
+
+def _enqueue_real(source: Sessions, kind: Kind, payload: dict[str, Any]) -> str:
+    with transaction(source) as session:
+        return queue.enqueue(session, kind=kind, payload=payload, max_attempts=1, model="drugs").id
 
 
 def _seen(source: Sessions, job_id: str, **wanted: object) -> Job | None:

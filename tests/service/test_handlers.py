@@ -1,0 +1,182 @@
+"""What a job does: training and pruning by the core, on data sets from the database."""
+
+from typing import Any
+
+import pytest
+
+import espalier
+from service import catalog, db, handlers, storage
+from service.db import Sessions, reading, transaction
+from service.handlers import HANDLERS, Cancelled, Failed, Finished, GivenBack, perform
+from service.settings import Settings
+from service.tables import Kind, Version
+from tests.service.kept import PATIENTS, keep_data_set, patients
+
+MORE = "age,pressure,drug\n33,HIGH,A\n66,HIGH,B\n41,LOW,C\n19,NORMAL,X\n"
+
+
+def training(data_set_id: str, *, holdout: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
+    config = espalier.config_to_dict(espalier.training_config("cart", **fields))
+    return {"model": "drugs", "dataset": data_set_id, "preset": "cart", "config": config, "holdout": holdout}
+
+
+def pruning(version: Version, *, holdout: dict[str, Any] | None = None, **params: Any) -> dict[str, Any]:
+    named = {"model": "drugs", "version": version.number, "version_id": version.id}
+    return {**named, "method": "reduced_error", "params": params, "holdout": holdout}
+
+
+def done(source: Sessions, kind: Kind, payload: dict[str, Any]) -> catalog.NewVersion:
+    outcome = perform(source, kind=kind, payload=payload, progress=espalier.Progress())
+    assert isinstance(outcome, Finished), outcome
+    return outcome.version
+
+
+def failed(source: Sessions, kind: Kind, payload: dict[str, Any]) -> Failed:
+    outcome = perform(source, kind=kind, payload=payload, progress=espalier.Progress())
+    assert isinstance(outcome, Failed), outcome
+    return outcome
+
+
+def keep(source: Sessions, new: catalog.NewVersion) -> Version:
+    with transaction(source) as session:
+        return catalog.add_version(session, new)
+
+
+def test_every_kind_of_job_has_a_handler() -> None:
+    assert set(HANDLERS) == set(Kind)
+
+
+def test_training_gives_the_document_that_the_core_gives(source: Sessions) -> None:
+    data_set_id = keep_data_set(source)
+
+    new = done(source, Kind.TRAIN, training(data_set_id))
+
+    expected = espalier.train(patients(), "cart")
+    assert new.document == espalier.to_json(expected)
+    assert (new.model, new.preset, new.data_set_id, new.parent_id) == ("drugs", "cart", data_set_id, None)
+    assert new.summary == espalier.summary(expected)
+    assert new.summary["train_errors"] == 0
+    assert new.trace is None
+    assert new.seconds > 0
+
+
+def test_held_out_rows_are_not_learned_from(source: Sessions) -> None:
+    new = done(source, Kind.TRAIN, training(keep_data_set(source), holdout={"rows": [0, 5, 8]}))
+
+    assert (new.summary["n_rows"], new.summary["n_training_rows"]) == (12, 9)
+    assert new.summary["holdout"]["n_rows"] == 3
+
+
+def test_a_data_set_of_its_own_can_be_held_out_and_is_remembered(source: Sessions) -> None:
+    other = keep_data_set(source, espalier.dataset_from_csv(MORE, target="drug"), name="more")
+
+    new = done(source, Kind.TRAIN, training(keep_data_set(source), holdout={"dataset": other}))
+
+    assert new.holdout_data_set_id == other
+    assert new.summary["n_training_rows"] == 12
+    assert new.summary["holdout"]["n_rows"] == 4
+
+
+def test_pruning_makes_a_version_with_a_parent_by_the_rows_held_out_at_training(source: Sessions) -> None:
+    data_set_id = keep_data_set(source)
+    parent = keep(source, done(source, Kind.TRAIN, training(data_set_id, holdout={"rows": [0, 5, 8]})))
+
+    new = done(source, Kind.PRUNE, pruning(parent))
+
+    expected = espalier.prune(
+        espalier.train(patients(), "cart", holdout=espalier.Holdout(rows=(0, 5, 8))),
+        "reduced_error",
+        dataset=patients(),
+    )
+    assert new.document == espalier.to_json(expected.model)
+    assert new.trace == expected.trace
+    assert (new.parent_id, new.data_set_id, new.preset) == (parent.id, data_set_id, "cart")
+
+
+def test_pruning_uses_the_data_set_that_was_held_out_at_training(source: Sessions) -> None:
+    other = keep_data_set(source, espalier.dataset_from_csv(MORE, target="drug"), name="more")
+    parent = keep(source, done(source, Kind.TRAIN, training(keep_data_set(source), holdout={"dataset": other})))
+
+    new = done(source, Kind.PRUNE, pruning(parent))
+
+    assert new.holdout_data_set_id == other
+    assert new.summary["holdout"] == new.summary["holdout"] | {"use": "validation", "n_rows": 4}
+
+
+def test_pruning_by_training_rows_is_refused_with_the_reason(source: Sessions) -> None:
+    data_set_id = keep_data_set(source)
+    parent = keep(source, done(source, Kind.TRAIN, training(data_set_id)))
+
+    outcome = failed(source, Kind.PRUNE, pruning(parent))
+
+    assert outcome.error["code"] == "not_applicable"
+    assert "trained on all rows" in outcome.error["message"]
+    assert not outcome.retryable
+
+
+def test_a_second_upload_of_the_training_rows_cannot_be_held_out(source: Sessions) -> None:
+    data_set_id, again = (
+        keep_data_set(source),
+        keep_data_set(source, espalier.dataset_from_csv(PATIENTS, target="drug")),
+    )
+    parent = keep(source, done(source, Kind.TRAIN, training(data_set_id)))
+
+    outcomes = [
+        failed(source, Kind.TRAIN, training(data_set_id, holdout={"dataset": again})),
+        failed(source, Kind.PRUNE, pruning(parent, holdout={"dataset": again})),
+    ]
+
+    for outcome in outcomes:
+        assert [fault["pointer"] for fault in outcome.error["errors"]] == ["/holdout/dataset"]
+        assert not outcome.retryable
+
+
+def test_data_that_cannot_be_learned_from_fails_for_good(source: Sessions) -> None:
+    without_target = keep_data_set(source, espalier.dataset_from_csv("a,b\n1,2\n3,4\n"))
+
+    outcome = failed(source, Kind.TRAIN, training(without_target))
+
+    assert outcome.error["code"] == "invalid_input"
+    assert outcome.error["errors"]
+    assert not outcome.retryable
+
+
+def test_a_stopped_training_is_cancelled(source: Sessions) -> None:
+    progress = espalier.Progress()
+    progress.stop()
+
+    outcome = perform(source, kind=Kind.TRAIN, payload=training(keep_data_set(source)), progress=progress)
+
+    assert outcome == Cancelled()
+
+
+def test_without_a_database_the_job_is_given_back() -> None:
+    engine = db.connect(Settings(database_url="postgresql+psycopg://nobody@127.0.0.1:1/none"))
+
+    outcome = perform(db.sessions(engine), kind=Kind.TRAIN, payload=training("any"), progress=espalier.Progress())
+
+    assert isinstance(outcome, GivenBack)
+
+
+def test_running_out_of_memory_is_worth_another_attempt(source: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
+    def greedy(*_: object) -> catalog.NewVersion:
+        raise MemoryError
+
+    monkeypatch.setattr(handlers, "HANDLERS", {Kind.TRAIN: greedy})
+
+    outcome = failed(source, Kind.TRAIN, {})
+
+    assert outcome.error["code"] == "out_of_memory"
+    assert outcome.retryable
+
+
+def test_the_figures_of_a_version_can_be_read_back(source: Sessions) -> None:
+    kept = keep(source, done(source, Kind.TRAIN, training(keep_data_set(source))))
+
+    with reading(source) as session:
+        found = catalog.find_version(session, "drugs")
+        loaded = catalog.load_version(session, kept.id)
+        rows = storage.rows(session, found.data_set_id or "")
+
+    answers = espalier.predict(loaded.model, [{**row, "drug": None} for row in rows])
+    assert [answer.label for answer in answers] == [row["drug"] for row in rows]

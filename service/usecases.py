@@ -226,8 +226,9 @@ def _version(session: Session, name: str, number: int | None, *, faults: list[Fa
     try:
         return catalog.find_version(session, name, number)
     except NotFound as error:
-        pointer, code = ("/model", "unknown_model") if error.kind == "model" else ("/version", "unknown_version")
-        faults.append(Fault(pointer, code, f"there is no {error.kind} of this name or number"))
+        unknown_model = Fault("/model", "unknown_model", "there is no model of this name; GET /v1/models lists them")
+        unknown_version = Fault("/version", "unknown_version", "the model has no such version")
+        faults.append(unknown_model if error.kind == "model" else unknown_version)
         return None
 
 

@@ -110,7 +110,7 @@ def _read(body: object, *, limit: int) -> Asked:
         raise Rejected(faults)
     by_column = "columns" in body
     rows = _rows_of_columns(body["columns"], faults) if by_column else body["rows"]
-    if not isinstance(rows, list) or (not rows and not faults):
+    if not by_column and not (isinstance(rows, list) and rows):
         faults.append(
             Fault("/rows", "wrong_type", "must be a list of at least one object of attribute names and values")
         )

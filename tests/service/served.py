@@ -1,0 +1,98 @@
+"""The application in this process, with what a test of the API needs: upload, train at once, call."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import flask.testing
+from werkzeug.test import TestResponse
+
+import espalier
+from service import catalog, db, storage
+from service.api.context import EXTENSION, Service
+from service.app import create_app
+from service.settings import Settings
+
+TENNIS = """Outlook,Temperature,Humidity,Wind,PlayTennis
+Sunny,Hot,High,Weak,No
+Sunny,Hot,High,Strong,No
+Overcast,Hot,High,Weak,Yes
+Rain,Mild,High,Weak,Yes
+Rain,Cool,Normal,Weak,Yes
+Rain,Cool,Normal,Strong,No
+Overcast,Cool,Normal,Strong,Yes
+Sunny,Mild,High,Weak,No
+Sunny,Cool,Normal,Weak,Yes
+Rain,Mild,Normal,Weak,Yes
+Sunny,Mild,Normal,Strong,Yes
+Overcast,Mild,High,Strong,Yes
+Overcast,Hot,Normal,Weak,Yes
+Rain,Mild,High,Strong,No
+"""
+HOURS = "size,hours\n1,10\n2,12\n3,11\n10,30.5\n11,31\n12,33\n"
+
+
+@dataclass(frozen=True)
+class Served:
+    """An application, its database, and a client."""
+
+    settings: Settings
+    service: Service
+    client: flask.testing.FlaskClient
+
+    def upload(self, csv: str, **query: str) -> dict[str, Any]:
+        """Upload CSV; give the data set as it is shown."""
+        response = self.client.post("/v1/datasets", query_string=query, data=csv, content_type="text/csv")
+        assert response.status_code == 201, response.text
+        return response.get_json()
+
+    def train(self, name: str, csv: str = TENNIS, *, preset: str = "id3", **declared: Any) -> None:
+        """Add a version, trained in this process."""
+        dataset = espalier.dataset_from_csv(csv, **({"target": "PlayTennis"} | declared))
+        model = espalier.train(dataset, preset)
+        with db.transaction(self.service.sessions) as session:
+            row = catalog.add_data_set(session, name="rows", dataset=dataset)
+            storage.save(session, row.id, list(storage.encode(dataset)))
+            new = catalog.NewVersion(
+                model=name,
+                document=espalier.to_json(model),
+                preset=preset,
+                summary=espalier.summary(model),
+                seconds=0.1,
+                data_set_id=row.id,
+            )
+            catalog.add_version(session, new)
+
+    def post(self, path: str, body: object) -> TestResponse:
+        """Send JSON."""
+        return self.client.post(path, json=body)
+
+    def predict(self, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask a model that answers."""
+        response = self.post(f"/v1/models/{name}/predict", body)
+        assert response.status_code == 200, response.text
+        return response.get_json()
+
+
+@contextmanager
+def serving(settings: Settings, **changes: Any) -> Iterator[Served]:
+    """Make the application on a database that has its tables."""
+    changed = replace(settings, **changes)
+    app = create_app(changed)
+    service: Service = app.extensions[EXTENSION]
+    yield Served(changed, service, app.test_client())
+    service.sessions.engine.dispose()
+
+
+def assert_problem(response: TestResponse, status: int, *pointers: str) -> dict[str, Any]:
+    """See that the response is a whole problem document, with faults at exactly these places."""
+    assert response.content_type == "application/problem+json", response.text
+    problem = response.get_json()
+    assert response.status_code == problem["status"] == status, response.text
+    assert problem.keys() == {"type", "title", "status", "detail", "instance", "request_id", "retryable", "errors"}
+    assert problem["type"].startswith("urn:espalier:problem:")
+    assert problem["request_id"] == response.headers["X-Request-Id"]
+    assert [fault["pointer"] for fault in problem["errors"]] == list(pointers), problem["errors"]
+    assert "Traceback" not in response.text
+    return problem

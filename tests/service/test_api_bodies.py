@@ -1,0 +1,122 @@
+"""Hostile and careless bodies: a 4xx, in bounded memory, before anything else looks at them."""
+
+import io
+from collections.abc import Iterator
+
+import pytest
+from werkzeug.test import TestResponse
+
+from service.settings import Settings
+from tests.service.served import Served, assert_problem, serving
+
+PREDICT = "/v1/models/tennis/predict"
+
+
+@pytest.fixture
+def served(settings: Settings) -> Iterator[Served]:
+    with serving(settings, max_body_mb=1) as one:
+        one.train("tennis")
+        yield one
+
+
+def send(served: Served, body: bytes, *, content_type: str = "application/json", **more: object) -> TestResponse:
+    return served.client.post(PREDICT, data=body, content_type=content_type, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"[" * 100_000, id="100 000 nested brackets"),
+        pytest.param(b'{"a":' * 100_000, id="100 000 nested objects"),
+        pytest.param(b'{"rows": [{"Wind": NaN}]}', id="NaN"),
+        pytest.param(b'{"rows": [{"Wind": Infinity}]}', id="Infinity"),
+        pytest.param(b'{"rows": [{"Wind": 1e400}]}', id="a number beyond floats"),
+        pytest.param(b'{"rows": [{"Wind": "\\ud800"}]}', id="a lone surrogate"),
+        pytest.param(b'{"rows": [{"Wind": "\xff"}]}', id="not UTF-8"),
+        pytest.param(b"", id="empty"),
+        pytest.param(b'{"rows": [', id="cut off"),
+    ],
+)
+def test_a_body_that_is_not_json_is_malformed(served: Served, body: bytes) -> None:
+    problem = assert_problem(send(served, body), 400)
+    assert "not JSON" in problem["detail"]
+
+
+def test_brackets_nested_as_deep_as_json_may_be_are_not_valid_rows(served: Served) -> None:
+    body = b'{"rows": [{"Wind": ' + b"[" * 900 + b"]" * 900 + b"}]}"
+    assert_problem(send(served, body), 422, "/rows/0/Wind")
+
+
+def test_nul_characters_in_a_name_are_an_unknown_attribute(served: Served) -> None:
+    assert_problem(send(served, b'{"rows": [{"Wi\\u0000nd": "Weak"}]}'), 422, "/rows/0/Wi\0nd")
+
+
+def test_nul_characters_in_a_value_are_an_unseen_category(served: Served) -> None:
+    response = send(served, b'{"rows": [{"Outlook": "Su\\u0000nny"}]}')
+    assert response.status_code == 200, response.text
+
+
+def test_a_compressed_body_is_not_taken(served: Served) -> None:
+    response = send(served, b"\x1f\x8b" + b"0" * 100, headers={"Content-Encoding": "gzip"})
+    assert "Content-Encoding" in assert_problem(response, 415)["detail"]
+
+
+def test_another_content_type_is_not_taken(served: Served) -> None:
+    problem = assert_problem(send(served, b"{}", content_type="text/plain"), 415)
+    assert problem["detail"] == "the Content-Type must be application/json"
+
+
+def test_a_body_said_to_be_too_long_is_refused_before_it_is_read(served: Served) -> None:
+    stream = Spaces(3 * 1024 * 1024)
+    response = send_stream(served, stream, CONTENT_LENGTH=str(10**12))
+    assert_problem(response, 413)
+
+
+def test_a_body_of_unknown_length_is_refused_when_it_passes_the_limit(served: Served) -> None:
+    stream = Spaces(3 * 1024 * 1024)
+    response = send_stream(served, stream, **{"wsgi.input_terminated": True, "HTTP_TRANSFER_ENCODING": "chunked"})
+    assert_problem(response, 413)
+
+
+def test_a_refused_body_is_read_to_its_end_so_that_the_client_sees_the_answer(served: Served) -> None:
+    stream = Spaces(3 * 1024 * 1024)
+    send_stream(served, stream, CONTENT_LENGTH=str(3 * 1024 * 1024))
+    assert stream.left == 0
+    assert stream.longest_read <= 65536
+
+
+def test_a_body_shorter_than_it_says_is_malformed(served: Served) -> None:
+    assert_problem(send_stream(served, io.BytesIO(b'{"rows"'), CONTENT_LENGTH="500"), 400)
+
+
+def test_of_duplicate_keys_the_last_counts(served: Served) -> None:
+    body = b'{"rows": [{"Outlook": "Sunny", "Outlook": "Overcast"}], "explain": "none"}'
+    assert send(served, body).get_json()["predictions"][0]["label"] == "Yes"
+
+
+def send_stream(served: Served, stream: io.RawIOBase | io.BytesIO, **environ: object) -> TestResponse:
+    headers = {"wsgi.input": stream, **environ}
+    return served.client.post(PREDICT, content_type="application/json", environ_overrides=headers)
+
+
+class Spaces(io.RawIOBase):
+    """Spaces, as many as asked for, up to `length`; remembers the longest single read."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__()
+        self.left = length
+        self.longest_read = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        taken = self.left if size < 0 else min(size, self.left)
+        self.longest_read = max(self.longest_read, taken)
+        self.left -= taken
+        return b" " * taken
+
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+        block = self.read(len(buffer))
+        buffer[: len(block)] = block
+        return len(block)

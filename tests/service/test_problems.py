@@ -1,0 +1,90 @@
+"""Errors on the wire: one table, one shape, no secrets."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+import espalier
+from service import errors
+from service.api.problems import PROBLEMS, SHOWN_FAULTS, problem_for
+from service.settings import Settings
+from tests.service.served import Served, assert_problem, serving
+
+
+@pytest.fixture
+def served(settings: Settings) -> Iterator[Served]:
+    with serving(settings) as one:
+        yield one
+
+
+def descendants(kind: type[Exception]) -> set[type[Exception]]:
+    return {kind}.union(*(descendants(below) for below in kind.__subclasses__()))
+
+
+@pytest.mark.parametrize("kind", sorted(descendants(espalier.EspalierError), key=str))
+def test_every_error_of_the_core_is_in_the_table(kind: type[Exception]) -> None:
+    assert kind in PROBLEMS
+
+
+@pytest.mark.parametrize("kind", sorted(descendants(errors.ServiceError), key=str))
+def test_every_error_of_the_service_is_in_the_table(kind: type[Exception]) -> None:
+    assert kind in PROBLEMS
+
+
+def test_each_slug_stands_for_one_status_and_one_title() -> None:
+    meanings = {entry.slug: (entry.status, entry.title) for entry in PROBLEMS.values()}
+    assert all(meanings[entry.slug] == (entry.status, entry.title) for entry in PROBLEMS.values())
+
+
+def test_a_fault_of_the_core_keeps_its_place_code_and_message() -> None:
+    problem = problem_for(espalier.RowError([espalier.Fault("/0/Age", "wrong_type", "must be a number")]))
+    assert problem.status == 422
+    assert problem.faults == (errors.Fault("/0/Age", "wrong_type", "must be a number"),)
+    assert problem.detail == "/0/Age: must be a number"
+
+
+def test_a_temporary_failure_is_retryable_and_says_when() -> None:
+    problem = problem_for(errors.Unavailable("the database is away"))
+    assert (problem.status, problem.retryable) == (503, True)
+    assert dict(problem.headers)["Retry-After"] == "1"
+
+
+def test_an_unknown_path_says_what_a_model_name_is(served: Served) -> None:
+    problem = assert_problem(served.client.get("/v1/models/a%2Fb/versions"), 404)
+    assert "A-Z a-z 0-9 . _ -" in problem["detail"]
+
+
+def test_a_wrong_method_says_which_are_legal(served: Served) -> None:
+    response = served.client.put("/v1/models")
+    problem = assert_problem(response, 405)
+    assert "GET" in problem["detail"]
+    assert "GET" in response.headers["Allow"]
+
+
+def test_an_unexpected_error_is_logged_by_its_request_id_and_shows_nothing(
+    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("secret cell 42")
+
+    monkeypatch.setattr("service.catalog.list_models", broken)
+    with caplog.at_level(logging.ERROR, logger="service"):
+        response = served.client.get("/v1/models")
+    problem = assert_problem(response, 500)
+    assert "secret" not in response.text
+    assert problem["request_id"] in caplog.text
+    assert "RuntimeError: secret cell 42" in caplog.text
+
+
+def test_of_very_many_faults_only_the_first_are_sent(served: Served) -> None:
+    served.train("tennis")
+    rows = [{"Nope": 1}] * (SHOWN_FAULTS + 50)
+    response = served.post("/v1/models/tennis/predict", {"rows": rows})
+    assert response.status_code == 422
+    assert len(response.get_json()["errors"]) == SHOWN_FAULTS
+
+
+def test_a_model_that_is_not_there_is_not_found(served: Served) -> None:
+    problem = assert_problem(served.client.get("/v1/models/nothing"), 404)
+    assert "nothing" in problem["detail"]

@@ -87,8 +87,9 @@ def request_training(session: Session, asked: Mapping[str, Any], *, settings: Se
     faults: list[Fault] = []
     data_set = _data_set(session, asked["dataset"], pointer="/dataset", faults=faults)
     config: espalier.TrainingConfig | None = None
+    params = _without("preset", asked["params"], faults=faults)
     with _collected(faults, below="/params", elsewhere=PLACES_IN_TRAINING):
-        config = espalier.training_config(asked["preset"], **asked["params"])
+        config = espalier.training_config(asked["preset"], **params)
     if data_set is not None and config is not None:
         with _collected(faults, below="/params", elsewhere=PLACES_IN_TRAINING):
             espalier.check_training(espalier.Schema.from_dict(data_set.declared), config)
@@ -126,8 +127,9 @@ def request_pruning(session: Session, asked: Mapping[str, Any], *, settings: Set
     """
     faults: list[Fault] = []
     version = _version(session, asked["model"], asked["version"], faults=faults)
+    params = _without("method", asked["params"], faults=faults)
     with _collected(faults, below="/params", elsewhere={"/method": "/method"}):
-        espalier.pruning_method(asked["method"], **asked["params"])
+        espalier.pruning_method(asked["method"], **params)
     data_set = None if version is None or version.data_set_id is None else session.get(DataSet, version.data_set_id)
     holdout_id = _check_holdout(session, asked["holdout"], data_set=data_set, faults=faults)
     if version is not None and asked["holdout"] is None and not _holds_out(version):
@@ -210,6 +212,13 @@ def _collected(faults: list[Fault], *, below: str, elsewhere: Mapping[str, str])
         faults += [
             Fault(elsewhere.get(fault.path, below + fault.path), fault.code, fault.message) for fault in error.faults
         ]
+
+
+def _without(name: str, params: Mapping[str, Any], *, faults: list[Fault]) -> dict[str, Any]:
+    """Refuse `name` among the parameters: it has its own place in the request."""
+    if name in params:
+        faults.append(Fault(f"/params/{name}", "unknown_field", f"the {name} is given beside params, not in them"))
+    return {key: value for key, value in params.items() if key != name}
 
 
 def _data_set(session: Session, data_set_id: object, *, pointer: str, faults: list[Fault]) -> DataSet | None:

@@ -1,0 +1,216 @@
+"""Jobs over HTTP: what is wrong with a request is said at once, what is right is queued."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from service import queue
+from service.db import transaction
+from service.settings import Settings
+from tests.service.served import HOURS, TENNIS, Served, assert_problem, serving
+
+UNKNOWN = "01890000-0000-7000-8000-000000000000"
+
+
+@pytest.fixture
+def served(settings: Settings) -> Iterator[Served]:
+    with serving(settings, web_threads=8) as one:
+        yield one
+
+
+@pytest.fixture
+def tennis(served: Served) -> str:
+    return str(served.upload(TENNIS, target="PlayTennis")["id"])
+
+
+def request_training(served: Served, dataset: str, **more: object) -> str:
+    response = served.post("/v1/training-jobs", {"model": "tennis", "dataset": dataset, **more})
+    assert response.status_code == 202, response.text
+    return str(response.get_json()["id"])
+
+
+def test_a_training_is_queued_and_says_where_to_watch_it(served: Served, tennis: str) -> None:
+    response = served.post("/v1/training-jobs", {"model": "tennis", "dataset": tennis, "preset": "id3"})
+    job = response.get_json()
+    assert (response.status_code, job["state"], job["kind"], job["model"]) == (202, "queued", "train", "tennis")
+    assert response.headers["Location"] == f"/v1/jobs/{job['id']}"
+    assert served.client.get(response.headers["Location"]).get_json() == job
+
+
+def test_every_fault_of_a_training_request_is_said_at_once(served: Served) -> None:
+    body = {"model": "m", "dataset": UNKNOWN, "params": {"max_depth": -1, "nope": 1}, "holdout": {"fraction": 2}}
+    response = served.post("/v1/training-jobs", body)
+    assert_problem(response, 422, "/dataset", "/params/max_depth", "/params/nope", "/holdout/fraction")
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [
+        pytest.param({"model": "a/b"}, "/model", id="a slash in the model's name"),
+        pytest.param({"model": "x" * 65}, "/model", id="a long model name"),
+        pytest.param({"model": "a\n"}, "/model", id="a line end in the model's name"),
+        pytest.param({"model": "a\0"}, "/model", id="NUL in the model's name"),
+        pytest.param({"model": 5}, "/model", id="a number for a model"),
+        pytest.param({"dataset": "nothing"}, "/dataset", id="no such data set"),
+        pytest.param({"dataset": None}, "/dataset", id="null for a data set"),
+        pytest.param({"preset": "c5"}, "/preset", id="no such preset"),
+        pytest.param({"params": {"criterion": "luck"}}, "/params/criterion", id="no such criterion"),
+        pytest.param({"params": {"criterion": "squared_error"}}, "/params/criterion", id="a criterion for numbers"),
+        pytest.param({"params": {"preset": "id3"}}, "/params/preset", id="a preset inside the parameters"),
+        pytest.param({"params": []}, "/params", id="parameters that are a list"),
+        pytest.param({"holdout": 0.3}, "/holdout", id="a holdout that is a number"),
+        pytest.param({"holdout": {"rows": [0, 14]}}, "/holdout/rows", id="a held-out row beyond the end"),
+        pytest.param({"holdout": {"rows": list(range(14))}}, "/holdout/rows", id="all rows held out"),
+        pytest.param({"holdout": {"dataset": UNKNOWN}}, "/holdout/dataset", id="no such held-out data set"),
+        pytest.param({"holdout": {"dataset": [1]}}, "/holdout/dataset", id="a list for a held-out data set"),
+        pytest.param({"colour": "red"}, "/colour", id="an unknown field"),
+    ],
+)
+def test_a_bad_training_request_is_refused_with_its_place(
+    served: Served, tennis: str, change: dict[str, object], pointer: str
+) -> None:
+    body = {"model": "tennis", "dataset": tennis, "preset": "cart"} | change
+    assert_problem(served.post("/v1/training-jobs", body), 422, pointer)
+
+
+def test_id3_refuses_numeric_attributes_and_names_c45(served: Served) -> None:
+    numbers = served.upload("a,y\n1,p\n2,q\n", target="y")["id"]
+    response = served.post("/v1/training-jobs", {"model": "m", "dataset": numbers, "preset": "id3"})
+    assert "c45" in assert_problem(response, 422, "/params/numeric")["detail"]
+
+
+@pytest.mark.parametrize(("csv", "query"), [("a,y\n1,p\n2,p\n", {"target": "y"}), ("a,y\n1,p\n2,q\n", {})])
+def test_a_data_set_with_nothing_to_learn_is_refused_at_the_request(
+    served: Served, csv: str, query: dict[str, str]
+) -> None:
+    dataset = served.upload(csv, **query)["id"]
+    assert_problem(served.post("/v1/training-jobs", {"model": "m", "dataset": dataset}), 422, "/dataset")
+
+
+def test_a_held_out_data_set_must_have_the_same_columns(served: Served, tennis: str) -> None:
+    other = served.upload(HOURS, target="hours")["id"]
+    body = {"model": "m", "dataset": tennis, "holdout": {"dataset": other}}
+    assert_problem(served.post("/v1/training-jobs", body), 422, *["/holdout/dataset"] * 5)
+
+
+def test_a_held_out_data_set_is_kept_while_the_job_is_unfinished(served: Served, tennis: str) -> None:
+    other = served.upload(TENNIS, target="PlayTennis")["id"]
+    request_training(served, tennis, holdout={"dataset": other})
+    assert_problem(served.client.delete(f"/v1/datasets/{other}"), 409)
+
+
+def test_a_version_trained_on_all_rows_is_not_pruned_on_them(served: Served) -> None:
+    served.train("tennis")
+    response = served.post("/v1/pruning-jobs", {"model": "tennis", "method": "reduced_error"})
+    assert "all its rows" in assert_problem(response, 422, "/holdout")["detail"]
+
+
+def test_a_pruning_with_its_own_holdout_is_queued(served: Served) -> None:
+    served.train("tennis")
+    body = {"model": "tennis", "version": 1, "method": "reduced_error", "holdout": {"rows": [0, 1, 2]}}
+    response = served.post("/v1/pruning-jobs", body)
+    assert (response.status_code, response.get_json()["kind"]) == (202, "prune")
+
+
+@pytest.mark.parametrize(
+    ("change", "pointers"),
+    [
+        pytest.param({"model": "nothing"}, ["/model"], id="no such model"),
+        pytest.param({"version": 7}, ["/version"], id="no such version"),
+        pytest.param({"version": "1"}, ["/version"], id="a version that is text"),
+        pytest.param({"version": 10**30}, ["/version"], id="a version beyond all numbers"),
+        pytest.param({"method": "scissors"}, ["/method"], id="no such method"),
+        pytest.param({"params": {"ties": "maybe", "x": 1}}, ["/params/ties", "/params/x"], id="bad parameters"),
+    ],
+)
+def test_a_bad_pruning_request_is_refused_with_its_place(
+    served: Served, change: dict[str, object], pointers: list[str]
+) -> None:
+    served.train("tennis")
+    body = {"model": "tennis", "method": "reduced_error", "holdout": {"rows": [0, 1, 2]}} | change
+    assert_problem(served.post("/v1/pruning-jobs", body), 422, *pointers)
+
+
+def test_jobs_are_listed_by_state_kind_and_model(served: Served, tennis: str) -> None:
+    first, second = request_training(served, tennis), request_training(served, tennis)
+    served.client.post(f"/v1/jobs/{first}/cancel")
+    found = served.client.get("/v1/jobs?state=cancelled&kind=train&model=tennis").get_json()["items"]
+    assert [job["id"] for job in found] == [first]
+    assert [job["id"] for job in served.client.get("/v1/jobs").get_json()["items"]] == [second, first]
+    assert_problem(served.client.get("/v1/jobs?state=lost&kind=paint"), 422, "/state", "/kind")
+
+
+def test_a_queued_job_is_cancelled_at_once_and_can_be_tried_again(served: Served, tennis: str) -> None:
+    job = request_training(served, tennis)
+    assert served.client.post(f"/v1/jobs/{job}/cancel").get_json()["state"] == "cancelled"
+    assert_problem(served.client.post(f"/v1/jobs/{job}/cancel"), 409)
+    assert served.client.post(f"/v1/jobs/{job}/retry").get_json()["state"] == "queued"
+    assert_problem(served.client.post(f"/v1/jobs/{job}/retry"), 409)
+
+
+def test_an_unfinished_job_has_no_result(served: Served, tennis: str) -> None:
+    job = request_training(served, tennis)
+    assert "queued" in assert_problem(served.client.get(f"/v1/jobs/{job}/result"), 409)["detail"]
+
+
+def test_a_job_that_succeeded_has_a_result(served: Served, tennis: str) -> None:
+    job = request_training(served, tennis)
+    finish(served, {"model": "tennis", "version": 1, "summary": {"n_leaves": 5}})
+    shown = served.client.get(f"/v1/jobs/{job}/result").get_json()
+    assert shown == {"model": "tennis", "version": 1, "summary": {"n_leaves": 5}}
+
+
+def test_waiting_ends_when_the_job_ends(served: Served, tennis: str) -> None:
+    job = request_training(served, tennis)
+    finisher = threading.Timer(0.3, finish, (served, {"model": "tennis", "version": 1}))
+    finisher.start()
+    began = time.monotonic()
+    shown = served.client.get(f"/v1/jobs/{job}?wait=20").get_json()
+    finisher.join()
+    assert shown["state"] == "succeeded"
+    assert time.monotonic() - began < 10
+
+
+def test_waiting_ends_when_the_seconds_are_over(served: Served, tennis: str) -> None:
+    job = request_training(served, tennis)
+    began = time.monotonic()
+    assert served.client.get(f"/v1/jobs/{job}?wait=1").get_json()["state"] == "queued"
+    assert 0.9 < time.monotonic() - began < 5
+
+
+def test_beyond_a_quarter_of_the_threads_nobody_waits(served: Served, tennis: str) -> None:
+    job = request_training(served, tennis)
+    held = [served.service.waiting.acquire(blocking=False) for _ in range(3)]
+    began = time.monotonic()
+    assert served.client.get(f"/v1/jobs/{job}?wait=20").get_json()["state"] == "queued"
+    assert held == [True, True, False]  # a quarter of 8 threads
+    assert time.monotonic() - began < 5
+
+
+def test_nobody_waits_in_a_process_that_stops(served: Served, tennis: str) -> None:
+    job = request_training(served, tennis)
+    served.service.is_stopping = lambda: True
+    began = time.monotonic()
+    assert served.client.get(f"/v1/jobs/{job}?wait=20").status_code == 200
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("wait", ["21", "-1", "long"])
+def test_a_wait_outside_0_to_20_seconds_is_refused(served: Served, tennis: str, wait: str) -> None:
+    job = request_training(served, tennis)
+    assert_problem(served.client.get(f"/v1/jobs/{job}?wait={wait}"), 422, "/wait")
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", ""), ("GET", "/result"), ("POST", "/cancel"), ("POST", "/retry")])
+def test_an_unknown_job_is_not_found(served: Served, method: str, path: str) -> None:
+    assert_problem(served.client.open(f"/v1/jobs/{UNKNOWN}{path}", method=method), 404)
+
+
+def finish(served: Served, result: dict[str, object]) -> None:
+    """Do what a worker does when a job has succeeded."""
+    with transaction(served.service.sessions) as session:
+        claim = queue.claim(session, worker="test", lease_seconds=60)
+        assert claim is not None
+        queue.finish(session, claim, result=result)

@@ -1,0 +1,74 @@
+"""Models and versions over HTTP."""
+
+from collections.abc import Iterator
+
+import pytest
+
+import espalier
+from service.settings import Settings
+from tests.service.served import HOURS, TENNIS, Served, assert_problem, serving
+
+
+@pytest.fixture
+def served(settings: Settings) -> Iterator[Served]:
+    with serving(settings) as one:
+        one.train("tennis")
+        yield one
+
+
+def test_models_are_listed_newest_first(served: Served) -> None:
+    served.train("hours", HOURS, preset="cart", target="hours")
+    items = served.client.get("/v1/models").get_json()["items"]
+    assert [item["name"] for item in items] == ["hours", "tennis"]
+
+
+def test_a_model_says_its_newest_version(served: Served) -> None:
+    served.train("tennis", preset="c45")
+    assert served.client.get("/v1/models/tennis").get_json()["newest_version"] == 2
+
+
+def test_versions_are_listed_newest_first_page_by_page(served: Served) -> None:
+    served.train("tennis", preset="c45")
+    first = served.client.get("/v1/models/tennis/versions?limit=1").get_json()
+    second = served.client.get(f"/v1/models/tennis/versions?limit=1&cursor={first['next']}").get_json()
+    assert [(item["version"], item["preset"]) for item in first["items"] + second["items"]] == [(2, "c45"), (1, "id3")]
+
+
+def test_a_version_shows_how_it_was_made_and_its_figures(served: Served) -> None:
+    shown = served.client.get("/v1/models/tennis/versions/1").get_json()
+    assert (shown["model"], shown["version"], shown["parent"], shown["preset"]) == ("tennis", 1, None, "id3")
+    assert (shown["summary"]["n_leaves"], shown["summary"]["train_errors"]) == (5, 0)
+    assert served.client.get(f"/v1/datasets/{shown['dataset']}").status_code == 200
+
+
+def test_the_tree_has_three_forms(served: Served) -> None:
+    path = "/v1/models/tennis/versions/1/tree"
+    model = espalier.train(espalier.dataset_from_csv(TENNIS, target="PlayTennis"), "id3")
+    assert served.client.get(path).get_json() == espalier.to_document(model)["tree"]
+    text, mermaid = (served.client.get(f"{path}?format={form}") for form in ("text", "mermaid"))
+    assert (text.text, mermaid.text) == (espalier.to_text(model), espalier.to_mermaid(model))
+    assert text.content_type == mermaid.content_type == "text/plain; charset=utf-8"
+    assert_problem(served.client.get(f"{path}?format=ascii"), 422, "/format")
+
+
+def test_the_document_is_the_model_byte_for_byte(served: Served) -> None:
+    response = served.client.get("/v1/models/tennis/versions/1/document")
+    model = espalier.train(espalier.dataset_from_csv(TENNIS, target="PlayTennis"), "id3")
+    assert response.content_type == "application/json"
+    assert response.data == espalier.to_json(model)
+
+
+def test_a_version_that_was_not_pruned_has_no_trace(served: Served) -> None:
+    assert_problem(served.client.get("/v1/models/tennis/versions/1/pruning"), 404)
+
+
+@pytest.mark.parametrize("path", ["", "/tree", "/document", "/pruning"])
+@pytest.mark.parametrize("number", ["2", "0", "-1", "x", "99999999999999999999"])
+def test_an_unknown_version_is_not_found(served: Served, number: str, path: str) -> None:
+    assert_problem(served.client.get(f"/v1/models/tennis/versions/{number}{path}"), 404)
+
+
+@pytest.mark.parametrize("name", ["nothing", "a%00b", "a%2Fb", "-a", "x" * 65])
+def test_an_unknown_or_impossible_model_is_not_found(served: Served, name: str) -> None:
+    assert_problem(served.client.get(f"/v1/models/{name}"), 404)
+    assert_problem(served.client.get(f"/v1/models/{name}/versions"), 404)

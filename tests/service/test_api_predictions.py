@@ -1,0 +1,149 @@
+"""Predictions over HTTP: the answer, its path, and its decision in the log before anything is said."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+import espalier
+from service import decisions
+from service.db import reading
+from service.settings import Settings
+from tests.service.served import HOURS, TENNIS, Served, assert_problem, serving
+
+SUNNY = {"Outlook": "Sunny", "Temperature": "Cool", "Humidity": "High", "Wind": "Strong"}
+
+
+@pytest.fixture
+def served(settings: Settings) -> Iterator[Served]:
+    with serving(settings, max_predict_rows=5) as one:
+        one.train("tennis")
+        yield one
+
+
+def test_one_row_is_answered_with_its_path(served: Served) -> None:
+    answer = served.predict("tennis", {"rows": [SUNNY]})
+    prediction = answer["predictions"][0]
+    assert (answer["model"], answer["version"], prediction["label"]) == ("tennis", 1, "No")
+    assert prediction["distribution"] == {"No": 1.0, "Yes": 0.0}
+    asked = [(step["attribute"], step["test"], step["set"], step["value"]) for step in prediction["path"]]
+    assert asked == [("Outlook", "in", ["Sunny"], "Sunny"), ("Humidity", "in", ["High"], "High")]
+    assert [step["weight"] for step in prediction["path"]] == [14.0, 5.0]
+    assert prediction["rule"] == "if Outlook is Sunny and Humidity is High then No"
+    assert [condition["attribute"] for condition in prediction["conditions"]] == ["Outlook", "Humidity"]
+    assert (prediction["support"], prediction["flags"]) == (3.0, {"missing": [], "unseen": []})
+
+
+def test_explain_none_leaves_the_path_out_and_full_adds_contributions(served: Served) -> None:
+    plain, full = (
+        served.predict("tennis", {"rows": [SUNNY], "explain": explain})["predictions"][0] for explain in ("none", "full")
+    )
+    assert not {"path", "conditions", "rule"} & plain.keys()
+    assert full["contributions"].keys() >= {"Outlook", "Humidity"}
+
+
+def test_a_regression_is_answered_with_a_value(served: Served) -> None:
+    served.train("hours", HOURS, preset="cart", target="hours")
+    prediction = served.predict("hours", {"rows": [{"size": 1}], "explain": "none"})["predictions"][0]
+    assert prediction["value"] == 10.0
+    assert not {"label", "distribution"} & prediction.keys()
+
+
+def test_columns_are_answered_as_the_same_rows_are(served: Served) -> None:
+    rows = [SUNNY, SUNNY | {"Outlook": "Overcast"}]
+    by_rows = served.predict("tennis", {"rows": rows})["predictions"]
+    by_columns = served.predict("tennis", {"columns": {name: [row[name] for row in rows] for name in SUNNY}})["predictions"]
+    assert [one.pop("decision_id") for one in by_rows] != [one.pop("decision_id") for one in by_columns]
+    assert by_rows == by_columns
+
+
+def test_the_newest_version_answers_unless_one_is_named(served: Served) -> None:
+    served.train("tennis", preset="c45")
+    assert served.predict("tennis", {"rows": [SUNNY]})["version"] == 2
+    response = served.post("/v1/models/tennis/versions/1/predict", {"rows": [SUNNY]})
+    assert response.get_json()["version"] == 1
+
+
+def test_every_answer_is_in_the_log_when_it_is_given(served: Served) -> None:
+    answer = served.predict("tennis", {"rows": [SUNNY, {}], "subject": "Ada"})
+    for prediction, row in zip(answer["predictions"], (SUNNY, {}), strict=True):
+        with reading(served.service.sessions) as session:
+            logged = decisions.find(session, prediction["decision_id"])
+        assert (logged.input, logged.subject, logged.leaf) == (row, "Ada", prediction["leaf"])
+        assert logged.answer["label"] == prediction["label"]
+
+
+def test_no_answer_is_given_when_the_log_cannot_be_written(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise espalier_unavailable
+
+    from service.errors import Unavailable  # noqa: PLC0415 - only this test
+
+    espalier_unavailable = Unavailable("the disk is full")
+    monkeypatch.setattr(decisions, "record", full)
+    problem = assert_problem(served.post("/v1/models/tennis/predict", {"rows": [SUNNY]}), 503)
+    assert problem["retryable"] is True
+
+
+def test_missing_and_unseen_values_are_flagged(served: Served) -> None:
+    prediction = served.predict("tennis", {"rows": [{"Outlook": "Fog", "Wind": None}]})["predictions"][0]
+    assert prediction["flags"] == {"missing": ["Temperature", "Humidity", "Wind"], "unseen": ["Outlook"]}
+    assert prediction["path"][0]["reason"] == "unseen"
+
+
+@pytest.mark.parametrize(
+    ("body", "pointers"),
+    [
+        pytest.param([], [""], id="a list"),
+        pytest.param({}, [""], id="no rows"),
+        pytest.param({"rows": [{}], "columns": {}}, [""], id="rows and columns"),
+        pytest.param({"rows": []}, ["/rows"], id="an empty list"),
+        pytest.param({"rows": {}}, ["/rows"], id="rows that are an object"),
+        pytest.param({"rows": [1, "x"]}, ["/rows/0", "/rows/1"], id="rows that are no objects"),
+        pytest.param({"rows": [{"Colour": "red"}]}, ["/rows/0/Colour"], id="an unknown attribute"),
+        pytest.param({"rows": [{"a/b~c": 1}]}, ["/rows/0/a~1b~0c"], id="an unknown attribute with signs of its own"),
+        pytest.param({"rows": [{}, {"Wind": 5}]}, ["/rows/1/Wind"], id="a number for a category"),
+        pytest.param({"columns": {"Wind": ["Weak", 5]}}, ["/columns/Wind/1"], id="a number in a column"),
+        pytest.param({"columns": {"Wind": ["Weak"], "Outlook": []}}, ["/columns"], id="columns of different lengths"),
+        pytest.param({"columns": {}}, ["/columns"], id="no columns"),
+        pytest.param({"columns": []}, ["/columns"], id="columns that are a list"),
+        pytest.param({"rows": [{}], "explain": "all"}, ["/explain"], id="an unknown explain"),
+        pytest.param({"rows": [{}], "explain": {"a": []}}, ["/explain"], id="an explain that is an object"),
+        pytest.param({"rows": [{}], "subject": 5}, ["/subject"], id="a subject that is a number"),
+        pytest.param({"rows": [{}], "subject": "x" * 201}, ["/subject"], id="a long subject"),
+        pytest.param({"rows": [{}], "subject": "a\0b"}, ["/subject"], id="NUL in the subject"),
+        pytest.param({"rows": [{}], "explian": "path"}, ["/explian"], id="a misspelt field"),
+        pytest.param({"rows": [], "explain": 1, "x": 1}, ["/x", "/explain", "/rows"], id="several faults"),
+    ],
+)
+def test_a_bad_request_is_refused_with_its_place(served: Served, body: object, pointers: list[str]) -> None:
+    assert_problem(served.post("/v1/models/tennis/predict", body), 422, *pointers)
+
+
+def test_more_rows_than_allowed_are_too_large(served: Served) -> None:
+    assert "at most 5" in assert_problem(served.post("/v1/models/tennis/predict", {"rows": [{}] * 6}), 413)["detail"]
+
+
+def test_an_unknown_model_or_version_is_not_found(served: Served) -> None:
+    assert_problem(served.post("/v1/models/nothing/predict", {"rows": [{}]}), 404)
+    assert_problem(served.post("/v1/models/tennis/versions/9/predict", {"rows": [{}]}), 404)
+
+
+def test_a_refused_request_is_not_in_the_log(served: Served) -> None:
+    served.post("/v1/models/tennis/predict", {"rows": [{"Colour": "red"}]})
+    assert served.client.get("/v1/decisions").get_json() == {"items": [], "next": None}
+
+
+def test_the_service_answers_exactly_as_the_core_does(served: Served) -> None:
+    model = espalier.train(espalier.dataset_from_csv(TENNIS, target="PlayTennis"), "id3")
+    expected = espalier.explain(model, [SUNNY])[0].to_dict()
+    prediction = served.predict("tennis", {"rows": [SUNNY]})["predictions"][0]
+    prediction.pop("decision_id")
+    assert prediction == expected
+
+
+def test_the_web_application_loads_neither_numba_nor_pyarrow_for_single_predictions() -> None:
+    script = "import sys, service.app; print({'numba', 'pyarrow'} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "set()"

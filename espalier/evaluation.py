@@ -1,8 +1,9 @@
 """How good a model is on rows with known answers."""
 
+import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,29 +14,49 @@ from espalier.model import Model
 from espalier.prediction import leaves_of, router
 from espalier.rows import EncodedRow
 
-__all__ = ["Evaluation", "answers_of", "evaluate"]
+__all__ = ["Evaluation", "answers_and_shares", "evaluate"]
+
+LEAST_SHARE: Final = 1e-15
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Figures on a set of rows, each row counted with its weight.
+    """Figures on a set of rows, each row counted with its weight; those of the other task are None.
 
     Attributes:
         n_rows: How many rows.
-        errors: Weight of the wrongly classified rows; None for a regression.
-        accuracy: Share of the weight that is classified rightly; None for a regression.
-        rmse: Root of the mean squared error; None for a classification.
-        mae: Mean absolute error; None for a classification.
+        errors: Weight of the wrongly classified rows.
+        accuracy: Share of the weight that is classified rightly.
+        balanced_accuracy: Mean over the classes that occur of the share of each that is found.
+        macro_f1: Mean over the classes that occur or are answered of 2·precision·recall/(precision + recall).
+        log_loss: Mean of −ln(share of the true class), in nats; a share below 1e-15 counts as 1e-15.
+        confusion: Weight of each true class (rows of the matrix, in the schema's order) by answered class.
+        rmse: Root of the mean squared error.
+        mae: Mean absolute error.
+        r2: 1 − squared error / squared deviation from the mean; 0 where the target does not vary.
     """
 
     n_rows: int
     errors: float | None = None
     accuracy: float | None = None
+    balanced_accuracy: float | None = None
+    macro_f1: float | None = None
+    log_loss: float | None = None
+    confusion: tuple[tuple[float, ...], ...] | None = None
     rmse: float | None = None
     mae: float | None = None
+    r2: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the figures that apply."""
+        """Give the figures that apply, as JSON."""
+        names = (field.name for field in dataclasses.fields(self))
+        given = {name: value for name in names if (value := getattr(self, name)) is not None}
+        if self.confusion is not None:
+            given["confusion"] = [list(row) for row in self.confusion]
+        return given
+
+    def figures(self) -> dict[str, float]:
+        """Give the few figures that a model keeps of itself."""
         names = ("n_rows", "errors", "accuracy", "rmse", "mae")
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
@@ -43,38 +64,84 @@ class Evaluation:
 def evaluate(model: Model, dataset: Dataset) -> Evaluation:
     """Answer every row of `dataset` and compare.
 
-    The columns are matched by name and categories by label, so that the data set may have been read on its own.
+    The columns are matched by name and categories by label, so that the data set may have been read on its own. A class
+    that the model does not know is an error, with a share of 0.
 
     Raises:
-        DataError: An attribute or the target is not there, a category of the target is not one of the model's, or
-            there is no weight.
+        DataError: An attribute or the target is not there or of another kind, or there is no weight.
     """
     target, weight = target_of(model, dataset), dataset.weight
-    total = float(weight.sum())
-    if total <= 0:
+    if float(weight.sum()) <= 0:
         raise DataError([Fault("", "no_weight", "there are no rows to evaluate on")])
-    answers = answers_of(model, dataset)
+    answers, shares = answers_and_shares(model, dataset)
     if model.task == "classification":
-        errors = float(weight[answers != target].sum())
-        return Evaluation(dataset.n_rows, errors=errors, accuracy=1 - errors / total)
+        return _classification(target, weight, answers, shares)
+    return _regression(target, weight, answers)
+
+
+def _classification(
+    target: npt.NDArray[np.int64],
+    weight: npt.NDArray[np.float64],
+    answers: npt.NDArray[np.int32],
+    shares: npt.NDArray[np.float64],
+) -> Evaluation:
+    n_classes, total = shares.shape[1], float(weight.sum())
+    known = target >= 0
+    cells = np.bincount(
+        target[known] * n_classes + answers[known], weights=weight[known], minlength=n_classes * n_classes
+    )
+    confusion = cells.reshape(n_classes, n_classes)
+    right, true, answered = np.diag(confusion), confusion.sum(axis=1), np.bincount(answers, weight, n_classes)
+    errors = float(weight[answers != target].sum())
+    recall = right[true > 0] / true[true > 0]
+    seen = (true > 0) | (answered > 0)
+    of_target = np.where(known, shares[np.arange(len(target)), np.maximum(target, 0)], 0.0)
+    losses = -np.log(np.maximum(of_target, LEAST_SHARE))
+    return Evaluation(
+        len(target),
+        errors=errors,
+        accuracy=1 - errors / total,
+        balanced_accuracy=float(recall.mean()) if len(recall) else 0.0,
+        macro_f1=float((2 * right[seen] / (true[seen] + answered[seen])).mean()),
+        log_loss=float((weight * losses).sum()) / total,
+        confusion=tuple(tuple(row) for row in confusion.tolist()),
+    )
+
+
+def _regression(
+    target: npt.NDArray[np.float64], weight: npt.NDArray[np.float64], answers: npt.NDArray[np.float64]
+) -> Evaluation:
+    total = float(weight.sum())
     miss = answers - target
-    rmse = math.sqrt(float((weight * miss**2).sum()) / total)
-    return Evaluation(dataset.n_rows, rmse=rmse, mae=float((weight * np.abs(miss)).sum()) / total)
+    squares = float((weight * miss**2).sum())
+    deviation = float((weight * (target - float((weight * target).sum()) / total) ** 2).sum())
+    return Evaluation(
+        len(target),
+        rmse=math.sqrt(squares / total),
+        mae=float((weight * np.abs(miss)).sum()) / total,
+        r2=1 - squares / deviation if deviation > 0 else 0.0,
+    )
 
 
-def answers_of(model: Model, dataset: Dataset) -> npt.NDArray[Any]:
-    """Answer every row of `dataset`, whose columns are matched by name: class codes or numbers, (n_rows,).
+def answers_and_shares(model: Model, dataset: Dataset) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64]]:
+    """Answer every row of `dataset`, whose columns are matched by name.
+
+    Returns:
+        Class codes int32 or numbers float64, (n_rows); shares of the classes, float64 (n_rows, classes), with no
+        columns for a regression.
 
     Raises:
         DataError: An attribute of the model is not there, or is of another kind.
     """
     way, values = router(model), encoded_columns(model, dataset)
     leaves = leaves_of(model, values)
-    answers = model.tree.value[leaves]
+    of_node = np.array([[share for _, share in answer.distribution] for answer in way.answers])
+    answers, shares = model.tree.value[leaves], of_node[leaves]
     for row in np.flatnonzero(leaves < 0).tolist():
         answer = way.answer(EncodedRow(tuple(values[:, row].tolist()), (), ()))
         answers[row] = answer.value if answer.value is not None else answer.code
-    return answers
+        shares[row] = [share for _, share in answer.distribution]
+    return answers, shares
 
 
 def encoded_columns(model: Model, dataset: Dataset) -> npt.NDArray[np.float64]:

@@ -78,9 +78,9 @@ def train(
         train={},
     )
     model = Model(dataset.schema, chosen, grown.preparation, grown.tree, record, notes=(UNPRUNED, *grown.notes))
-    figures = evaluate(model, kept).to_dict()
+    figures = evaluate(model, kept).figures()
     watch.check()
-    held = evaluate(model, held_out).to_dict() if held_out is not None else None
+    held = evaluate(model, held_out).figures() if held_out is not None else None
     record = dataclasses.replace(record, train=figures, held_out=held, held_out_use="holdout" if held else None)
     watch.begin("done")
     return dataclasses.replace(model, training=record)
@@ -121,7 +121,7 @@ def prune(
     record = dataclasses.replace(
         model.training,
         train=_training_figures(pruned.model, dataset),
-        held_out=evaluate(pruned.model, voting).to_dict(),
+        held_out=evaluate(pruned.model, voting).figures(),
         held_out_use="validation",
     )
     watch.begin("done")
@@ -231,7 +231,7 @@ def _training_figures(model: Model, dataset: Dataset | None) -> Mapping[str, flo
         # The training rows are not at hand; their counts are in the leaves.
         return _figures_of_leaves(model)
     kept, _ = _set_aside(dataset, model.training.holdout)
-    return evaluate(model, kept).to_dict()
+    return evaluate(model, kept).figures()
 
 
 def _figures_of_leaves(model: Model) -> Mapping[str, float]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from espalier.errors import ConfigError, Fault
 from espalier.model import Model
 from espalier.prediction import LeafVisit, Prediction, Router, router
-from espalier.rules import Condition, condition_text, number_text, sentence, shown_bound
+from espalier.rules import Condition, condition_text, label_line, number_text, one_line, sentence, shown_bound
 from espalier.schema import Feature, FeatureKind, Label, instant_text, label_text
 from espalier.tree import NOMINAL, NUMERIC
 
@@ -138,7 +138,7 @@ def render_explanation(explanation: Explanation) -> str:
     lines.append(f"because: {explanation.rule}")
     for name, flagged in (("missing", prediction.row.missing), ("never seen in training", prediction.row.unseen)):
         if flagged:
-            lines.append(f"{name}: {', '.join(flagged)}")
+            lines.append(f"{name}: {', '.join(map(one_line, flagged))}")
     return "\n".join(lines) + "\n"
 
 
@@ -244,26 +244,26 @@ def _contributions(model: Model, way: Router, prediction: Prediction) -> tuple[d
 def _answer_word(prediction: Prediction) -> str:
     if prediction.value is not None:
         return number_text(prediction.value)
-    return label_text(prediction.label) if prediction.label is not None else ""
+    return label_line(prediction.label) if prediction.label is not None else ""
 
 
 def _answer_text(prediction: Prediction) -> str:
     if prediction.value is not None:
         return f"{number_text(prediction.value)} ± {prediction.std:.4g} (from training weight {prediction.support:g})"
-    shares = ", ".join(f"{label_text(label)} {share:.4g}" for label, share in prediction.distribution)
+    shares = ", ".join(f"{label_line(label)} {share:.4g}" for label, share in prediction.distribution)
     return f"{_answer_word(prediction)} ({shares}; from training weight {prediction.support:g})"
 
 
 def _step_text(step: DecisionStep) -> str:
     if step.test == "<=" and step.threshold is not None:
-        bound = number_text(step.threshold) if isinstance(step.threshold, float) else label_text(step.threshold)
-        test = f"{step.attribute.name} {'≤' if step.branch == 'yes' else '>'} {bound}"
+        bound = number_text(step.threshold) if isinstance(step.threshold, float) else label_line(step.threshold)
+        test = f"{one_line(step.attribute.name)} {'≤' if step.branch == 'yes' else '>'} {bound}"
     elif step.categories is not None:
         test = condition_text(Condition(step.attribute, categories=step.categories))
     else:
-        test = f"{step.attribute.name} is {'known' if step.branch == 'yes' else 'missing'}"
+        test = f"{one_line(step.attribute.name)} is {'known' if step.branch == 'yes' else 'missing'}"
     if step.reason != "value":
         return f"{test}  (taken because the value is {step.reason})"
     value = step.value
-    shown = number_text(value) if isinstance(value, float) else label_text(value if value is not None else "")
+    shown = number_text(value) if isinstance(value, float) else label_line(value if value is not None else "")
     return f"{test}  (it is {shown})"

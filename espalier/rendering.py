@@ -5,8 +5,7 @@ from typing import Final
 
 from espalier.model import Model
 from espalier.prediction import router
-from espalier.rules import Condition, bound_text, condition_text, number_text
-from espalier.schema import label_text
+from espalier.rules import Condition, bound_text, condition_text, label_line, number_text, one_line
 from espalier.tree import LEAF, NOMINAL, NUMERIC
 
 __all__ = ["to_mermaid", "to_text"]
@@ -43,12 +42,12 @@ def branch_text(model: Model, node: int) -> str:
     parent, branch = int(tree.parent[node]), int(tree.branches[node])
     feature = model.schema.attributes[int(tree.feature[parent])]
     if tree.test[parent] == NUMERIC:
-        return f"{feature.name} {'≤' if branch == 0 else '>'} {bound_text(feature, float(tree.threshold[parent]))}"
+        return f"{one_line(feature.name)} {'≤' if branch == 0 else '>'} {bound_text(feature, float(tree.threshold[parent]))}"
     if tree.test[parent] == NOMINAL:
         codes = tree.codes(parent).tolist()
         taken = tuple(label for label, code in zip(feature.categories, codes, strict=True) if code == branch)
         return condition_text(Condition(feature, categories=taken))
-    return f"{feature.name} is {'known' if branch == 0 else 'missing'}"
+    return f"{one_line(feature.name)} is {'known' if branch == 0 else 'missing'}"
 
 
 def _leaf_text(model: Model, node: int) -> str:
@@ -57,7 +56,7 @@ def _leaf_text(model: Model, node: int) -> str:
         return f"{number_text(answer.value)} ({_weight_text(weight)} ± {answer.std:.4g})"
     errors = weight - float(model.tree.stats[node, int(model.tree.value[node])])
     shown = f"{_weight_text(weight)}/{_weight_text(errors)}" if round(errors, 4) > 0 else _weight_text(weight)
-    return f"{label_text(answer.label) if answer.label is not None else ''} ({shown})"
+    return f"{label_line(answer.label) if answer.label is not None else ''} ({shown})"
 
 
 def _weight_text(weight: float) -> str:
@@ -70,10 +69,10 @@ def _mermaid_lines(model: Model) -> Iterator[str]:
         if tree.test[node] == LEAF:
             yield f'n{node}(["{_quoted(_leaf_text(model, node))}"])'
         else:
-            yield f'n{node}["{_quoted(model.schema.attributes[int(tree.feature[node])].name)}"]'
+            yield f'n{node}["{_quoted(one_line(model.schema.attributes[int(tree.feature[node])].name))}"]'
         if node:
             parent = int(tree.parent[node])
-            name = model.schema.attributes[int(tree.feature[parent])].name
+            name = one_line(model.schema.attributes[int(tree.feature[parent])].name)
             # The box names the attribute already: the arrow says the rest.
             label = branch_text(model, node).removeprefix(name).strip().removeprefix("is ")
             yield f'n{parent} -->|"{_quoted(label)}"| n{node}'

@@ -6,11 +6,15 @@ known against missing.
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+from unicodedata import category
 
 from espalier.schema import Feature, FeatureKind, Label, instant_text, label_text
 
 __all__ = ["Condition", "number_text", "sentence"]
+
+LINE_BREAKERS: Final = frozenset({"Cc", "Zl", "Zp"})
+"""Unicode categories of what ends a line or drives a terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +51,11 @@ class Condition:
 
 def condition_text(condition: Condition) -> str:
     """Write a condition as a person would: ``2.45 < petal length ≤ 4.95``, ``Outlook is Sunny or Rain``."""
-    name = condition.attribute.name
+    name = one_line(condition.attribute.name)
     if condition.known is False:
         return f"{name} is missing"
     if condition.categories is not None:
-        return f"{name} is {' or '.join(label_text(label) for label in condition.categories)}"
+        return f"{name} is {' or '.join(label_line(label) for label in condition.categories)}"
     low = bound_text(condition.attribute, condition.above) if condition.above > -math.inf else ""
     high = bound_text(condition.attribute, condition.at_most) if condition.at_most < math.inf else ""
     if low and high:
@@ -66,6 +70,25 @@ def sentence(conditions: tuple[Condition, ...], answer: str) -> str:
     if not conditions:
         return f"always {answer}"
     return f"if {' and '.join(condition_text(condition) for condition in conditions)} then {answer}"
+
+
+def one_line(text: str) -> str:
+    r"""Write control characters and line ends as escapes: a name must not begin a line of its own.
+
+    >>> print(one_line("cost\nif always then yes"))
+    cost\nif always then yes
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        character.encode("unicode_escape").decode() if category(character) in LINE_BREAKERS else character
+        for character in text
+    )
+
+
+def label_line(label: Label) -> str:
+    """Write a label on one line; see `one_line`."""
+    return one_line(label_text(label))
 
 
 def number_text(value: float) -> str:
@@ -89,4 +112,4 @@ def shown_bound(feature: Feature, bound: float) -> Label:
 def bound_text(feature: Feature, bound: float) -> str:
     """Write a threshold as it is shown."""
     shown = shown_bound(feature, bound)
-    return number_text(shown) if isinstance(shown, float) else label_text(shown)
+    return number_text(shown) if isinstance(shown, float) else label_line(shown)

@@ -1,0 +1,15 @@
+"""Settings of hypothesis for every test.
+
+No deadline (a shared machine has slow moments), and the same examples each time, so that a test decides on the
+change and not on its luck. `HYPOTHESIS_PROFILE=explore` looks for new ones.
+"""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
+
+settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=QUIET)
+settings.register_profile("explore", deadline=None, max_examples=1000, suppress_health_check=QUIET)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))

@@ -1,0 +1,252 @@
+"""Trees written by hand or drawn at random, planted as models, and a slow walk down them to compare answers with.
+
+Nothing here grows a tree: what is tested with these does not depend on how trees are grown.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from espalier import Feature, FeatureKind, Model, Role, Schema, TrainingRecord, training_config
+from espalier.preparation import Preparation
+from espalier.tree import LEAF, NOMINAL, NUMERIC, UNKNOWN, Tree, tree_from_parents
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """Class weights, or (weight, mean, sum of squared deviations)."""
+
+    stats: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """At most the threshold: the first child; else the second."""
+
+    attribute: int
+    threshold: float
+    children: tuple[Any, Any]
+    fallback: int = -1
+
+
+@dataclass(frozen=True)
+class Ask:
+    """The branch of each category, -1 where none was seen."""
+
+    attribute: int
+    branches: tuple[int, ...]
+    children: tuple[Any, ...]
+    fallback: int = -1
+
+
+@dataclass(frozen=True)
+class Known:
+    """A value: the first child; none: the second."""
+
+    attribute: int
+    children: tuple[Any, Any]
+    fallback: int = 0
+
+
+Node = Leaf | Cut | Ask | Known
+
+MIXED = Schema(
+    (
+        Feature("length", FeatureKind.NUMERIC),
+        Feature("colour", FeatureKind.NOMINAL, categories=("red", "green", "blue")),
+        Feature("size", FeatureKind.ORDINAL, categories=("small", "middle", "large")),
+        Feature("sold", FeatureKind.BOOLEAN, categories=(False, True)),
+        Feature("kind", FeatureKind.NOMINAL, Role.TARGET, ("a", "b", "c")),
+    )
+)
+NUMBERS = Schema((*MIXED.features[:-1], Feature("price", FeatureKind.NUMERIC, Role.TARGET)))
+
+
+def stats_of(node: Node, *, classes: bool) -> tuple[float, ...]:
+    """What reached the node: the sum over its leaves."""
+    if isinstance(node, Leaf):
+        return node.stats
+    parts = [stats_of(child, classes=classes) for child in node.children]
+    if classes:
+        return tuple(math.fsum(column) for column in zip(*parts, strict=True))
+    weight = math.fsum(part[0] for part in parts)
+    if weight == 0:
+        return (0.0, 0.0, 0.0)
+    mean = math.fsum(part[0] * part[1] for part in parts) / weight
+    return (weight, mean, math.fsum(part[2] + part[0] * (part[1] - mean) ** 2 for part in parts))
+
+
+def weight_of(node: Node, *, classes: bool) -> float:
+    stats = stats_of(node, classes=classes)
+    return math.fsum(stats) if classes else stats[0]
+
+
+def shares_of(node: Any, *, classes: bool) -> list[float]:
+    """Share of the node's weight that went to each child."""
+    weights = [weight_of(child, classes=classes) for child in node.children]
+    total = math.fsum(weights)
+    return [weight / total for weight in weights] if total > 0 else [1 / len(weights)] * len(weights)
+
+
+def plant(schema: Schema, root: Node, *, imputed: tuple[float, ...] | None = None, **fields: Any) -> Model:
+    """Make a model of a tree written by hand; ``fields`` change its configuration."""
+    criterion = "gini" if schema.classes else "squared_error"
+    config = training_config("cart", criterion=criterion, **fields)
+    tree = planted_tree(schema, root)
+    n_rows = round(float(tree.weight[0]))
+    record = TrainingRecord(n_rows, n_rows, "0" * 64, None, {"n_rows": n_rows})
+    return Model(schema, config, Preparation(imputed), tree, record)
+
+
+def planted_tree(schema: Schema, root: Node) -> Tree:
+    """Flatten a tree written by hand, nodes in preorder."""
+    classes = bool(schema.classes)
+    rows: list[dict[str, Any]] = []
+    _flatten(root, -1, None, rows, classes=classes)
+    child_order = sorted(range(1, len(rows)), key=lambda node: (rows[node]["parent"], node))
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    starts = np.concatenate(([0], np.cumsum([len(codes) for codes in columns["codes"]])))
+    return tree_from_parents(
+        {
+            "parent": columns["parent"],
+            "feature": np.array(columns["feature"], dtype=np.int32),
+            "test": np.array(columns["test"], dtype=np.int8),
+            "threshold": np.array(columns["threshold"], dtype=np.float64),
+            "code_start": starts.astype(np.int32),
+            "code_branch": np.array([code for codes in columns["codes"] for code in codes], dtype=np.int32),
+            "fallback": np.array(columns["fallback"], dtype=np.int32),
+            "branch_weight": np.array([rows[node]["share"] for node in child_order], dtype=np.float64),
+            "weight": np.array(columns["weight"], dtype=np.float64),
+            "gain": np.array(columns["gain"], dtype=np.float64),
+            "stats": np.array(columns["stats"], dtype=np.float64),
+            "value": np.array(columns["value"], dtype=np.int32 if classes else np.float64),
+        }
+    )
+
+
+def _flatten(node: Node, parent: int, share: float | None, rows: list[dict[str, Any]], *, classes: bool) -> None:
+    stats = stats_of(node, classes=classes)
+    number = len(rows)
+    inner = not isinstance(node, Leaf)
+    rows.append(
+        {
+            "parent": parent,
+            "share": share,
+            "feature": node.attribute if inner else -1,
+            "test": {Leaf: LEAF, Cut: NUMERIC, Ask: NOMINAL, Known: UNKNOWN}[type(node)],
+            "threshold": node.threshold if isinstance(node, Cut) else math.nan,
+            "codes": node.branches if isinstance(node, Ask) else (),
+            "fallback": node.fallback if inner else -1,
+            "weight": math.fsum(stats) if classes else stats[0],
+            "gain": 0.5 if inner else math.nan,
+            "stats": stats,
+            "value": stats.index(max(stats)) if classes else stats[1],
+        }
+    )
+    if inner:
+        for child, part in zip(node.children, shares_of(node, classes=classes), strict=True):
+            _flatten(child, number, part, rows, classes=classes)
+
+
+def walk(schema: Schema, node: Node, values: Sequence[Any], number: int = 0, weight: float = 1.0) -> list[Any]:
+    """Give (weight, number of the leaf, leaf) of each leaf that a row reaches; None is a missing or unseen value."""
+    if isinstance(node, Leaf):
+        return [(weight, number, node)]
+    numbers = _child_numbers(node, number)
+    branch = _branch(schema, node, values[node.attribute])
+    if branch is None:
+        shares = shares_of(node, classes=bool(schema.classes))
+        ways = [(at, share) for at, share in enumerate(shares) if share > 0]
+    else:
+        ways = [(branch, 1.0)]
+    return [
+        found for at, share in ways for found in walk(schema, node.children[at], values, numbers[at], weight * share)
+    ]
+
+
+def _branch(schema: Schema, node: Any, value: Any) -> int | None:
+    feature = schema.attributes[node.attribute]
+    if feature.coded and value is not None:
+        value = feature.categories.index(value) if value in feature.categories else None
+    if isinstance(node, Known):
+        return 0 if value is not None else 1
+    if value is None:
+        branch = -1
+    elif isinstance(node, Cut):
+        branch = 0 if value <= node.threshold else 1
+    else:
+        branch = node.branches[value]
+    if branch < 0:
+        branch = node.fallback
+    return branch if branch >= 0 else None
+
+
+def _child_numbers(node: Any, number: int) -> list[int]:
+    numbers, following = [], number + 1
+    for child in node.children:
+        numbers.append(following)
+        following += n_nodes(child)
+    return numbers
+
+
+def n_nodes(node: Node) -> int:
+    return 1 if isinstance(node, Leaf) else 1 + sum(map(n_nodes, node.children))
+
+
+def node_numbered(root: Node, number: int) -> Node:
+    """Give the node that stands at a place of the preorder."""
+    for child, at in zip(root.children, _child_numbers(root, 0), strict=True) if number else ():
+        if at <= number < at + n_nodes(child):
+            return node_numbered(child, number - at)
+    return root
+
+
+WEIGHTS = st.integers(0, 5).map(float)
+
+
+@st.composite
+def leaves(draw: st.DrawFn, schema: Schema) -> Leaf:
+    if schema.classes:
+        return Leaf(tuple(draw(st.tuples(WEIGHTS, WEIGHTS, WEIGHTS).filter(any))))
+    return Leaf((float(draw(st.integers(1, 5))), float(draw(st.integers(-20, 20))), float(draw(st.integers(0, 9)))))
+
+
+@st.composite
+def roots(draw: st.DrawFn, schema: Schema = MIXED, depth: int = 4) -> Node:
+    """A random tree over `MIXED` or `NUMBERS`: every test, both ways of missing values."""
+    if depth == 0 or draw(st.integers(0, 3)) == 0:
+        return draw(leaves(schema))
+    below = roots(schema, depth - 1)
+    attribute = draw(st.integers(0, 3))
+    fallback = draw(st.integers(-1, 1))
+    form = draw(st.integers(0, 4))
+    if form == 0:
+        return Known(attribute, (draw(below), draw(below)))
+    if schema.attributes[attribute].unordered:
+        k = len(schema.attributes[attribute].categories)
+        if k == 3 and form == 1:
+            return Ask(attribute, (0, 1, 2), (draw(below), draw(below), draw(below)), draw(st.integers(-1, 2)))
+        branches = draw(st.lists(st.integers(-1, 1), min_size=k, max_size=k).filter(lambda made: {0, 1} <= set(made)))
+        return Ask(attribute, tuple(branches), (draw(below), draw(below)), fallback)
+    threshold = draw(st.integers(-6, 6)) / 2 if attribute == 0 else draw(st.sampled_from([0.5, 1.5, 1.0, 0.0]))
+    return Cut(attribute, threshold, (draw(below), draw(below)), fallback)
+
+
+CELLS = (
+    st.none() | st.integers(-8, 8).map(lambda n: n / 2),
+    st.sampled_from([None, "red", "green", "blue", "mauve"]),
+    st.sampled_from([None, "small", "middle", "large", "giant"]),
+    st.sampled_from([None, False, True]),
+)
+
+
+@st.composite
+def mixed_rows(draw: st.DrawFn) -> dict[str, Any]:
+    """A row for `MIXED` or `NUMBERS`: missing cells are null or absent, some categories were never seen."""
+    names = [feature.name for feature in MIXED.attributes]
+    row = {name: draw(cells) for name, cells in zip(names, CELLS, strict=True)}
+    return {name: cell for name, cell in row.items() if cell is not None or draw(st.booleans())}

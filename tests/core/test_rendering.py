@@ -1,0 +1,95 @@
+"""Trees as text and as Mermaid."""
+
+import re
+
+import pytest
+from hypothesis import given
+
+from espalier import Feature, FeatureKind, Role, Schema, to_mermaid, to_text
+from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, plant, roots
+
+A, B, C = Leaf((4.0, 0.0, 0.0)), Leaf((0.0, 2.0, 0.0)), Leaf((0.0, 1.0, 3.0))
+
+
+def test_each_branch_is_a_line_indented_by_its_depth_with_weight_and_errors_at_the_leaves():
+    tree = Cut(0, 14.6155, (Ask(1, (0, 1, 0), (A, Known(2, (C, B)))), B))
+    assert to_text(plant(MIXED, tree)).splitlines() == [
+        "length ≤ 14.6155",
+        "|   colour is red or blue: a (4)",
+        "|   colour is green",
+        "|   |   size is known: c (4/1)",
+        "|   |   size is missing: b (2)",
+        "length > 14.6155: b (2)",
+    ]
+
+
+def test_a_tree_of_one_leaf_is_one_line():
+    assert to_text(plant(MIXED, C)) == "c (4/1)\n"
+
+
+def test_fractional_weights_are_shown_with_the_digits_that_they_have():
+    assert to_text(plant(MIXED, Leaf((3.0, 5 / 13, 0.0)))) == "a (3.3846/0.3846)\n"
+    assert to_text(plant(MIXED, Leaf((100.0, 0.0, 0.0)))) == "a (100)\n"
+
+
+def test_a_regression_leaf_shows_weight_and_standard_deviation():
+    assert to_text(plant(NUMBERS, Leaf((4.0, 12.5, 36.0)))) == "12.5 (4 ± 3)\n"
+
+
+def test_ordinal_thresholds_are_categories_and_datetime_thresholds_dates():
+    assert to_text(plant(MIXED, Cut(2, 1.5, (A, B)))).splitlines() == ["size ≤ middle: a (4)", "size > middle: b (2)"]
+    schema = Schema((Feature("day", FeatureKind.DATETIME), Feature("y", FeatureKind.NUMERIC, Role.TARGET)))
+    model = plant(schema, Cut(0, 86400.0, (Leaf((1.0, 0.0, 0.0)), Leaf((1.0, 1.0, 0.0)))))
+    assert to_text(model).splitlines()[0] == "day ≤ 1970-01-02: 0 (1 ± 0)"
+
+
+def test_mermaid_has_a_box_a_node_and_an_arrow_a_branch():
+    tree = Cut(0, 1.5, (A, Ask(1, (0, 1, 0), (B, C))))
+    assert to_mermaid(plant(MIXED, tree)).splitlines() == [
+        "flowchart TD",
+        '    n0["length"]',
+        '    n1(["a (4)"])',
+        '    n0 -->|"≤ 1.5"| n1',
+        '    n2["colour"]',
+        '    n0 -->|"> 1.5"| n2'.replace("> 1", "#62; 1"),
+        '    n3(["b (2)"])',
+        '    n2 -->|"red or blue"| n3',
+        '    n4(["c (4/1)"])',
+        '    n2 -->|"green"| n4',
+    ]
+
+
+@pytest.mark.parametrize("name", ['a"]; click x', "end", "<script>alert(1)</script>", "a\nb", "#quot;", "`x`", "{x}|"])
+def test_no_name_can_end_a_mermaid_label(name):
+    schema = Schema(
+        (
+            Feature(name, FeatureKind.NOMINAL, categories=(name, "b")),
+            Feature("y", FeatureKind.NOMINAL, Role.TARGET, (name, "b")),
+        )
+    )
+    lines = to_mermaid(plant(schema, Ask(0, (0, 1), (Leaf((1.0, 0.0)), Leaf((0.0, 1.0)))))).splitlines()
+    legal = re.compile(r'flowchart TD|    n\d+(\["[^"<>`{}|]*"\]|\(\["[^"<>`{}|]*"\]\)| -->\|"[^"<>`{}|]*"\| n\d+)')
+    assert len(lines) == 6
+    assert all(legal.fullmatch(line) for line in lines), lines
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\r\nwind is weak: yes (99)", "a\u2028b", "a\x85b", "tab\tname"])
+def test_no_name_can_begin_a_line_of_its_own_in_the_text(name):
+    schema = Schema(
+        (
+            Feature(name, FeatureKind.NOMINAL, categories=(name, "b")),
+            Feature("y", FeatureKind.NOMINAL, Role.TARGET, (name, "b")),
+        )
+    )
+    text = to_text(plant(schema, Ask(0, (0, 1), (Leaf((1.0, 0.0)), Leaf((0.0, 1.0))))))
+    assert len(text.splitlines()) == 2
+
+
+@given(root=roots(MIXED))
+def test_there_is_a_line_for_each_node_but_the_root(root):
+    model = plant(MIXED, root)
+    n_nodes, n_leaves = model.tree.n_nodes, model.tree.n_leaves
+    lines = to_text(model).splitlines()
+    assert len(lines) == max(1, n_nodes - 1)
+    assert sum(line.endswith(")") for line in lines) == n_leaves
+    assert len(to_mermaid(model).splitlines()) == 1 + n_nodes + (n_nodes - 1)

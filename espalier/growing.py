@@ -1,7 +1,7 @@
 """Growing a tree: the obvious way, one node after the other.
 
-Every candidate split of every attribute is a value, "no split" too; the best one of a node is taken, its rows are shared
-out, and the children are grown in turn. Definitions: docs of `espalier.config`, and Quinlan (1986, 1993, 1996), Breiman
+Every candidate split of every attribute is a value, "no split" too; the best one of a node is taken, its rows are
+shared out, and the children are grown in turn. Definitions: docs of `espalier.config`, and Quinlan (1986, 1993, 1996), Breiman
 et al. (1984).
 """
 
@@ -163,24 +163,18 @@ def _table(dataset: Dataset) -> Table:
 def _append(nodes: Nodes, table: Table, rows: Rows, *, parent: int, share: float) -> int:
     stats = _stats(table, rows)
     weight = float(table.weight[rows].sum())
-    if weight > 0:
-        value = float(np.argmax(stats)) if table.n_classes else float(stats[1])
-    else:
-        value = nodes.value[parent]
-    for column, item in (
-        (nodes.parent, parent),
-        (nodes.feature, -1),
-        (nodes.test, LEAF),
-        (nodes.threshold, math.nan),
-        (nodes.codes, ()),
-        (nodes.fallback, -1),
-        (nodes.share, share),
-        (nodes.weight, weight),
-        (nodes.gain, math.nan),
-        (nodes.stats, stats),
-        (nodes.value, value),
-    ):
-        column.append(item)  # type: ignore[attr-defined]
+    own = float(np.argmax(stats)) if table.n_classes else float(stats[1])
+    nodes.parent.append(parent)
+    nodes.feature.append(-1)
+    nodes.test.append(LEAF)
+    nodes.threshold.append(math.nan)
+    nodes.codes.append(())
+    nodes.fallback.append(-1)
+    nodes.share.append(share)
+    nodes.weight.append(weight)
+    nodes.gain.append(math.nan)
+    nodes.stats.append(stats)
+    nodes.value.append(own if weight > 0 else nodes.value[parent])
     return len(nodes.parent) - 1
 
 
@@ -207,7 +201,7 @@ def _stops(nodes: Nodes, table: Table, node: int, depth: int, config: TrainingCo
     )
 
 
-def _branches(
+def _branches(  # noqa: PLR0917 - the state of one node
     nodes: Nodes,
     table: Table,
     node: int,
@@ -248,7 +242,7 @@ def _best_split(table: Table, rows: Rows, usable: frozenset[int], config: Traini
         if split.score > (best.score if best is not None else 0.0) + tie:
             best = split
     share = float(table.weight[rows].sum()) / total
-    if best is None or share * best.gain < config.min_impurity_decrease:
+    if best is None or share * best.gain < (config.min_impurity_decrease or 0.0):
         return None
     return best
 
@@ -275,7 +269,7 @@ def _attribute_split(table: Table, rows: Rows, feature: int, config: TrainingCon
 def _multiway_split(table: Table, rows: Rows, feature: int, config: TrainingConfig) -> Split | None:
     branch = table.columns[feature][rows]
     n_branches = table.n_categories[feature]
-    weights = np.bincount(branch, weights=table.weight[rows], minlength=n_branches)
+    weights: Floats = np.bincount(branch, weights=table.weight[rows], minlength=n_branches).astype(np.float64)
     if np.count_nonzero(weights) < 2 or np.count_nonzero(weights >= config.min_weight_leaf) < 2:
         return None
     groups = [_stats(table, rows[branch == each]) for each in range(n_branches)]
@@ -396,7 +390,7 @@ def _moments(sums: Floats) -> Floats:
 
 def _summed(table: Table, groups: Sequence[Floats]) -> Floats:
     if table.n_classes:
-        return np.sum(groups, axis=0)
+        return np.asarray(np.sum(groups, axis=0))
     weight = sum(group[0] for group in groups)
     mean = sum(group[0] * group[1] for group in groups) / weight
     return np.array([weight, mean, sum(group[2] + group[0] * (group[1] - mean) ** 2 for group in groups)])

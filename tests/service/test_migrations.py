@@ -84,4 +84,6 @@ def test_the_command_line_of_alembic_takes_the_url_from_the_settings(
 
 def _checks(engine: Engine) -> dict[str, set[str | None]]:
     inspector = sqlalchemy.inspect(engine)
-    return {table: {check["name"] for check in inspector.get_check_constraints(table)} for table in Table.metadata.tables}
+    return {
+        table: {check["name"] for check in inspector.get_check_constraints(table)} for table in Table.metadata.tables
+    }

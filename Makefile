@@ -50,17 +50,17 @@ python-is-there:
 
 .venv/.run: requirements.lock pyproject.toml | .venv/bin/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
 .venv/.dev: requirements-dev.lock pyproject.toml | .venv/bin/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@ .venv/.run
 
 .venv-lowest/.dev: pyproject.toml tools/lowest_versions.py | python-is-there
 	$(PYTHON) -m venv --clear .venv-lowest
 	$(PYTHON) tools/lowest_versions.py > .venv-lowest/requirements.txt
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -r .venv-lowest/requirements.txt
-	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	PYTHONWARNINGS=ignore .venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@

@@ -42,7 +42,8 @@ def branch_text(model: Model, node: int) -> str:
     parent, branch = int(tree.parent[node]), int(tree.branches[node])
     feature = model.schema.attributes[int(tree.feature[parent])]
     if tree.test[parent] == NUMERIC:
-        return f"{one_line(feature.name)} {'≤' if branch == 0 else '>'} {bound_text(feature, float(tree.threshold[parent]))}"
+        bound = bound_text(feature, float(tree.threshold[parent]))
+        return f"{one_line(feature.name)} {'≤' if branch == 0 else '>'} {bound}"
     if tree.test[parent] == NOMINAL:
         codes = tree.codes(parent).tolist()
         taken = tuple(label for label, code in zip(feature.categories, codes, strict=True) if code == branch)

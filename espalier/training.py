@@ -29,7 +29,7 @@ from espalier.model import Model, TrainingRecord
 from espalier.progress import Progress
 from espalier.pruning import PRUNING_FUNCTIONS, Pruned
 
-__all__ = ["held_out_rows", "prune", "summary", "train"]
+__all__ = ["held_out_rows", "prune", "row_order", "summary", "train"]
 
 UNPRUNED: Final = "unpruned: the tree is as it was grown"
 
@@ -131,8 +131,7 @@ def prune(
 def held_out_rows(holdout: Holdout, dataset: Dataset) -> npt.NDArray[np.intp]:
     """Give the rows that `holdout` sets aside, ascending; the same for the same data set, everywhere.
 
-    A fraction is drawn by the order of PCG64's raw numbers for the seed (a stream that never changes); stratified, each
-    class gives its own rounded share.
+    A fraction is the first share of `row_order`; stratified, each class gives its own rounded share.
 
     Raises:
         ConfigError: A row that is not there, none or all of the rows, or none that has weight.
@@ -145,7 +144,7 @@ def held_out_rows(holdout: Holdout, dataset: Dataset) -> npt.NDArray[np.intp]:
             raise ConfigError([Fault("/rows", "not_legal", message)])
         chosen = np.array(sorted(holdout.rows), dtype=np.intp)
     else:
-        order = np.argsort(np.random.PCG64(holdout.seed).random_raw(dataset.n_rows), kind="stable")
+        order = row_order(dataset.n_rows, holdout.seed)
         share = float(holdout.fraction or 0.0)
         groups = _strata(dataset, order) if holdout.stratified else [order]
         chosen = np.sort(np.concatenate([group[: round(share * len(group))] for group in groups]))
@@ -153,6 +152,11 @@ def held_out_rows(holdout: Holdout, dataset: Dataset) -> npt.NDArray[np.intp]:
         message = f"sets aside {len(chosen)} of {dataset.n_rows} rows: some must be set aside and some must remain"
         raise ConfigError([Fault("", "not_legal", message)])
     return chosen
+
+
+def row_order(n_rows: int, seed: int) -> npt.NDArray[np.intp]:
+    """Give the rows in an order drawn for `seed`: by PCG64's raw numbers, a stream that never changes."""
+    return np.argsort(np.random.PCG64(seed).random_raw(n_rows), kind="stable")
 
 
 def summary(model: Model) -> dict[str, Any]:

@@ -1,0 +1,291 @@
+"""Several ways of training, on the same rows: which is better, and does the difference mean anything?"""
+
+import dataclasses
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.config import Holdout, ReducedError, TrainingConfig, config_to_dict, pruner_name
+from espalier.dataset import Dataset
+from espalier.distributions import binomial_two_sided, student_t_two_sided
+from espalier.errors import ConfigError, Fault
+from espalier.evaluation import Evaluation, answers_and_shares, evaluate, target_of
+from espalier.fields import parameters_to_dict
+from espalier.model import Model
+from espalier.progress import Progress
+from espalier.training import held_out_rows, prune, row_order, train
+
+__all__ = ["Candidate", "Comparison", "compare", "fold_of_rows"]
+
+SIGNIFICANCE: Final = 0.05
+PRUNING_SHARE: Final = Holdout(fraction=1 / 3, seed=0)
+"""What a candidate that prunes on held-out rows sets aside of its training rows, unless it says otherwise."""
+MAX_FOLDS: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way of training.
+
+    Attributes:
+        name: How the answer calls it; unique in a comparison.
+        config: How the tree is grown.
+        pruning: How it is pruned then; None for not at all.
+        holdout: Which of its training rows are set aside for the pruning.
+    """
+
+    name: str
+    config: TrainingConfig
+    pruning: ReducedError | None = None
+    holdout: Holdout = PRUNING_SHARE
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A candidate on every fold.
+
+    Attributes:
+        candidate: Which one.
+        evaluations: On the test rows of each fold.
+        leaves: Of each fold's tree.
+        seconds: To train and prune each.
+        misses: Of each test row, in the order of the folds: 0 or 1, or the squared error.
+    """
+
+    candidate: Candidate
+    evaluations: tuple[Evaluation, ...]
+    leaves: tuple[int, ...]
+    seconds: tuple[float, ...]
+    misses: npt.NDArray[np.float64]
+
+    def score(self, measure: str) -> float:
+        """Give the mean of `measure` over the folds."""
+        return float(np.mean([getattr(evaluation, measure) for evaluation in self.evaluations]))
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The best candidate against another one.
+
+    Attributes:
+        better: Name of the candidate of the better mean.
+        other: Name of the other one.
+        by: How much better, in the measure compared; at least 0.
+        p_value: Probability of a difference at least this large if there were none; two-sided.
+        test: Which test gave it.
+    """
+
+    better: str
+    other: str
+    by: float
+    p_value: float
+    test: str
+
+    @property
+    def means_something(self) -> bool:
+        """Whether the p-value is below 0.05."""
+        return self.p_value < SIGNIFICANCE
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What came out.
+
+    Attributes:
+        measure: ``accuracy`` (more is better) or ``rmse`` (less is better).
+        n_folds: How many times each candidate was trained; 1 with a holdout.
+        results: In the order of the candidates.
+        differences: The best against each of the others.
+    """
+
+    measure: str
+    n_folds: int
+    results: tuple[Result, ...]
+    differences: tuple[Difference, ...]
+
+    @property
+    def verdict(self) -> str:
+        """Say in one sentence which is better and whether the difference means anything."""
+        best = _best(self.results, self.measure)
+        beaten = [difference.other for difference in self.differences if difference.means_something]
+        level = [difference.other for difference in self.differences if not difference.means_something]
+        parts = [f"{best.candidate.name} has the best {self.measure} ({best.score(self.measure):.4f})"]
+        if beaten:
+            parts.append(f"the difference to {', '.join(beaten)} means something (p < {SIGNIFICANCE})")
+        if level:
+            parts.append(f"the difference to {', '.join(level)} may be chance")
+        return "; ".join(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        return {
+            "measure": self.measure,
+            "folds": self.n_folds,
+            "verdict": self.verdict,
+            "candidates": [_result_document(result) for result in self.results],
+            "differences": [
+                {**dataclasses.asdict(difference), "means_something": difference.means_something}
+                for difference in self.differences
+            ],
+        }
+
+
+def compare(
+    dataset: Dataset,
+    candidates: Sequence[Candidate],
+    *,
+    folds: int | Sequence[int] | None = None,
+    holdout: Holdout | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Train each candidate on the same folds (or one split) and compare the best with the others.
+
+    Over folds the test is the corrected resampled t-test (Nadeau and Bengio 2003), which allows for training sets that
+    overlap; on one split McNemar's exact test (1947) for classes, Student's paired t-test of squared errors else.
+
+    Args:
+        dataset: With a target.
+        candidates: At least one, each with a name of its own.
+        folds: How many (stratified by class), or the fold of each row. 10 if neither this nor `holdout` is given.
+        holdout: Rows to test on, instead of folds.
+        seed: For the draw of the folds.
+        progress: Watched from, and stopped by, another thread.
+
+    Raises:
+        ConfigError: No candidates, a name twice, folds or a holdout that are not legal, and all that `train` raises.
+        Cancelled: `progress` was stopped.
+    """
+    watch = progress if progress is not None else Progress()
+    names = [candidate.name for candidate in candidates]
+    if not names or len(set(names)) < len(names):
+        raise ConfigError([Fault("/candidates", "not_legal", "must be at least one candidate, each with its own name")])
+    tests = _test_rows(dataset, folds, holdout, seed)
+    results = []
+    for place, candidate in enumerate(candidates):
+        results.append(_run(dataset, candidate, tests, watch))
+        watch.state[0] = (place + 1) / len(candidates)
+    measure = "accuracy" if dataset.schema.task == "classification" else "rmse"
+    best = _best(results, measure)
+    differences = tuple(_difference(best, result, measure, tests, dataset) for result in results if result is not best)
+    return Comparison(measure, len(tests), tuple(results), differences)
+
+
+def fold_of_rows(dataset: Dataset, n_folds: int, *, seed: int = 0) -> npt.NDArray[np.intp]:
+    """Give the fold of each row, (n_rows,): each class is dealt out in turn, so that folds differ by one row of it."""
+    order = row_order(dataset.n_rows, seed)
+    if dataset.schema.task == "classification" and dataset.target is not None:
+        order = order[np.argsort(np.asarray(dataset.target)[order], kind="stable")]
+    folds = np.empty(dataset.n_rows, dtype=np.intp)
+    folds[order] = np.arange(dataset.n_rows) % n_folds
+    return folds
+
+
+def _test_rows(
+    dataset: Dataset, folds: int | Sequence[int] | None, holdout: Holdout | None, seed: int
+) -> list[npt.NDArray[np.intp]]:
+    if holdout is not None:
+        if folds is not None:
+            raise ConfigError([Fault("/folds", "not_legal", "give either folds or a holdout")])
+        return [held_out_rows(holdout, dataset)]
+    if folds is None or isinstance(folds, int):
+        n_folds = 10 if folds is None else folds
+        limit = min(dataset.n_rows, MAX_FOLDS)
+        if not 2 <= n_folds <= limit:
+            raise ConfigError(
+                [Fault("/folds", "not_legal", f"must be from 2 to {limit} (the rows, at most {MAX_FOLDS})")]
+            )
+        fold = fold_of_rows(dataset, n_folds, seed=seed)
+    else:
+        fold = np.asarray(folds, dtype=np.intp)
+        if fold.shape != (dataset.n_rows,) or len(np.unique(fold)) < 2:
+            raise ConfigError([Fault("/folds", "not_legal", "must be the fold of each row, at least two of them")])
+    return [np.flatnonzero(fold == each) for each in np.unique(fold).tolist()]
+
+
+def _run(dataset: Dataset, candidate: Candidate, tests: Sequence[npt.NDArray[np.intp]], watch: Progress) -> Result:
+    evaluations, leaves, seconds, misses = [], [], [], []
+    for rows in tests:
+        watch.check()
+        kept = dataset.take(np.setdiff1d(np.arange(dataset.n_rows), rows))
+        begun = time.perf_counter()
+        model = _trained(kept, candidate)
+        seconds.append(time.perf_counter() - begun)
+        test = dataset.take(rows)
+        evaluations.append(evaluate(model, test))
+        leaves.append(model.tree.n_leaves)
+        misses.append(_misses(model, test))
+    return Result(candidate, tuple(evaluations), tuple(leaves), tuple(seconds), np.concatenate(misses))
+
+
+def _trained(kept: Dataset, candidate: Candidate) -> Model:
+    if candidate.pruning is None:
+        return train(kept, candidate.config)
+    model = train(kept, candidate.config, holdout=candidate.holdout)
+    return prune(model, candidate.pruning, dataset=kept).model
+
+
+def _misses(model: Model, test: Dataset) -> npt.NDArray[np.float64]:
+    target, (answers, _) = target_of(model, test), answers_and_shares(model, test)
+    if model.task == "classification":
+        return np.asarray(answers != target, dtype=np.float64)
+    return np.asarray((answers - target) ** 2, dtype=np.float64)
+
+
+def _best(results: Sequence[Result], measure: str) -> Result:
+    """The best mean; among equals the smaller trees, then the earlier candidate."""
+    sign = -1.0 if measure == "accuracy" else 1.0
+    return min(results, key=lambda result: (sign * result.score(measure), float(np.mean(result.leaves))))
+
+
+def _difference(
+    best: Result, other: Result, measure: str, tests: Sequence[npt.NDArray[np.intp]], dataset: Dataset
+) -> Difference:
+    if len(tests) > 1:
+        name = "corrected resampled t-test (Nadeau and Bengio 2003)"
+        ours, theirs = ([getattr(each, measure) for each in result.evaluations] for result in (best, other))
+        n_test = float(np.mean([len(rows) for rows in tests]))
+        p_value = _resampled_t(np.array(ours) - np.array(theirs), n_test / (dataset.n_rows - n_test))
+    elif measure == "accuracy":
+        name = "McNemar's exact test (1947)"
+        only_best = int(np.count_nonzero((best.misses == 0) & (other.misses == 1)))
+        only_other = int(np.count_nonzero((best.misses == 1) & (other.misses == 0)))
+        p_value = binomial_two_sided(only_other, only_best + only_other)
+    else:
+        name = "paired t-test of the squared errors (Student 1908)"
+        p_value = _resampled_t(best.misses - other.misses, 0.0)
+    by = abs(best.score(measure) - other.score(measure))
+    return Difference(best.candidate.name, other.candidate.name, by, p_value, name)
+
+
+def _resampled_t(differences: npt.NDArray[np.float64], test_to_training: float) -> float:
+    """Give the p-value of the mean difference; with a ratio of 0 this is Student's paired t-test."""
+    count = len(differences)
+    mean = float(differences.mean())
+    if count < 2 or mean == 0:
+        return 1.0
+    variance = float(differences.var(ddof=1)) * (1 / count + test_to_training)
+    return student_t_two_sided(mean / math.sqrt(variance) if variance > 0 else math.inf, count - 1)
+
+
+def _result_document(result: Result) -> Mapping[str, Any]:
+    figures: dict[str, Any] = {}
+    for name in ("accuracy", "balanced_accuracy", "macro_f1", "log_loss", "rmse", "mae", "r2"):
+        values = [getattr(evaluation, name) for evaluation in result.evaluations]
+        if None not in values:
+            deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
+            figures[name] = {"mean": float(np.mean(values)), "std": deviation, "folds": values}
+    pruning = result.candidate.pruning
+    return {
+        "name": result.candidate.name,
+        "config": config_to_dict(result.candidate.config),
+        "pruning": None if pruning is None else {"method": pruner_name(pruning), **parameters_to_dict(pruning)},
+        "figures": figures,
+        "leaves": {"mean": float(np.mean(result.leaves)), "folds": list(result.leaves)},
+        "seconds": float(np.mean(result.seconds)),
+    }

@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+import espalier
+from espalier.comparison import Candidate, compare, fold_of_rows
+from espalier.distributions import binomial_two_sided, student_t_two_sided
+from tests.factories import ROOT
+
+
+def drugs() -> espalier.Dataset:
+    return espalier.dataset_from_csv(ROOT / "service" / "examples" / "drug200.csv", target="Drug")
+
+
+def stump_and_tree() -> list[Candidate]:
+    return [
+        Candidate("stump", espalier.training_config("cart", max_depth=1)),
+        Candidate("tree", espalier.training_config("cart")),
+    ]
+
+
+@pytest.mark.parametrize("statistic", [0.0, 0.01, 1.0, 2.5, 40.0])
+@pytest.mark.parametrize("degrees", [1, 2, 9, 250])
+def test_students_t_agrees_with_scipy(statistic: float, degrees: int) -> None:
+    assert student_t_two_sided(statistic, degrees) == pytest.approx(2 * stats.t.sf(statistic, degrees), rel=1e-10)
+
+
+@pytest.mark.parametrize(("successes", "trials"), [(0, 0), (0, 1), (3, 10), (5, 10), (100, 3000), (1490, 3000)])
+def test_the_exact_binomial_test_agrees_with_scipy(successes: int, trials: int) -> None:
+    expected = stats.binomtest(successes, trials).pvalue if trials else 1.0
+    assert binomial_two_sided(successes, trials) == pytest.approx(expected, rel=1e-9)
+
+
+def test_folds_hold_equal_shares_of_each_class() -> None:
+    data = drugs()
+    fold = fold_of_rows(data, 10, seed=4)
+
+    counts = np.zeros((10, 5))
+    np.add.at(counts, (fold, np.asarray(data.target)), 1)
+
+    assert np.all(counts.max(axis=0) - counts.min(axis=0) <= 1)
+    assert np.all(np.bincount(fold) == 20)
+
+
+def test_a_difference_over_folds_is_tested_by_the_corrected_t_test() -> None:
+    comparison = compare(drugs(), stump_and_tree(), folds=10, seed=1)
+
+    stump, tree = (
+        np.array([fold.accuracy for fold in result.evaluations], dtype=float) for result in comparison.results
+    )
+    gaps = tree - stump
+    # Nadeau and Bengio (2003): the variance of the mean is (1/k + n_test/n_train) times that of the differences.
+    statistic = gaps.mean() / np.sqrt(gaps.var(ddof=1) * (1 / 10 + 20 / 180))
+    difference = comparison.differences[0]
+    assert (difference.better, difference.other) == ("tree", "stump")
+    assert difference.by == pytest.approx(gaps.mean())
+    assert difference.p_value == pytest.approx(2 * stats.t.sf(statistic, 9), rel=1e-9)
+    assert difference.means_something
+    assert comparison.verdict.startswith("tree has the best accuracy")
+
+
+def test_a_difference_on_one_split_is_tested_by_mcnemar() -> None:
+    comparison = compare(drugs(), stump_and_tree(), holdout=espalier.Holdout(fraction=0.3, seed=2))
+
+    stump, tree = (result.misses for result in comparison.results)
+    only_tree, only_stump = int(np.sum((tree == 0) & (stump == 1))), int(np.sum((tree == 1) & (stump == 0)))
+    assert comparison.differences[0].p_value == pytest.approx(
+        stats.binomtest(only_stump, only_tree + only_stump).pvalue, rel=1e-9
+    )
+    assert comparison.n_folds == 1
+
+
+def test_a_candidate_beside_itself_differs_by_chance_only() -> None:
+    twins = [Candidate(name, espalier.training_config("cart")) for name in ("one", "two")]
+
+    comparison = compare(drugs(), twins, folds=5)
+
+    assert comparison.differences[0].p_value == 1.0
+    assert comparison.verdict.endswith("the difference to two may be chance")
+
+
+def test_a_pruned_candidate_is_pruned_inside_each_fold() -> None:
+    pruned = Candidate("pruned", espalier.training_config("cart"), espalier.pruning_method("reduced_error"))
+
+    comparison = compare(drugs(), [Candidate("plain", espalier.training_config("cart")), pruned], folds=5)
+
+    document = comparison.to_dict()
+    assert [entry["name"] for entry in document["candidates"]] == ["plain", "pruned"]
+    assert document["candidates"][1]["pruning"]["method"] == "reduced_error"
+    assert all(leaves >= 5 for leaves in comparison.results[0].leaves)  # five classes need five leaves
+
+
+@pytest.mark.parametrize(
+    ("asked", "path"),
+    [
+        ({"folds": 1}, "/folds"),
+        ({"folds": 201}, "/folds"),
+        ({"folds": [0] * 200}, "/folds"),
+        ({"folds": 5, "holdout": espalier.Holdout(fraction=0.5)}, "/folds"),
+    ],
+)
+def test_folds_that_are_not_legal_are_refused_by_path(asked: dict[str, object], path: str) -> None:
+    with pytest.raises(espalier.ConfigError) as refused:
+        compare(drugs(), stump_and_tree(), **asked)  # type: ignore[arg-type]
+
+    assert refused.value.faults[0].path == path
+
+
+def test_two_candidates_of_one_name_are_refused() -> None:
+    with pytest.raises(espalier.ConfigError, match="its own name"):
+        compare(drugs(), stump_and_tree()[:1] * 2, folds=5)

@@ -82,7 +82,7 @@ def from_json(content: bytes | str) -> Model:
         document = orjson.loads(content)
     except orjson.JSONDecodeError as error:
         raise DocumentError([Fault("", "not_json", f"not JSON: line {error.lineno}, column {error.colno}")]) from None
-    return from_document(document)
+    return _read_document(document)
 
 
 def to_document(model: Model) -> dict[str, Any]:
@@ -113,6 +113,14 @@ def from_document(document: Any) -> Model:
     Raises:
         DocumentError: What is wrong, where (a JSON pointer), and what is legal.
     """
+    try:
+        # What JSON cannot hold (lone surrogates, infinities, whole numbers of 65 bits) must not come in here either.
+        return _read_document(orjson.loads(orjson.dumps(document)))
+    except (orjson.JSONEncodeError, orjson.JSONDecodeError):
+        raise DocumentError([Fault("", "not_json", "must be made of values that JSON can hold")]) from None
+
+
+def _read_document(document: Any) -> Model:
     current = _upgraded(document)
     schema = _part(current, "schema", Schema.from_dict)
     config = _part(current, "config", config_from_dict)
@@ -121,12 +129,7 @@ def from_document(document: Any) -> Model:
     except InvalidInput as error:
         raise DocumentError(within("/config", error.faults)) from None
     tree = _read_tree(_object(current, "tree"), schema)
-    imputed = _object(current, "preparation").get("imputed")
-    if imputed is not None:
-        imputed = tuple(_numbers(imputed, "/preparation/imputed", np.float64, 1).tolist())
-        if len(imputed) != len(schema.attributes):
-            message = f"must have one entry an attribute: {len(schema.attributes)}"
-            raise DocumentError([Fault("/preparation/imputed", "length", message)])
+    imputed = _read_imputed(_object(current, "preparation").get("imputed"), schema)
     notes = current.get("notes", [])
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
         raise DocumentError([Fault("/notes", "wrong_type", "must be a list of texts")])
@@ -135,6 +138,20 @@ def from_document(document: Any) -> Model:
         raise DocumentError([Fault("/pruning", "wrong_type", "must be an object or null")])
     record = _read_record(_object(current, "training"))
     return Model(schema, config, Preparation(imputed), tree, record, pruning, tuple(notes))
+
+
+def _read_imputed(given: Any, schema: Schema) -> tuple[float, ...] | None:
+    if given is None:
+        return None
+    imputed = tuple(_numbers(given, "/preparation/imputed", np.float64, 1).tolist())
+    if len(imputed) != len(schema.attributes):
+        message = f"must have one entry an attribute: {len(schema.attributes)}"
+        raise DocumentError([Fault("/preparation/imputed", "length", message)])
+    for feature, value in zip(schema.attributes, imputed, strict=True):
+        if feature.coded and not math.isnan(value) and value not in range(len(feature.categories)):
+            message = f"the value for {feature.name!r} must be the code of one of its categories, or null"
+            raise DocumentError([Fault("/preparation/imputed", "not_legal", message)])
+    return imputed
 
 
 def _upgraded(document: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.reference import candidates, scores
 from tests.reference.candidates import Attribute
@@ -25,8 +25,9 @@ class Surrogate:
     threshold: float
     below: int
     branch_of_category: tuple[int, ...]
-    agreement: float
-    adjusted: float
+    agreement: float = 0.0
+    adjusted: float = 0.0
+    disagreeing: float = 0.0
 
     def branch(self, value: Cell) -> int:
         """The branch of a value; -1 where this cut does not know either."""
@@ -84,7 +85,7 @@ def find_surrogates(split: Split, attributes: Sequence[Attribute], most: int) ->
     """The best cut of every other attribute that agrees with a binary split more often than its majority does.
 
     Breiman and others (1984), section 5.3, with rpart's count: a row whose value the surrogate does not know
-    counts as a disagreement.
+    counts as a disagreement. `disagreeing` is the weight that the cut itself sends the other way.
     """
     if len(split.branches) != 2:
         return ()
@@ -113,14 +114,15 @@ def surrogate_cuts(
     """Every cut of one attribute in both directions, or its one grouping of categories, with its agreement."""
 
     def surrogate(test: str, threshold: float, below: int, branch_of_category: tuple[int, ...]) -> Surrogate | None:
-        made = Surrogate(attribute.source, test, threshold, below, branch_of_category, 0.0, 0.0)
+        made = Surrogate(attribute.source, test, threshold, below, branch_of_category)
         answers = [made.branch(attribute.values[row]) for row, _ in known]
         if min(answers.count(0), answers.count(1)) < LEAST_SURROGATE_SIDE:
             return None
         agreeing = [entry for entry, answer in zip(known, answers, strict=True) if answer == sides[entry[0]]]
         agreement = scores.total(agreeing) / whole
         adjusted = (agreement - majority) / (1 - majority)
-        return Surrogate(attribute.source, test, threshold, below, branch_of_category, agreement, adjusted)
+        disagreeing = scores.total(known) - scores.total(agreeing)
+        return replace(made, agreement=agreement, adjusted=adjusted, disagreeing=disagreeing)
 
     made = []
     if attribute.kind == "numeric":

@@ -113,7 +113,9 @@ def agrees_unless_tied(figure: Any, ours: Callable[[Table], Any], table: Table) 
 def same(one: Any, other: Any) -> bool:
     """Equal; numbers to nine digits."""
     if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=1e-9)
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return all(same(one.get(name, 0.0), other.get(name, 0.0)) for name in {*one, *other})
     return bool(one == other)
 
 

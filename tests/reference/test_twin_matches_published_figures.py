@@ -241,6 +241,22 @@ def test_rpart_s_candidates_at_the_root_have_our_gains_counts_and_cuts(name: str
             assert split.threshold == pytest.approx(printed["index"], rel=1e-12)
 
 
+@pytest.mark.parametrize(("name", "entry"), rpart_entries())
+def test_rpart_s_variable_importances_are_our_gains_and_surrogates(name: str, entry: Entry) -> None:
+    split = experiment(name)
+    config = config_or_skip(published.rpart_config(entry["control"], entry["split"], split.table.target.kind))
+    if "cp" not in (entry["control"] or {}) or entry["control"]["cp"] != 0:
+        pytest.skip("pruned by cp")
+    useful = rpart_text.without_useless_splits if split.table.target.kind == "class" else unchanged
+    unit = math.log(2) if entry["split"] == "information" else 1.0
+
+    def importances(table: Table) -> dict[str, float]:
+        return rpart_text.importances(replay.train(table, config, useful).tree, table, unit)
+
+    printed = {variable: float(value) for variable, value in (entry["variable_importance"] or {}).items()}
+    assert agrees_unless_tied(printed, importances, split.table)
+
+
 ERRORS: dict[str, Callable[..., float]] = {
     "rmse": replay.root_mean_squared_error,
     "mae": replay.mean_absolute_error,

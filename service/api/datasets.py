@@ -89,9 +89,9 @@ def remove(data_set_id: str) -> Response:
 
 def _read(query: Mapping[str, Any]) -> espalier.Dataset:
     declared = {
-        "target": query["target"],
+        "target": query["target"] or None,
         "task": query["task"],
-        "weight": query["weight"],
+        "weight": query["weight"] or None,
         "ignore": _listed(query["ignore"]) or (),
         "missing_values": _listed(query["missing_values"]),
     }
@@ -131,4 +131,4 @@ def _moved(error: espalier.InvalidInput, prefix: str) -> espalier.InvalidInput:
 
 
 def _listed(text: str | None) -> list[str] | None:
-    return None if text is None else [part.strip() for part in text.split(",")]
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]

@@ -29,7 +29,8 @@ PREDICTION_REQUEST: Mapping[str, Any] = {
         },
         "columns": {
             "type": "object",
-            "additionalProperties": {"type": "array", "items": LABEL},
+            "minProperties": 1,
+            "additionalProperties": {"type": "array", "minItems": 1, "items": LABEL},
             "description": "instead of rows: attribute names and lists of values, all of one length",
         },
         "explain": {
@@ -40,6 +41,7 @@ PREDICTION_REQUEST: Mapping[str, Any] = {
         },
         "subject": {
             "type": ["string", "null"],
+            "minLength": 1,
             "maxLength": 200,
             "description": "whom the decision is about; decisions can be listed by it",
         },
@@ -52,7 +54,7 @@ PREDICTION_REQUEST: Mapping[str, Any] = {
 
 # A data set comes as CSV or JSON; the body is read by the core.
 DECLARATION: Mapping[str, Any] = {
-    "type": "object",
+    "type": ["object", "null"],
     "description": "what is declared of the columns; the rest is inferred",
     "properties": {
         "target": {"type": ["string", "null"]},
@@ -86,7 +88,11 @@ DATA_SET_REQUEST: Mapping[str, Any] = {
                         "minItems": 1,
                         "items": {"type": "object", "additionalProperties": LABEL},
                     },
-                    "columns": {"type": "object", "additionalProperties": {"type": "array", "items": LABEL}},
+                    "columns": {
+                        "type": "object",
+                        "minProperties": 1,
+                        "additionalProperties": {"type": "array", "minItems": 1, "items": LABEL},
+                    },
                     "schema": DECLARATION,
                 },
                 "oneOf": [{"required": ["rows"]}, {"required": ["columns"]}],

@@ -9,7 +9,7 @@ from typing import Any
 from marshmallow import fields, validate
 
 import espalier
-from service.schemas.shape import MODEL_NAME, Shape, between, one_of, shape, text
+from service.schemas.shape import DECISION_ID, MODEL_NAME, Shape, between, one_of, shape, text
 from service.tables import Kind, State
 
 __all__ = [
@@ -52,7 +52,7 @@ PRUNING_PARAMETERS = {
     },
 }
 HOLDOUT = {
-    "type": ["object", "null"],
+    "type": "object",
     "examples": [{"fraction": 0.3, "seed": 1, "stratified": True}, {"rows": [0, 5, 7]}],
     "properties": {
         "fraction": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
@@ -72,7 +72,9 @@ class PageQuery(Shape):
         validate=between(1, LONGEST_PAGE),
         metadata={"description": "how many at most"},
     )
-    cursor = text("the `next` of the page before", load_default=None)
+    cursor = fields.String(
+        load_default=None, metadata={"description": "the `next` of the page before", "pattern": f"^{DECISION_ID}$"}
+    )
 
 
 class RowsQuery(Shape):
@@ -91,7 +93,9 @@ class RowsQuery(Shape):
 class DataSetQuery(Shape):
     """How an uploaded body is to be read."""
 
-    name = text("what to call it", load_default="data set")
+    name = fields.String(
+        load_default="data set", metadata={"description": "what to call it", "minLength": 1, "maxLength": 200}
+    )
     target = text("the column to learn", load_default=None)
     task = text(
         "overrides what the target's values suggest",
@@ -99,7 +103,8 @@ class DataSetQuery(Shape):
         validate=one_of(["classification", "regression"]),
     )
     missing_values = text(
-        "cells that stand for a missing value, separated by commas; `?` and `NA` if not said", load_default=None
+        "texts that stand for a missing value beside the empty cell, separated by commas; `?` and `NA` if not said",
+        load_default=None,
     )
     weight = text("the column of row weights", load_default=None)
     ignore = text("columns that are kept but never looked at, separated by commas", load_default=None)

@@ -9,6 +9,7 @@ import pytest
 import espalier
 from service import decisions
 from service.db import reading
+from service.errors import Unavailable
 from service.settings import Settings
 from tests.service.served import HOURS, TENNIS, Served, assert_problem, serving
 
@@ -37,7 +38,8 @@ def test_one_row_is_answered_with_its_path(served: Served) -> None:
 
 def test_explain_none_leaves_the_path_out_and_full_adds_contributions(served: Served) -> None:
     plain, full = (
-        served.predict("tennis", {"rows": [SUNNY], "explain": explain})["predictions"][0] for explain in ("none", "full")
+        served.predict("tennis", {"rows": [SUNNY], "explain": explain})["predictions"][0]
+        for explain in ("none", "full")
     )
     assert not {"path", "conditions", "rule"} & plain.keys()
     assert full["contributions"].keys() >= {"Outlook", "Humidity"}
@@ -53,7 +55,9 @@ def test_a_regression_is_answered_with_a_value(served: Served) -> None:
 def test_columns_are_answered_as_the_same_rows_are(served: Served) -> None:
     rows = [SUNNY, SUNNY | {"Outlook": "Overcast"}]
     by_rows = served.predict("tennis", {"rows": rows})["predictions"]
-    by_columns = served.predict("tennis", {"columns": {name: [row[name] for row in rows] for name in SUNNY}})["predictions"]
+    by_columns = served.predict("tennis", {"columns": {name: [row[name] for row in rows] for name in SUNNY}})[
+        "predictions"
+    ]
     assert [one.pop("decision_id") for one in by_rows] != [one.pop("decision_id") for one in by_columns]
     assert by_rows == by_columns
 
@@ -76,11 +80,8 @@ def test_every_answer_is_in_the_log_when_it_is_given(served: Served) -> None:
 
 def test_no_answer_is_given_when_the_log_cannot_be_written(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
-        raise espalier_unavailable
+        raise Unavailable("the disk is full")
 
-    from service.errors import Unavailable  # noqa: PLC0415 - only this test
-
-    espalier_unavailable = Unavailable("the disk is full")
     monkeypatch.setattr(decisions, "record", full)
     problem = assert_problem(served.post("/v1/models/tennis/predict", {"rows": [SUNNY]}), 503)
     assert problem["retryable"] is True

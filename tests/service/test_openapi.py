@@ -1,0 +1,132 @@
+"""The OpenAPI document says what is there, all of it, and nothing else; the page that shows it asks no other host."""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import flask
+import pytest
+
+from service.api.docs import STATIC
+from service.settings import Settings
+from tests.service.served import Served, serving
+
+METHODS = {"get", "post", "put", "patch", "delete"}
+UNDESCRIBED = {"/docs", "/openapi.json", "/static/{filename}"}
+
+
+@pytest.fixture
+def served(settings: Settings) -> Iterator[Served]:
+    with serving(settings) as one:
+        yield one
+
+
+@pytest.fixture
+def document(served: Served) -> dict[str, Any]:
+    found: dict[str, Any] = served.client.get("/openapi.json").get_json()
+    return found
+
+
+def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path, item in document["paths"].items():
+        for method in METHODS & item.keys():
+            yield f"{method.upper()} {path}", item[method]
+
+
+def test_it_is_of_openapi_3_1(document: dict[str, Any]) -> None:
+    assert document["openapi"] == "3.1.0"
+
+
+def test_every_route_is_described_and_every_described_route_exists(served: Served, document: dict[str, Any]) -> None:
+    app: flask.Flask = served.client.application
+    routes = set()
+    for rule in app.url_map.iter_rules():
+        path = re.sub(r"<(?:[^<>]*:)?(\w+)>", r"{\1}", rule.rule)
+        routes |= {f"{method} {path}" for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}}
+    routes = {route for route in routes if route.split()[1] not in UNDESCRIBED}
+    assert routes == {name for name, _ in operations(document)}
+
+
+def test_every_operation_has_a_summary_and_a_success_with_its_shape(document: dict[str, Any]) -> None:
+    for name, operation in operations(document):
+        assert operation["summary"], name
+        successes = {status: answer for status, answer in operation["responses"].items() if status.startswith("2")}
+        assert successes, name
+        for status, answer in successes.items():
+            assert status == "204" or all(content["schema"] for content in answer["content"].values()), name
+
+
+def test_every_error_is_a_problem_document(document: dict[str, Any]) -> None:
+    for name, operation in operations(document):
+        for status, answer in operation["responses"].items():
+            if status == "default" or status >= "400":
+                described = document["components"]["responses"][answer["$ref"].rsplit("/", 1)[1]]
+                assert described["content"].keys() == {"application/problem+json"}, name
+
+
+def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
+    def references(value: object) -> Iterator[str]:
+        if isinstance(value, dict):
+            if "$ref" in value:
+                yield value["$ref"]
+            value = list(value.values())
+        if isinstance(value, list):
+            for item in value:
+                yield from references(item)
+
+    for reference in references(document):
+        found = document
+        for part in reference.removeprefix("#/").split("/"):
+            found = found[part]
+
+
+def test_every_post_with_a_body_says_what_the_body_is(document: dict[str, Any]) -> None:
+    bodies = {name: one["requestBody"]["content"] for name, one in operations(document) if "requestBody" in one}
+    assert set(bodies) == {
+        "POST /v1/datasets",
+        "POST /v1/training-jobs",
+        "POST /v1/pruning-jobs",
+        "POST /v1/models/{name}/predict",
+        "POST /v1/models/{name}/versions/{number}/predict",
+    }
+    assert set(bodies["POST /v1/datasets"]) == {"text/csv", "application/json"}
+
+
+def test_nothing_is_promised_that_is_not_there(document: dict[str, Any]) -> None:
+    text = str(document).lower()
+    assert not [
+        word for word in ("idempotency", "etag", "if-none-match", "parquet", "alias", "api key") if word in text
+    ]
+
+
+def test_the_presets_fields_and_methods_are_the_cores(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    training, pruning = schemas["TrainingJobRequest"]["properties"], schemas["PruningJobRequest"]["properties"]
+    assert {"id3", "c45", "cart"} <= set(training["preset"]["enum"])
+    assert {"criterion", "max_depth", "min_weight_leaf"} <= set(training["params"]["properties"])
+    assert "reduced_error" in pruning["method"]["enum"]
+
+
+def test_the_page_takes_everything_from_this_host(served: Served) -> None:
+    with served.client.get("/docs") as response:
+        policy, page = response.headers["Content-Security-Policy"], response.text
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert not re.search(r"https?://", page)
+    assert "<style" not in page
+    assert not re.search(r"<script(?![^>]* src=)", page)
+    for link in re.findall(r'(?:src|href)="([^"]+)"', page):
+        with served.client.get(f"/{link}") as found:
+            assert found.status_code == 200, link
+
+
+def test_vendored_files_are_as_they_came() -> None:
+    for sums in STATIC.glob("vendor/*/SHA256SUMS"):
+        listed = dict(line.split()[::-1] for line in sums.read_text().splitlines())
+        present = {file.name for file in sums.parent.iterdir()} - {sums.name}
+        assert present == set(listed)
+        assert any(name.startswith("LICENSE") for name in present)
+        for name, expected in listed.items():
+            assert hashlib.sha256((sums.parent / name).read_bytes()).hexdigest() == expected, name

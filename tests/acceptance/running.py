@@ -1,0 +1,141 @@
+"""The whole service as its users run it: real processes, a real file, a real port."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+
+from tests.factories import ROOT
+
+Found = TypeVar("Found")
+FINAL = {"succeeded", "failed", "cancelled", "dead"}
+
+
+@dataclass
+class Running:
+    """One ``espalier up``: its process, its address, and a client."""
+
+    process: subprocess.Popen[str]
+    address: str
+    folder: Path
+    client: httpx.Client = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.client = httpx.Client(base_url=self.address, timeout=60)
+
+    def get(self, path: str, **query: Any) -> Any:
+        """Fetch JSON that must be there."""
+        response = self.client.get(path, params=query)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    def post(self, path: str, body: object, *, status: int) -> Any:
+        """Send JSON and see that the answer has this status."""
+        response = self.client.post(path, json=body)
+        assert response.status_code == status, response.text
+        return response.json()
+
+    def upload(self, csv: bytes | str, **query: Any) -> str:
+        """Upload CSV; give the data set's id."""
+        response = self.client.post("/v1/datasets", params=query, content=csv, headers={"Content-Type": "text/csv"})
+        assert response.status_code == 201, response.text
+        return str(response.json()["id"])
+
+    def finished(self, job: Mapping[str, Any], *, seconds: float = 60) -> dict[str, Any]:
+        """Wait for the end of a job, by the API's own waiting."""
+        deadline = time.monotonic() + seconds
+        found: dict[str, Any] = dict(job)
+        while found["state"] not in FINAL:
+            assert time.monotonic() < deadline, found
+            found = self.get(f"/v1/jobs/{job['id']}", wait=5)
+        return found
+
+    def train(self, model: str, dataset: str, **more: Any) -> dict[str, Any]:
+        """Train and see that it succeeds; give the finished job."""
+        job = self.post("/v1/training-jobs", {"model": model, "dataset": dataset, **more}, status=202)
+        finished = self.finished(job)
+        assert finished["state"] == "succeeded", finished
+        return finished
+
+    def children(self, command: str) -> list[int]:
+        """Give the ids of the processes that ``espalier up`` started with this command."""
+        table = subprocess.run(["ps", "-e", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+        rows = [line.split(None, 2) for line in table.splitlines()]
+        mine = str(self.process.pid)
+        return [int(pid) for pid, parent, args in rows if parent == mine and f"service.cli {command}" in args]
+
+    def output(self) -> str:
+        """What it has printed so far, errors too."""
+        return (self.folder / "output.txt").read_text()
+
+
+@contextmanager
+def running(folder: Path, *options: str, port: int | None = None, **environment: str) -> Iterator[Running]:
+    """Run ``espalier up`` on a database in `folder` until the block ends."""
+    port = port or free_port()
+    with (folder / "output.txt").open("a") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "service.cli", "up", "--port", str(port), *options],
+            cwd=ROOT,
+            env=environment_for(folder) | environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+    one = Running(process, f"http://127.0.0.1:{port}", folder)
+    try:
+        until(lambda: "Espalier runs at" in one.output() or process.poll() is not None, what="the start")
+        assert process.poll() is None, one.output()
+        yield one
+    finally:
+        one.client.close()
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise
+
+
+def environment_for(folder: Path) -> dict[str, str]:
+    """Give the environment of a service on a database of its own; a short lease, so that a lost job is soon found."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("ESPALIER_")}
+    return ours | {"ESPALIER_DATABASE_URL": f"sqlite:///{folder}/espalier.db", "ESPALIER_LEASE_SECONDS": "2"}
+
+
+def run_command(arguments: Sequence[str], **more: Any) -> subprocess.CompletedProcess[str]:
+    """Run the command line to its end."""
+    command = [sys.executable, "-m", "service.cli", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False, **more)
+
+
+def free_port() -> int:
+    """Give a port that is free now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def until(look: Callable[[], Found], *, seconds: float = 30.0, what: str = "the condition") -> Found:
+    """Look again and again until the look gives something true; give it."""
+    deadline = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < deadline, f"{what} did not come true within {seconds:g} s"
+        time.sleep(0.02)
+    return found
+
+
+def is_alive(process: int) -> bool:
+    """Whether a process of this id runs (one that only waits to be reaped does not)."""
+    shown = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False).stdout
+    return bool(shown.strip()) and not shown.strip().startswith("Z")

@@ -1,0 +1,93 @@
+"""Bad input, each with its problem document, against the running service."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.acceptance.running import Running
+
+CSV = {"Content-Type": "text/csv"}
+TENNIS = "Wind,Play\nWeak,Yes\nStrong,No\n"
+MEGABYTE = b"x" * 1024 * 1024
+
+
+def assert_problem(response: httpx.Response, status: int, *words: str) -> dict[str, Any]:
+    assert response.headers["Content-Type"] == "application/problem+json", response.text
+    problem: dict[str, Any] = response.json()
+    assert (response.status_code, problem["status"]) == (status, status), response.text
+    assert problem["request_id"]
+    assert not [word for word in words if word not in problem["detail"]], problem["detail"]
+    return problem
+
+
+@pytest.fixture(scope="module")
+def model(running_service: Running) -> str:
+    dataset = running_service.upload(TENNIS, target="Play")
+    running_service.train("bad-input", dataset, preset="cart")
+    return "bad-input"
+
+
+@pytest.mark.parametrize(
+    ("content", "query", "words"),
+    [
+        pytest.param(b"\x89PNG\r\n\x1a\n\x00", {}, ["not CSV"], id="not CSV"),
+        pytest.param(b"", {}, ["empty"], id="an empty file"),
+        pytest.param(b"a,b\n1,2\n", {"target": "c"}, ["'c'", "a, b"], id="a target that does not exist"),
+    ],
+)
+def test_a_bad_upload_is_refused(
+    running_service: Running, content: bytes, query: dict[str, str], words: list[str]
+) -> None:
+    response = running_service.client.post("/v1/datasets", params=query, content=content, headers=CSV)
+    assert_problem(response, 422, *words)
+
+
+def test_a_target_of_one_value_is_refused_when_it_is_to_be_learned(running_service: Running) -> None:
+    dataset = running_service.upload("a,b\n1,x\n2,x\n", target="b")
+    response = running_service.client.post("/v1/training-jobs", json={"model": "m", "dataset": dataset})
+    assert_problem(response, 422, "one value")
+
+
+def test_an_attribute_of_one_value_is_noticed(running_service: Running) -> None:
+    dataset = running_service.upload("a,c,b\n1,5,x\n2,5,y\n", target="b")
+    assert "'c' has one value" in str(running_service.get(f"/v1/datasets/{dataset}")["notices"])
+
+
+def test_a_model_name_with_a_slash_is_refused_and_the_legal_ones_are_said(running_service: Running) -> None:
+    dataset = running_service.upload(TENNIS, target="Play")
+    response = running_service.client.post("/v1/training-jobs", json={"model": "a/b", "dataset": dataset})
+    assert_problem(response, 422, "A-Z a-z 0-9 . _ -")
+    assert_problem(running_service.client.post("/v1/models/a/b/predict", json={"rows": [{}]}), 404, "A-Z a-z 0-9 . _ -")
+
+
+def test_a_row_with_an_unknown_attribute_is_refused_by_its_place(running_service: Running, model: str) -> None:
+    response = running_service.client.post(f"/v1/models/{model}/predict", json={"rows": [{}, {"Colour": "red"}]})
+    problem = assert_problem(response, 422, "Wind")
+    assert [fault["pointer"] for fault in problem["errors"]] == ["/rows/1/Colour"]
+
+
+def test_a_job_on_a_missing_data_set_is_refused_by_its_place(running_service: Running) -> None:
+    response = running_service.client.post("/v1/training-jobs", json={"model": "m", "dataset": "nothing"})
+    assert [fault["pointer"] for fault in assert_problem(response, 422)["errors"]] == ["/dataset"]
+
+
+def test_a_body_of_100_megabytes_is_too_large(running_service: Running) -> None:
+    response = running_service.client.post("/v1/datasets", content=MEGABYTE * 100, headers=CSV)
+    assert_problem(response, 413)
+
+
+def test_a_body_of_100_megabytes_in_chunks_of_unknown_number_is_too_large(running_service: Running) -> None:
+    def chunks() -> Iterator[bytes]:
+        for _ in range(100):
+            yield MEGABYTE
+
+    response = running_service.client.post("/v1/datasets", content=chunks(), headers=CSV)
+    assert_problem(response, 413)
+
+
+def test_100_000_nested_brackets_are_malformed(running_service: Running, model: str) -> None:
+    headers = {"Content-Type": "application/json"}
+    response = running_service.client.post(f"/v1/models/{model}/predict", content=b"[" * 100_000, headers=headers)
+    assert_problem(response, 400, "not JSON")

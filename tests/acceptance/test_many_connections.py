@@ -1,0 +1,27 @@
+"""Connections on which nothing comes do not keep the service from answering others."""
+
+import socket
+import time
+from contextlib import ExitStack
+
+from tests.acceptance.running import Running
+
+
+def test_200_idle_connections_do_not_stop_an_answer(running_service: Running) -> None:
+    host, port = running_service.address.removeprefix("http://").split(":")
+    with ExitStack() as connections:
+        for _ in range(200):
+            connections.enter_context(socket.create_connection((host, int(port))))
+        began = time.monotonic()
+        assert running_service.get("/livez") == {"status": "live"}
+        # Left alone, gunicorn's threads wait 5 s for each: 200 / 32 × 5 s is more than 30 s; with 0.25 s it is less than 2.
+        assert time.monotonic() - began < 10
+
+
+def test_a_client_that_stops_in_the_middle_of_its_request_is_cut_off(running_service: Running) -> None:
+    host, port = running_service.address.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        connection.sendall(b"POST /v1/datasets HTTP/1.1\r\nHost: x\r\n")
+        began = time.monotonic()
+        assert connection.recv(1) == b""
+        assert time.monotonic() - began < 20

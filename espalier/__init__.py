@@ -7,6 +7,7 @@ r"""Espalier's algorithm core: decision trees trained, pruned, answered from and
 'if wind is strong then no'
 """
 
+from espalier.arrow import dataset_from_arrow
 from espalier.config import (
     PRESET_SENTENCES,
     PRESETS,
@@ -35,6 +36,7 @@ from espalier.errors import (
     RowError,
     SchemaError,
 )
+from espalier.estimators import EstimatorError, TreeClassifier, TreeRegressor
 from espalier.evaluation import Evaluation, evaluate
 from espalier.explanation import DecisionStep, Explanation, explain, render_explanation
 from espalier.fields import FieldInfo, field_table
@@ -59,6 +61,7 @@ __all__ = [
     "DecisionStep",
     "DocumentError",
     "EspalierError",
+    "EstimatorError",
     "Evaluation",
     "Explanation",
     "Fault",
@@ -81,9 +84,12 @@ __all__ = [
     "TrainingConfig",
     "TrainingRecord",
     "Tree",
+    "TreeClassifier",
+    "TreeRegressor",
     "check_training",
     "config_from_dict",
     "config_to_dict",
+    "dataset_from_arrow",
     "dataset_from_columns",
     "dataset_from_csv",
     "dataset_from_rows",

@@ -1,0 +1,415 @@
+"""Columns of tables that other libraries hold: Arrow streams, pandas, polars and pyarrow tables.
+
+None of those libraries is imported here unless the table that was given comes from it. Numbers, instants and codes are
+taken as whole arrays; Python objects are made only for the distinct texts of a column.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from functools import partial
+from importlib import import_module
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.errors import DataError, Fault, pointer
+from espalier.schema import FeatureKind, Label, label_key
+
+__all__ = ["FrameColumn", "column_from_array", "column_from_cells", "frame_columns", "is_frame"]
+
+Flags = npt.NDArray[np.bool_]
+MICROSECONDS: Final = 1e6
+NO_LABELS: Final[tuple[Label, ...]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FrameColumn:
+    """One column as it is held by a table.
+
+    Attributes:
+        name: Its name.
+        kind: What its type says: numeric, datetime, boolean, ordinal (categories in a declared order) or nominal.
+        values: (n_rows,). Without `labels` numbers of any type, or seconds since 1970-01-01 UTC, NaN = missing; with
+            them codes of any integer type, negative = missing.
+        absent: bool (n_rows,), missing cells of a type that has no NaN; None where there are none.
+        labels: What each code stands for.
+    """
+
+    name: str
+    kind: FeatureKind
+    values: npt.NDArray[Any]
+    absent: npt.NDArray[np.bool_] | None = None
+    labels: tuple[Label, ...] | None = None
+
+
+def is_frame(table: object) -> bool:
+    """Say whether `table` has named columns that `frame_columns` can read."""
+    return any(fits(table) for fits, _ in FRAME_READERS)
+
+
+def frame_columns(table: Any) -> list[FrameColumn]:
+    """Read every column of a pandas, polars or pyarrow table, or of anything with ``__arrow_c_stream__``.
+
+    A column of texts is nominal, one of true and false boolean, an ordered categorical ordinal, one of dates or times
+    datetime (without a time zone it is taken as UTC), any other one of numbers numeric.
+
+    Raises:
+        DataError: It is none of these, a library that is needed to read it is not installed, two columns have one name,
+            or a column is of a type that cannot be read; every such column.
+    """
+    reader = next((read for fits, read in FRAME_READERS if fits(table)), None)
+    if reader is None:
+        message = "must be a pandas, polars or pyarrow table, or an object with __arrow_c_stream__"
+        raise DataError([Fault("", "wrong_type", f"{message}, not a {type(table).__name__}")])
+    faults: list[Fault] = []
+    columns: list[FrameColumn] = []
+    seen: set[str] = set()
+    for name, read in reader(table):
+        if name in seen:
+            faults.append(Fault(pointer(name), "duplicate", f"two columns are called {name!r}"))
+        seen.add(name)
+        try:
+            columns.append(read())
+        except _UnreadableError as error:
+            message = f"columns of the type {error} cannot be read: give numbers, texts, dates, true and false"
+            faults.append(Fault(pointer(name), "wrong_type", message))
+    if faults:
+        raise DataError(faults)
+    return columns
+
+
+def column_from_array(name: str, values: npt.NDArray[Any]) -> FrameColumn:
+    """Give a one-dimensional numpy array of numbers, dates or Python objects as a column.
+
+    Raises:
+        TypeError: An object is neither text, a number, a date nor missing.
+    """
+    if values.dtype.kind in "fiub":
+        return FrameColumn(name, FeatureKind.NUMERIC, values)
+    if values.dtype.kind == "M":
+        return FrameColumn(name, FeatureKind.DATETIME, _seconds(values))
+    return column_from_cells(name, values.tolist())
+
+
+def column_from_cells(name: str, cells: Iterable[Any]) -> FrameColumn:
+    """Give Python objects as a column; None and NaN are missing, labels are in the order of their first cell.
+
+    Raises:
+        TypeError: An object is neither text, a number, a date nor missing.
+    """
+    codes: list[int] = []
+    known: dict[tuple[str, Label], int] = {}
+    for cell in cells:
+        if _is_missing(cell):
+            codes.append(-1)
+            continue
+        label = _plain(cell)
+        codes.append(known.setdefault(label_key(label), len(known)))
+    return _column_of_codes(name, np.array(codes, dtype=np.int64), [label for _, label in known])
+
+
+class _UnreadableError(Exception):
+    """A column of a type without a meaning here; its text is the type."""
+
+
+Reader = Callable[[], FrameColumn]
+
+
+def _pandas_columns(table: Any) -> list[tuple[str, Reader]]:
+    names = [str(name) for name in table.columns]
+    return [(name, partial(_pandas_column, name, table.iloc[:, place])) for place, name in enumerate(names)]
+
+
+def _pandas_column(name: str, series: Any) -> FrameColumn:
+    if hasattr(series, "cat"):
+        labels = _labels(series.cat.categories.tolist(), str(series.dtype))
+        kind = FeatureKind.ORDINAL if series.cat.ordered else FeatureKind.NOMINAL
+        return FrameColumn(name, kind, series.cat.codes.to_numpy(), labels=labels)
+    return PANDAS_READERS.get(series.dtype.kind, _pandas_objects)(name, series)
+
+
+def _pandas_instants(name: str, series: Any) -> FrameColumn:
+    return FrameColumn(name, FeatureKind.DATETIME, _seconds(series.to_numpy(dtype="datetime64[us]")))
+
+
+def _pandas_floats(name: str, series: Any) -> FrameColumn:
+    return FrameColumn(name, FeatureKind.NUMERIC, series.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _pandas_whole(name: str, series: Any) -> FrameColumn:
+    absent = series.isna().to_numpy(dtype=np.bool_)
+    dtype = np.uint64 if series.dtype.kind == "u" else np.int64
+    values = series.to_numpy(dtype=dtype, na_value=0) if absent.any() else series.to_numpy(dtype=dtype)
+    return FrameColumn(name, FeatureKind.NUMERIC, values, absent if absent.any() else None)
+
+
+def _pandas_booleans(name: str, series: Any) -> FrameColumn:
+    known = series.notna().to_numpy(dtype=np.bool_)
+    codes = np.full(len(series), -1, dtype=np.int8)
+    codes[known] = series[known].to_numpy(dtype=np.bool_)
+    return FrameColumn(name, FeatureKind.BOOLEAN, codes, labels=(False, True))
+
+
+def _pandas_objects(name: str, series: Any) -> FrameColumn:
+    if series.dtype.kind in "mc":
+        raise _UnreadableError(series.dtype)
+    try:
+        codes, distinct = series.factorize()
+    except TypeError:  # lists and the like cannot be told apart by hashing
+        raise _UnreadableError(series.dtype) from None
+    if not all(isinstance(value, str) for value in distinct.tolist()):
+        # Factorizing takes 1, 1.0 and True for one value.
+        return _objects(name, series.to_numpy(dtype=object, na_value=None).tolist(), str(series.dtype))
+    return FrameColumn(name, FeatureKind.NOMINAL, codes, labels=tuple(distinct.tolist()))
+
+
+PANDAS_READERS: Final[Mapping[str, Callable[[str, Any], FrameColumn]]] = {
+    "M": _pandas_instants,
+    "f": _pandas_floats,
+    "i": _pandas_whole,
+    "u": _pandas_whole,
+    "b": _pandas_booleans,
+}
+"""By numpy's letter for a kind of type."""
+
+
+def _polars_columns(table: Any) -> list[tuple[str, Reader]]:
+    table = table.collect() if hasattr(table, "collect") else table
+    return [(series.name, partial(_polars_column, series.name, series)) for series in table.get_columns()]
+
+
+def _polars_column(name: str, series: Any) -> FrameColumn:
+    dtype = series.dtype
+    family = "Integer" if dtype.is_integer() else "Float" if dtype.is_float() else dtype.base_type().__name__
+    if family not in POLARS_READERS:
+        raise _UnreadableError(dtype)
+    return POLARS_READERS[family](name, series, series.is_null().to_numpy())
+
+
+def _polars_floats(name: str, series: Any, absent: Flags) -> FrameColumn:
+    del absent  # becomes NaN
+    return FrameColumn(name, FeatureKind.NUMERIC, series.cast(float).to_numpy())
+
+
+def _polars_whole(name: str, series: Any, absent: Flags) -> FrameColumn:
+    return FrameColumn(name, FeatureKind.NUMERIC, series.fill_null(0).to_numpy(), absent if absent.any() else None)
+
+
+def _polars_booleans(name: str, series: Any, absent: Flags) -> FrameColumn:
+    codes = np.where(absent, -1, series.fill_null(value=False).to_numpy())
+    return FrameColumn(name, FeatureKind.BOOLEAN, codes, labels=(False, True))
+
+
+def _polars_instants(name: str, series: Any, absent: Flags) -> FrameColumn:
+    micros = series.dt.timestamp("us").fill_null(0).to_numpy()
+    return FrameColumn(name, FeatureKind.DATETIME, np.where(absent, np.nan, micros / MICROSECONDS))
+
+
+def _polars_enum(name: str, series: Any, absent: Flags) -> FrameColumn:
+    codes = np.where(absent, -1, series.to_physical().fill_null(0).to_numpy().astype(np.int64))
+    return FrameColumn(name, FeatureKind.ORDINAL, codes, labels=tuple(series.dtype.categories.to_list()))
+
+
+def _polars_texts(name: str, series: Any, absent: Flags) -> FrameColumn:
+    del absent  # has no rank
+    texts = series.cast(str)
+    # The dense rank of a text among the sorted distinct texts is its code, counted from 1.
+    codes = texts.rank("dense").fill_null(0).to_numpy().astype(np.int64) - 1
+    return FrameColumn(name, FeatureKind.NOMINAL, codes, labels=tuple(texts.drop_nulls().unique().sort().to_list()))
+
+
+def _polars_objects(name: str, series: Any, absent: Flags) -> FrameColumn:
+    del absent
+    return _objects(name, series.to_list(), str(series.dtype))
+
+
+POLARS_READERS: Final[Mapping[str, Callable[[str, Any, Flags], FrameColumn]]] = {
+    "Float": _polars_floats,
+    "Decimal": _polars_floats,
+    "Integer": _polars_whole,
+    "Boolean": _polars_booleans,
+    "Date": _polars_instants,
+    "Datetime": _polars_instants,
+    "Enum": _polars_enum,
+    "Categorical": _polars_texts,
+    "String": _polars_texts,
+    "Object": _polars_objects,
+    "Null": _polars_objects,
+}
+"""By family of types."""
+
+
+def _arrow_columns(table: Any) -> list[tuple[str, Reader]]:
+    try:
+        arrow = import_module("pyarrow")
+    except ImportError:
+        message = f"a {type(table).__name__} is read through its Arrow stream, which needs pyarrow 15 or later"
+        raise DataError([Fault("", "not_installed", message)]) from None
+    try:
+        whole = table if isinstance(table, arrow.Table) else arrow.RecordBatchReader.from_stream(table).read_all()
+    except (arrow.ArrowException, AttributeError, TypeError) as error:
+        message = f"the table's Arrow stream cannot be read: {type(error).__name__}"
+        raise DataError([Fault("", "wrong_type", message)]) from error
+    return [
+        (name, partial(_arrow_column, name, column, arrow))
+        for name, column in zip(whole.column_names, whole.columns, strict=True)
+    ]
+
+
+def _arrow_column(name: str, chunks: Any, arrow: Any) -> FrameColumn:
+    types, given = arrow.types, chunks.type
+    absent = chunks.is_null().to_numpy()
+    if types.is_floating(given) or types.is_decimal(given):
+        column = FrameColumn(name, FeatureKind.NUMERIC, chunks.cast(arrow.float64()).to_numpy())
+    elif types.is_integer(given):
+        values = chunks.fill_null(0) if absent.any() else chunks
+        column = FrameColumn(name, FeatureKind.NUMERIC, values.to_numpy(), absent if absent.any() else None)
+    elif types.is_boolean(given):
+        codes = np.where(absent, -1, chunks.cast(arrow.int8()).fill_null(0).to_numpy())
+        column = FrameColumn(name, FeatureKind.BOOLEAN, codes, labels=(False, True))
+    elif types.is_timestamp(given) or types.is_date(given):
+        zone = given.tz if types.is_timestamp(given) else None
+        micros = chunks.cast(arrow.timestamp("us", tz=zone), safe=False).cast(arrow.int64()).fill_null(0).to_numpy()
+        column = FrameColumn(name, FeatureKind.DATETIME, np.where(absent, np.nan, micros / MICROSECONDS))
+    elif types.is_null(given):
+        column = FrameColumn(name, FeatureKind.NOMINAL, np.full(len(chunks), -1), labels=NO_LABELS)
+    else:
+        column = _arrow_categories(name, chunks, arrow)
+    return column
+
+
+def _arrow_categories(name: str, chunks: Any, arrow: Any) -> FrameColumn:
+    types, given = arrow.types, chunks.type
+    text = types.is_string(given) or types.is_large_string(given) or str(given) == "string_view"
+    if not text and not types.is_dictionary(given):
+        raise _UnreadableError(given)
+    # A view's texts have no dictionary form of their own.
+    encoded = chunks.cast(arrow.large_string()).dictionary_encode() if text else _plain_dictionary(chunks, arrow)
+    ordered = not text and given.ordered
+    return _dictionary_column(name, encoded.unify_dictionaries(), ordered=ordered, type_text=str(given))
+
+
+def _plain_dictionary(chunks: Any, arrow: Any) -> Any:
+    if str(chunks.type.value_type) != "string_view":
+        return chunks
+    wanted = arrow.dictionary(arrow.int64(), arrow.large_string(), ordered=chunks.type.ordered)
+    parts = [
+        arrow.DictionaryArray.from_arrays(
+            part.indices.cast(arrow.int64()), part.dictionary.cast(arrow.large_string()), ordered=chunks.type.ordered
+        )
+        for part in chunks.chunks
+    ]
+    return arrow.chunked_array(parts, type=wanted)
+
+
+def _dictionary_column(name: str, chunks: Any, *, ordered: bool, type_text: str) -> FrameColumn:
+    codes = np.full(len(chunks), -1, dtype=np.int64)
+    start = 0
+    values: list[Any] = []
+    for part in chunks.chunks:
+        values = part.dictionary.to_pylist()
+        codes[start : start + len(part)] = part.indices.fill_null(-1).cast("int64").to_numpy()
+        start += len(part)
+    if None in values:  # a dictionary may spell "missing" as an entry of its own
+        places = np.cumsum([value is not None for value in values]) - 1
+        table = np.append(np.where([value is None for value in values], -1, places), -1)
+        codes, values = table[codes], [value for value in values if value is not None]
+    if ordered:
+        return FrameColumn(name, FeatureKind.ORDINAL, codes, labels=_labels(values, type_text))
+    try:
+        return _column_of_codes(name, codes, [_plain(value) for value in values], nominal=True)
+    except TypeError:
+        raise _UnreadableError(type_text) from None
+
+
+def _objects(name: str, cells: Sequence[Any], type_text: str) -> FrameColumn:
+    try:
+        return column_from_cells(name, cells)
+    except TypeError:
+        raise _UnreadableError(type_text) from None
+
+
+def _column_of_codes(
+    name: str, codes: npt.NDArray[np.int64], labels: Sequence[Any], *, nominal: bool = False
+) -> FrameColumn:
+    """Take distinct objects for what they all are: instants, true and false, numbers, else categories."""
+    if labels and all(isinstance(label, date) for label in labels):
+        seconds = np.array([*(_instant_seconds(label) for label in labels), np.nan])
+        return FrameColumn(name, FeatureKind.DATETIME, seconds[codes])
+    plain = tuple(label.isoformat() if isinstance(label, date) else label for label in labels)
+    if labels and all(isinstance(label, bool) for label in labels):
+        return FrameColumn(name, FeatureKind.BOOLEAN, codes, labels=plain)
+    if nominal or not labels or not all(_is_number(label) for label in labels):
+        return FrameColumn(name, FeatureKind.NOMINAL, codes, labels=plain)
+    if all(isinstance(label, int) and abs(label) < 2**62 for label in labels):
+        whole = np.array([*labels, 0], dtype=np.int64)
+        return FrameColumn(name, FeatureKind.NUMERIC, whole[codes], codes < 0 if np.any(codes < 0) else None)
+    return FrameColumn(name, FeatureKind.NUMERIC, np.array([*map(_float, labels), np.nan])[codes])
+
+
+def _labels(values: Sequence[Any], type_text: str) -> tuple[Label, ...]:
+    try:
+        plain = [_plain(value) for value in values]
+    except TypeError:
+        raise _UnreadableError(type_text) from None
+    return tuple(value.isoformat() if isinstance(value, date) else value for value in plain)
+
+
+def _plain(cell: Any) -> Any:
+    """Give a cell as text, a number, true, false or a date; numpy's own and decimals become Python's."""
+    plain = cell.item() if isinstance(cell, np.generic) else cell
+    if isinstance(plain, Decimal):
+        return float(plain)
+    if isinstance(plain, bytes | Mapping) or not isinstance(plain, str | int | float | date):
+        raise TypeError(f"argument must be a string, a number or a date, not {type(cell).__name__!r}")
+    return plain
+
+
+def _is_missing(cell: Any) -> bool:
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(cell, np.datetime64):
+        return bool(np.isnat(cell))
+    return isinstance(cell, float | np.floating) and math.isnan(cell)
+
+
+def _is_number(label: object) -> bool:
+    return isinstance(label, int | float) and not isinstance(label, bool)
+
+
+def _float(label: Any) -> float:
+    try:
+        return float(label)
+    except OverflowError:  # refused later with every other number that is not finite
+        return math.inf
+
+
+def _instant_seconds(value: date) -> float:
+    if not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
+    return (value if value.tzinfo is not None else value.replace(tzinfo=UTC)).timestamp()
+
+
+def _seconds(instants: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    micros = instants.astype("datetime64[us]")
+    return np.where(np.isnat(micros), np.nan, micros.astype(np.int64) / MICROSECONDS)
+
+
+def _made_by(library: str) -> Callable[[object], bool]:
+    def fits(table: object) -> bool:
+        # Asked of the type: a lazy table computes its column names.
+        return type(table).__module__.partition(".")[0] == library and hasattr(type(table), "columns")
+
+    return fits
+
+
+FRAME_READERS: Final[tuple[tuple[Callable[[object], bool], Callable[[Any], list[tuple[str, Reader]]]], ...]] = (
+    (_made_by("pandas"), _pandas_columns),
+    (_made_by("polars"), _polars_columns),
+    (lambda table: hasattr(table, "__arrow_c_stream__"), _arrow_columns),
+)
+"""How to know a table, and how to read its columns; pandas and polars are read without pyarrow."""

@@ -360,7 +360,7 @@ def _numbers_from_text(labels: Sequence[Cell]) -> list[Cell]:
 
 def _is_plain_whole(text: str, value: float | None) -> bool:
     padded = len(text) > 1 and text[0] == "0" and text[1].isdigit()
-    return value is not None and value.is_integer() and abs(value) <= LARGEST_WHOLE and not padded
+    return value is not None and value.is_integer() and abs(value) < LARGEST_WHOLE and not padded
 
 
 def _fault_of_rows(rows: Sequence[int], code: str, message: str) -> Fault:

@@ -26,7 +26,7 @@ class Running:
 
     process: subprocess.Popen[str]
     address: str
-    folder: Path
+    printed: Path
     client: httpx.Client = field(init=False)
 
     def __post_init__(self) -> None:
@@ -68,21 +68,24 @@ class Running:
 
     def children(self, command: str) -> list[int]:
         """Give the ids of the processes that ``espalier up`` started with this command."""
-        table = subprocess.run(["ps", "-e", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+        table = subprocess.run(
+            ["ps", "-e", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+        ).stdout
         rows = [line.split(None, 2) for line in table.splitlines()]
         mine = str(self.process.pid)
         return [int(pid) for pid, parent, args in rows if parent == mine and f"service.cli {command}" in args]
 
     def output(self) -> str:
         """What it has printed so far, errors too."""
-        return (self.folder / "output.txt").read_text()
+        return self.printed.read_text()
 
 
 @contextmanager
 def running(folder: Path, *options: str, port: int | None = None, **environment: str) -> Iterator[Running]:
     """Run ``espalier up`` on a database in `folder` until the block ends."""
     port = port or free_port()
-    with (folder / "output.txt").open("a") as output:
+    printed = folder / f"printed-{len(list(folder.glob('printed-*')))}.txt"
+    with printed.open("w") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "service.cli", "up", "--port", str(port), *options],
             cwd=ROOT,
@@ -91,7 +94,7 @@ def running(folder: Path, *options: str, port: int | None = None, **environment:
             stderr=subprocess.STDOUT,
             text=True,
         )
-    one = Running(process, f"http://127.0.0.1:{port}", folder)
+    one = Running(process, f"http://127.0.0.1:{port}", printed)
     try:
         until(lambda: "Espalier runs at" in one.output() or process.poll() is not None, what="the start")
         assert process.poll() is None, one.output()
@@ -137,5 +140,7 @@ def until(look: Callable[[], Found], *, seconds: float = 30.0, what: str = "the 
 
 def is_alive(process: int) -> bool:
     """Whether a process of this id runs (one that only waits to be reaped does not)."""
-    shown = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False).stdout
+    shown = subprocess.run(
+        ["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False
+    ).stdout
     return bool(shown.strip()) and not shown.strip().startswith("Z")

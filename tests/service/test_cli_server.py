@@ -1,0 +1,171 @@
+"""The commands up, serve, worker, migrate as a person uses them: real processes, their output, their exit codes."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from service.cli import COMMANDS
+from tests.acceptance.running import Running, environment_for, free_port, is_alive, run_command, running, until
+
+
+def test_help_needs_no_web_framework_no_database_and_no_kernels() -> None:
+    script = (
+        "import sys, service.cli; service.cli.parser().format_help();"
+        "print({'flask', 'sqlalchemy', 'numba', 'numpy', 'marshmallow'} & set(sys.modules))"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "set()\n"
+    )
+
+
+def test_every_command_is_in_the_help_with_its_sentence() -> None:
+    shown = " ".join(run_command(["--help"]).stdout.split())
+    assert all(name in shown and command.summary in shown for name, command in COMMANDS.items())
+
+
+def test_an_address_that_others_can_reach_is_refused(tmp_path: Path) -> None:
+    for command in ("up", "serve"):
+        refused = run_command([command, "--host", "0.0.0.0"], env=environment_for(tmp_path))  # noqa: S104 - refused
+        assert refused.returncode == 2
+        assert refused.stderr.count("\n") == 1
+        assert "127.0.0.1" in refused.stderr
+
+
+def test_every_wrong_setting_is_said_at_once(tmp_path: Path) -> None:
+    wrong = {"ESPALIER_PORT": "http", "ESPALIER_WEB_THREADS": "0"}
+    refused = run_command(["up"], env=environment_for(tmp_path) | wrong)
+    assert refused.returncode == 2
+    assert len(refused.stderr.splitlines()) == 2
+    assert all(name in refused.stderr for name in wrong)
+
+
+def test_a_port_that_is_taken_is_one_clear_line(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = str(other.getsockname()[1])
+        for command in ("up", "serve"):
+            refused = run_command([command, "--port", port], env=environment_for(tmp_path))
+            assert refused.returncode == 2
+            assert refused.stderr.count("\n") == 1
+            assert f"port {port}" in refused.stderr
+            assert "--port" in refused.stderr
+
+
+def test_a_second_one_on_the_same_database_names_the_address_of_the_first(tmp_path: Path) -> None:
+    with running(tmp_path) as first:
+        second = run_command(["up", "--port", str(free_port())], env=environment_for(tmp_path))
+        assert second.returncode == 2
+        assert second.stderr.count("\n") == 1
+        assert first.address in second.stderr
+        assert first.get("/readyz") == {"status": "ready"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_asked_to_stop_it_ends_everything_and_says_nothing_more(tmp_path: Path, number: signal.Signals) -> None:
+    with running(tmp_path) as one:
+        processes = everything_under(one)
+        printed = one.output()
+        one.process.send_signal(number)
+        assert one.process.wait(timeout=10) == 0
+        assert [process for process in processes if is_alive(process)] == []
+        assert one.output() == printed
+
+
+def test_stopping_does_not_wait_for_a_client_that_waits_for_a_job(tmp_path: Path) -> None:
+    with running(tmp_path) as one:
+        dataset = one.upload("a,y\n1,p\n2,q\n", target="y")
+        for worker in one.children("worker"):
+            os.kill(worker, signal.SIGSTOP)  # so that the job stays queued
+        job = one.post("/v1/training-jobs", {"model": "m", "dataset": dataset}, status=202)
+        host, port = one.address.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=20) as waiting:
+            waiting.sendall(f"GET /v1/jobs/{job['id']}?wait=20 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            until(lambda: one.get("/livez"), what="the web server")
+            for worker in one.children("worker"):
+                os.kill(worker, signal.SIGCONT)
+            one.process.send_signal(signal.SIGTERM)
+            assert one.process.wait(timeout=10) == 0
+            assert waiting.recv(12) == b"HTTP/1.1 200"
+
+
+def test_when_the_parent_is_killed_nothing_is_left_over(tmp_path: Path) -> None:
+    with running(tmp_path) as one:
+        processes = everything_under(one)
+        assert len(processes) >= 4  # web server, its two workers, worker
+        one.process.kill()
+        until(lambda: not any(is_alive(process) for process in processes), what="the end of the children")
+
+
+def test_the_examples_are_loaded_once_and_the_lines_shown_work_when_pasted(tmp_path: Path) -> None:
+    port = free_port()
+    with running(tmp_path, "--examples", port=port) as first:
+        lines = until(lambda: suggestions(first), what="the suggestions")
+        shown = [pasted(line) for line in lines]
+        assert len(lines) == 3
+        assert [json.loads(answer)["predictions"][0]["label"] for answer in shown[:2]] == ["No", "drugC"]
+        assert "Na_to_K" in shown[2]
+        datasets = first.get("/v1/datasets")
+    with running(tmp_path, "--examples", port=port) as second:
+        until(lambda: suggestions(second), what="the second greeting")
+        assert second.get("/v1/datasets") == datasets
+        assert {model["name"]: model["newest_version"] for model in second.get("/v1/models")["items"]} == {
+            "play-tennis": 1,
+            "drug200": 1,
+        }
+        assert len(second.get("/v1/jobs")["items"]) == 2
+
+
+def test_what_is_printed_is_short(tmp_path: Path) -> None:
+    with running(tmp_path, "--examples") as one:
+        until(lambda: suggestions(one), what="the suggestions")
+        lines = one.output().splitlines()
+        assert len(lines) <= 8
+        assert one.address in lines[0]
+        assert "INFO" not in one.output()
+
+
+def test_serve_alone_is_not_ready_before_the_tables_are_there(tmp_path: Path) -> None:
+    port, environment = free_port(), environment_for(tmp_path)
+    command = [sys.executable, "-m", "service.cli", "serve", "--port", str(port)]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
+        try:
+            address = f"http://127.0.0.1:{port}"
+            until(lambda: answers(f"{address}/livez"), what="the web server")
+            assert httpx.get(f"{address}/readyz").status_code == 503
+            assert run_command(["migrate"], env=environment).returncode == 0
+            assert httpx.get(f"{address}/readyz").status_code == 200
+        finally:
+            process.terminate()
+
+
+def answers(address: str) -> bool:
+    try:
+        return httpx.get(address).is_success
+    except httpx.TransportError:
+        return False
+
+
+def pasted(line: str) -> str:
+    return subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True).stdout
+
+
+def suggestions(one: Running) -> list[str]:
+    return [line.strip() for line in one.output().partition("Try:")[2].splitlines() if "curl" in line]
+
+
+def everything_under(one: Running) -> list[int]:
+    """The children of the process and theirs."""
+    table = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    parents = dict(tuple(map(int, line.split())) for line in table.splitlines())  # type: ignore[misc]
+    below = {one.process.pid}
+    for _ in range(4):
+        below |= {child for child, parent in parents.items() if parent in below}
+    return sorted(below - {one.process.pid})

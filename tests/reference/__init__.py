@@ -3,13 +3,19 @@
 Nothing here imports the package under test, and nothing is computed incrementally: a score is computed anew from the
 rows of each branch. `NOTES.md` lists the semantic details that the published figures decide.
 
-=================  =======================================================================================
-`table`            `Column`, `Target`, `Table`; `read_table(folder, name)` reads a data set of the reference folder
-`scores`           impurities, gains, split information, chi-square, attribute costs
-`candidates`       all ways in which one attribute can divide the rows of a node, in tie order
-`splits`           the best split of one attribute at a node: window, gain, MDL correction, ratio, cost
-`missing`          imputation, shared-out rows, surrogate splits
-`grower`           `grow(columns, target, weights, config)`: stopping rules, guard, growth order, collapse
+- `table`: `Column`, `Target`, `Table`; `read_table(folder, name)` reads a data set of the reference folder.
+- `scores`: impurities, gains, split information, chi-square, attribute costs.
+- `candidates`: all ways in which one attribute can divide the rows of a node, in tie order.
+- `splits`: the best split of one attribute at a node: window, gain, MDL correction, ratio, cost.
+- `missing`: imputation, shared-out rows, surrogate splits.
+- `grower`: `grow(columns, target, weights, config)`: stopping rules, guard, growth order.
+- `tree`: `Node`, its counts and errors, collapse.
+- `predictor`: weighted paths, distribution, class or number of a row.
+- `presets`: `preset(name, kind, **fields)`: a training config as a plain dict of TrainingConfig's field names.
+- `published`: the config that a published command line stands for; `replay`: hold-out and fold experiments.
+- `weka_text`, `rpart_text`: the text form in which the published systems print their trees.
+
+`grow(columns, target, weights, config)`: stopping rules, guard, growth order, collapse
 `predictor`        weighted paths, distribution, class or number of a row
 `presets`          `preset(name, kind, **fields)`: a training config as a plain dict of TrainingConfig's field names
 `weka_text` …      the text form in which each published system prints its trees

@@ -23,7 +23,10 @@ def total(sample: Sample) -> float:
 
 def class_weights(sample: Sample, target: Target) -> tuple[float, ...]:
     """The weight of each class."""
-    return tuple(total([(row, w) for row, w in sample if target.values[row] == c]) for c in range(target.k))
+    weights: list[list[float]] = [[] for _ in range(target.k)]
+    for row, weight in sample:
+        weights[int(target.values[row])].append(weight)
+    return tuple(map(math.fsum, weights))
 
 
 def moments(sample: Sample, target: Target) -> tuple[float, float, float]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.acceptance.running import running
 from tests.factories import ROOT
-from tests.acceptance.processes import Service
 
 README = (ROOT / "README.md").read_text()
 
@@ -17,12 +17,11 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
 
 
-def test_the_shell_session_tells_the_story_that_the_readme_prints(service: Service) -> None:
-    session = blocks("sh")[0].replace("http://127.0.0.1:8080", service.address)
-
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", session], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
-    )
+def test_the_shell_session_tells_the_story_that_the_readme_prints(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        session = blocks("sh")[0].replace("http://127.0.0.1:8080", service.address)
+        shell = ["bash", "-euo", "pipefail", "-c", session]
+        done = subprocess.run(shell, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
 
     assert done.returncode == 0, done.stderr
     assert blocks("text")[0] in done.stdout

@@ -111,8 +111,11 @@ class TrainingConfig:
         one_of(["candidates", "winner"]),
         "candidates: a split with too light branches does not compete; winner: it does, and makes a leaf if it wins",
     )
-    min_impurity_decrease: float = parameter(
-        0.0, number(0), "least decrease of impurity, times the node's share of all weight"
+    min_impurity_decrease: float | None = parameter(
+        0.0,
+        number(0).or_null(),
+        "least gain of a split, times the node's share of all weight; 0 takes a split that gains nothing (scikit-learn); "
+        "null: it must gain something",
     )
     chi_square_alpha: float | None = parameter(
         None, number(0, 1).or_null(), "no split whose chi-square p-value is above this"
@@ -142,6 +145,19 @@ class TrainingConfig:
     seed: int = parameter(0, whole(0, 2**63 - 1), "for everything that draws at random")
 
 
+C45: Final = TrainingConfig(
+    preset="c45",
+    criterion="gain_ratio",
+    nominal="multiway",
+    threshold="observed",
+    window="c45",
+    mdl_correction=True,
+    average_gain_guard=True,
+    missing="fractional",
+    min_weight_leaf=2.0,
+    min_impurity_decrease=None,
+    collapse=True,
+)
 PRESETS: Final[Mapping[str, TrainingConfig]] = MappingProxyType(
     {
         "id3": TrainingConfig(
@@ -150,20 +166,29 @@ PRESETS: Final[Mapping[str, TrainingConfig]] = MappingProxyType(
             nominal="multiway",
             numeric="none",
             missing="majority",
+            min_impurity_decrease=None,
         ),
-        "c45": TrainingConfig(
-            preset="c45",
-            criterion="gain_ratio",
-            nominal="multiway",
-            threshold="observed",
-            window="c45",
-            mdl_correction=True,
-            average_gain_guard=True,
-            missing="fractional",
-            min_weight_leaf=2.0,
-            collapse=True,
-        ),
+        "c45": C45,
+        "j48": dataclasses.replace(C45, preset="j48"),
         "cart": TrainingConfig(preset="cart"),
+        "reptree": TrainingConfig(
+            preset="reptree",
+            nominal="multiway",
+            missing="spread",
+            min_weight_leaf=2.0,
+            leaf_weight_rule="winner",
+            min_impurity_decrease=None,
+            min_variance_fraction=1e-3,
+        ),
+        "m5": TrainingConfig(
+            preset="m5",
+            criterion="m5",
+            nominal="ordered_binaries",
+            missing="imputed",
+            min_weight_split=4.0,
+            min_impurity_decrease=None,
+            min_sd_fraction=0.05,
+        ),
     }
 )
 """The published algorithms, as they come."""
@@ -172,10 +197,17 @@ PRESET_SENTENCES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "id3": "ID3 (Quinlan 1986): information gain, one branch a category, nominal attributes only",
         "c45": "C4.5 release 8 (Quinlan 1993, 1996): gain ratio, thresholds, missing values",
+        "j48": "J48 (Weka's C4.5): grows as c45 does",
         "cart": "CART (Breiman et al. 1984): two branches, gini or squared error, every cut tried",
+        "reptree": "REPTree (Weka): information gain or squared error, missing values shared out before the score",
+        "m5": "M5' (Quinlan 1992; Wang and Witten 1997), its growing part: regression by the fifth root of the variance",
     }
 )
 TASK_CRITERIA: Final[Mapping[str, str]] = MappingProxyType({"classification": "gini", "regression": "squared_error"})
+PRESET_CRITERIA: Final = MappingProxyType(
+    {"reptree": MappingProxyType({"classification": "information_gain", "regression": "squared_error"})}
+)
+ENTROPY_CRITERIA: Final = ("information_gain", "gain_ratio", "normalized_gain")
 CRITERIA_OF_TASK: Final = MappingProxyType({"classification": CLASS_CRITERIA, "regression": NUMBER_CRITERIA})
 
 
@@ -281,7 +313,8 @@ def resolved(config: TrainingConfig, schema: Schema) -> TrainingConfig:
     """Fill in the criterion where the configuration leaves it to the task."""
     if config.criterion is not None or schema.task is None:
         return config
-    return dataclasses.replace(config, criterion=TASK_CRITERIA[schema.task])
+    criteria = PRESET_CRITERIA.get(config.preset, TASK_CRITERIA)
+    return dataclasses.replace(config, criterion=criteria[schema.task])
 
 
 def check_training(schema: Schema, config: TrainingConfig) -> None:
@@ -309,13 +342,40 @@ def _faults_of_task(schema: Schema, config: TrainingConfig) -> list[Fault]:
         faults.append(Fault("/criterion", "task", message))
     if schema.target is not None and schema.target.coded and len(schema.target.categories) < 2:
         faults.append(Fault("/target", "one_class", "the target has one value: there is nothing to learn"))
-    if config.class_weight is not None and task == "regression":
-        faults.append(Fault("/class_weight", "task", "must be null: the target has no classes"))
+    faults += _faults_of_numbers(config) if task == "regression" else _faults_of_classes(schema, config, criterion)
     if config.cost_function is not None and config.attribute_costs is None:
         faults.append(Fault("/attribute_costs", "required", "a cost_function needs the attributes' costs"))
     if config.attribute_costs is not None and config.cost_function is None:
         message = f"must be one of {', '.join(COST_FUNCTIONS)} where attribute_costs are given"
         faults.append(Fault("/cost_function", "required", message))
+    return faults
+
+
+def _faults_of_numbers(config: TrainingConfig) -> list[Fault]:
+    """Give the switches that mean nothing where the target is a number."""
+    neutral = {
+        "class_weight": None,
+        "window": None,
+        "mdl_correction": False,
+        "average_gain_guard": False,
+        "chi_square_alpha": None,
+        "collapse": False,
+    }
+    return [
+        Fault(f"/{name}", "task", f"must be {'null' if value is None else 'false'}: the target has no classes")
+        for name, value in neutral.items()
+        if getattr(config, name) != value
+    ]
+
+
+def _faults_of_classes(schema: Schema, config: TrainingConfig, criterion: str | None) -> list[Fault]:
+    faults = []
+    if config.mdl_correction and criterion not in ENTROPY_CRITERIA:
+        message = f"must be false: it is in bits, and only {', '.join(ENTROPY_CRITERIA)} are"
+        faults.append(Fault("/mdl_correction", "criterion", message))
+    if config.nominal == "ordered_binaries" and len(schema.classes) > 2:
+        message = "must be one of multiway, subset, one_vs_rest: categories are ordered by the target's mean"
+        faults.append(Fault("/nominal", "task", message))
     return faults
 
 

@@ -1,0 +1,484 @@
+"""Growing a tree: prepares arrays, runs a kernel, freezes what it gives.
+
+Definitions: Quinlan (1986, 1992, 1993, 1996), Breiman and others (1984), Wang and Witten (1997).
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.config import TrainingConfig
+from espalier.dataset import Dataset
+from espalier.errors import Cancelled, ConfigError, DataError, Fault, pointer
+from espalier.preparation import Preparation
+from espalier.progress import Progress
+from espalier.schema import Feature, label_text
+from espalier.tree import Surrogates, Tree
+
+__all__ = ["Grown", "grow"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+
+MANY_VALUED_SHARE: Final = 0.3
+MAX_NODES: Final = 100_000_000
+MAX_CODE_ENTRIES: Final = 250_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """What growing gives: the tree, what a row needs before it, and what a person should know."""
+
+    tree: Tree
+    preparation: Preparation
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The training rows of weight above 0.
+
+    Attributes:
+        attributes: The schema's, F of them.
+        columns: One an attribute: float64 (NaN missing) or int32 codes (-1 missing), missing values imputed if asked.
+        target: int32 class codes or float64 numbers.
+        weight: float64, class weights applied.
+        n_classes: 0 for a regression.
+    """
+
+    attributes: tuple[Feature, ...]
+    columns: tuple[npt.NDArray[Any], ...]
+    target: npt.NDArray[Any]
+    weight: Floats
+    n_classes: int
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.weight)
+
+
+def grow(
+    dataset: Dataset,
+    config: TrainingConfig,
+    *,
+    progress: Progress | None = None,
+    validation: Dataset | None = None,
+) -> Grown:
+    """Grow a tree from all rows of `dataset` that have weight.
+
+    Args:
+        dataset: With a target.
+        config: With its criterion filled in (`espalier.config.resolved`).
+        progress: Watched from, and stopped by, another thread.
+        validation: The rows that ``validation_stop`` looks at.
+
+    Raises:
+        ConfigError: ``validation_stop`` without validation rows.
+        DataError: No rows, a missing or infinite target, a negative weight, or a tree larger than memory may hold.
+        Cancelled: `progress` was stopped.
+    """
+    watch = progress if progress is not None else Progress()
+    if config.validation_stop and validation is None:
+        raise ConfigError([Fault("/validation_stop", "required", "needs held-out rows: give a holdout")])
+    table = _table(dataset, config)
+    imputed = _imputed_values(table) if config.missing == "imputed" else None
+    if imputed is not None:
+        table = _with_imputed(table, imputed)
+    watch.check()
+    _load_kernels(watch)
+    watch.begin("growing")
+    valid = _validation_rows(validation, table, imputed) if config.validation_stop and validation is not None else None
+    tree, notes = _grown_tree(table, config, watch, valid)
+    return Grown(tree, Preparation(imputed), notes)
+
+
+def _table(dataset: Dataset, config: TrainingConfig) -> Table:
+    """Take the rows that count, and check what no schema can.
+
+    Raises:
+        DataError: With every fault found.
+    """
+    target, weight = np.asarray(dataset.target), dataset.weight
+    n_classes = len(dataset.schema.classes)
+    faults = _faults_of_rows(dataset, config)
+    if faults:
+        raise DataError(faults)
+    if n_classes and config.class_weight is not None:
+        weight = weight * _class_factors(dataset, config)[target]
+    kept = np.flatnonzero(weight > 0)
+    columns = dataset.attributes
+    if len(kept) < len(weight):
+        columns = tuple(column[kept] for column in columns)
+        target, weight = target[kept], weight[kept]
+    return Table(dataset.schema.attributes, columns, target, weight, n_classes)
+
+
+def _faults_of_rows(dataset: Dataset, config: TrainingConfig) -> list[Fault]:
+    target, weight, schema = np.asarray(dataset.target), dataset.weight, dataset.schema
+    name = schema.target.name if schema.target is not None else ""
+    of_target = pointer(name)
+    faults = []
+    if schema.weight is not None and not bool(np.all(np.isfinite(weight) & (weight >= 0))):
+        faults.append(Fault(pointer(schema.weight.name), "weight", "weights must be finite numbers of at least 0"))
+    elif not bool(np.any(weight > 0)):
+        faults.append(Fault("", "empty", "there is no row with a weight above 0"))
+    known = target >= 0 if target.dtype == np.int32 else np.isfinite(target)
+    if not bool(np.all(known)):
+        first = int(np.flatnonzero(~known)[0])
+        faults.append(Fault(of_target, "target", f"the target is missing or infinite in row {first} and perhaps others"))
+    elif config.criterion == "poisson" and bool(np.any(target < 0)):
+        faults.append(Fault(of_target, "target", "must be at least 0 for the criterion poisson"))
+    for feature, column in zip(schema.attributes, dataset.attributes, strict=True):
+        if column.dtype == np.float64 and bool(np.any(np.isinf(column))):
+            faults.append(Fault(pointer(feature.name), "infinite", "infinite numbers cannot be learned from"))
+    return faults
+
+
+def _class_factors(dataset: Dataset, config: TrainingConfig) -> Floats:
+    """Give the factor on the weight of each class's rows."""
+    classes, given = dataset.schema.classes, config.class_weight
+    if isinstance(given, tuple):
+        by_name = dict(given)
+        return np.array([by_name.get(label_text(label), 1.0) for label in classes])
+    sizes = np.bincount(np.asarray(dataset.target), weights=dataset.weight, minlength=len(classes))
+    present = np.count_nonzero(sizes)
+    with np.errstate(divide="ignore"):
+        return np.where(sizes > 0, sizes.sum() / (present * sizes), 0.0)
+
+
+def _imputed_values(table: Table) -> tuple[float, ...]:
+    """Give the mean or the most frequent code of each attribute; NaN where nothing is known."""
+    answers = []
+    for feature, column in zip(table.attributes, table.columns, strict=True):
+        known = column >= 0 if feature.coded else ~np.isnan(column)
+        weight = table.weight[known]
+        if not len(weight):
+            answers.append(math.nan)
+        elif feature.coded:
+            sizes = np.bincount(column[known], weights=weight, minlength=len(feature.categories))
+            answers.append(float(np.argmax(sizes)))
+        else:
+            answers.append(math.fsum(column[known] * weight) / math.fsum(weight))
+    return tuple(answers)
+
+
+def _with_imputed(table: Table, imputed: tuple[float, ...]) -> Table:
+    columns = tuple(
+        _filled(feature, column, value)
+        for feature, column, value in zip(table.attributes, table.columns, imputed, strict=True)
+    )
+    return Table(table.attributes, columns, table.target, table.weight, table.n_classes)
+
+
+def _filled(feature: Feature, column: npt.NDArray[Any], value: float) -> npt.NDArray[Any]:
+    if math.isnan(value):
+        return column
+    if feature.coded:
+        return np.where(column < 0, np.int32(value), column).astype(np.int32)
+    return np.where(np.isnan(column), value, column)
+
+
+def _validation_rows(
+    validation: Dataset, table: Table, imputed: tuple[float, ...] | None
+) -> tuple[Floats, Floats, Floats]:
+    """Give (attribute values or codes as float64 (F, v), target, weight)."""
+    columns: tuple[npt.NDArray[Any], ...] = validation.attributes
+    if imputed is not None:
+        columns = tuple(
+            _filled(feature, column, value)
+            for feature, column, value in zip(table.attributes, columns, imputed, strict=True)
+        )
+    values = np.empty((len(columns), validation.n_rows))
+    for place, (feature, column) in enumerate(zip(table.attributes, columns, strict=True)):
+        values[place] = np.where(column < 0, np.nan, column) if feature.coded else column
+    return values, np.asarray(validation.target).astype(np.float64), np.array(validation.weight)
+
+
+def _load_kernels(watch: Progress) -> None:
+    """Import the kernels, which import numba; say so where they must be compiled first."""
+    from espalier.kernels.jit import is_warm  # noqa: PLC0415 - numba is loaded when a tree is grown, not before
+
+    if not is_warm():
+        watch.begin("compiling kernels")
+
+
+def _grown_tree(
+    table: Table, config: TrainingConfig, watch: Progress, valid: tuple[Floats, Floats, Floats] | None
+) -> tuple[Tree, tuple[str, ...]]:
+    from espalier.kernels import grow as kernel  # noqa: PLC0415
+
+    columns, orders = _encoded(table, config)
+    rules = _rules(table, config)
+    rows, target_value = _rows(table, config)
+    work = _work(table, config, rules, target_value)
+    if valid is None:
+        valid = np.zeros((len(table.columns), 0)), np.zeros(0), np.zeros(0)
+    answer = kernel.grow_tree(
+        rules, columns, rows, work, orders, valid, watch.state, max(1, orders.shape[1]), MAX_NODES, MAX_CODE_ENTRIES
+    )
+    return _frozen(answer, table, config, watch)
+
+
+def _rules(table: Table, config: TrainingConfig) -> Any:
+    from espalier.kernels import codes  # noqa: PLC0415
+
+    root_sd, root_weight = 0.0, math.fsum(table.weight)
+    if not table.n_classes:
+        mean = math.fsum(table.weight * table.target) / root_weight
+        root_sd = math.sqrt(math.fsum(table.weight * (table.target - mean) ** 2) / root_weight)
+    costs = dict(config.attribute_costs or ())
+    many = _many_valued(table, config)
+    return codes.Rules(
+        criterion=codes.CRITERIA[str(config.criterion)],
+        n_classes=table.n_classes,
+        nominal=codes.NOMINALS[config.nominal],
+        numeric=codes.NUMERICS[config.numeric],
+        observed=int(config.threshold == "observed"),
+        window=int(config.window == "c45"),
+        mdl_correction=int(config.mdl_correction),
+        average_gain_guard=int(config.average_gain_guard),
+        missing=codes.MISSING[config.missing],
+        max_surrogates=config.max_surrogates,
+        max_depth=-1 if config.max_depth is None else config.max_depth,
+        max_leaf_nodes=-1 if config.max_leaf_nodes is None else config.max_leaf_nodes,
+        leaf_weight_of_winner=int(config.leaf_weight_rule == "winner"),
+        cost_function=codes.COST_FUNCTIONS[config.cost_function],
+        all_many_valued=int(bool(np.all(many == 1))),
+        min_weight_split=config.min_weight_split,
+        min_weight_leaf=config.min_weight_leaf,
+        min_impurity_decrease=math.nan if config.min_impurity_decrease is None else config.min_impurity_decrease,
+        chi_square_alpha=math.nan if config.chi_square_alpha is None else config.chi_square_alpha,
+        min_sd=config.min_sd_fraction * root_sd,
+        min_variance=config.min_variance_fraction * root_sd**2,
+        cost_weight=config.cost_weight,
+        cheapest=min([1.0, *costs.values()]),
+        root_weight=root_weight,
+    )
+
+
+def _many_valued(table: Table, config: TrainingConfig) -> Ints:
+    """Mark the nominal attributes whose gain says too little (Quinlan's guard leaves them out of the average)."""
+    least = MANY_VALUED_SHARE * table.n_rows
+    binaries = config.nominal == "ordered_binaries"
+    return np.array(
+        [
+            int(feature.unordered and not binaries and len(feature.categories) >= least)
+            for feature in table.attributes
+        ],
+        dtype=np.int32,
+    )
+
+
+def _encoded(table: Table, config: TrainingConfig) -> tuple[Any, Ints]:
+    """Give the kernels' Columns and the presorted orders, int32 (ordered attributes, n)."""
+    from espalier.kernels import codes, encode  # noqa: PLC0415
+
+    n_rows, features = table.n_rows, table.attributes
+    binaries = config.nominal == "ordered_binaries"
+    kind = [
+        (codes.BINARIES_KIND if binaries else codes.NOMINAL_KIND) if feature.unordered else codes.ORDERED_KIND
+        for feature in features
+    ]
+    order_place = np.cumsum([each != codes.NOMINAL_KIND for each in kind]) - 1
+    coded = np.empty((len(features), n_rows), dtype=np.int32)
+    orders = np.empty((int(order_place[-1]) + 1 if len(features) else 0, n_rows), dtype=np.int32)
+    values: list[Floats] = []
+    recodes: list[Ints] = []
+    keys, other_keys = np.empty(n_rows, np.uint64), np.empty(n_rows, np.uint64)
+    other_order, distinct = np.empty(n_rows, np.int32), np.empty(n_rows)
+    for place, (feature, column) in enumerate(zip(features, table.columns, strict=True)):
+        recode = np.zeros(0, dtype=np.int32)
+        value = np.zeros(0)
+        if feature.coded:
+            coded[place] = column
+            if kind[place] == codes.BINARIES_KIND:
+                recode = _ranks_by_mean(table, column, len(feature.categories))
+                coded[place] = np.where(column < 0, -1, recode[np.maximum(column, 0)])
+            if kind[place] != codes.NOMINAL_KIND:
+                value = np.arange(len(feature.categories), dtype=np.float64)
+                encode.sort_codes(coded[place], len(feature.categories), orders[order_place[place]])
+        else:
+            cells, order = np.array(column), orders[order_place[place]]
+            n_known = encode.sort_column(cells, order, keys, other_keys, other_order)
+            n_distinct = encode.rank_column(cells, order, n_known, coded[place], distinct)
+            value = distinct[:n_distinct].copy()
+        values.append(value)
+        recodes.append(recode)
+    experts = _experts(table, config, values)
+    costs = dict(config.attribute_costs or ())
+    columns = codes.Columns(
+        codes=coded,
+        kind=np.array(kind, dtype=np.int32),
+        n_codes=np.array([len(feature.categories) for feature in features], dtype=np.int32),
+        order_place=order_place.astype(np.int32),
+        value_start=_starts(values),
+        value=np.concatenate([*values, np.zeros(0)]),
+        expert_start=_starts([ranks for ranks, _ in experts]),
+        expert_rank=np.concatenate([*(ranks for ranks, _ in experts), np.zeros(0, np.int32)]).astype(np.int32),
+        expert_value=np.concatenate([*(cuts for _, cuts in experts), np.zeros(0)]),
+        recode_start=_starts(recodes),
+        recode=np.concatenate([*recodes, np.zeros(0, np.int32)]).astype(np.int32),
+        many_valued=_many_valued(table, config),
+        cost=np.array([costs.get(feature.name, 1.0) for feature in features]),
+    )
+    return columns, orders
+
+
+def _ranks_by_mean(table: Table, column: npt.NDArray[Any], n_categories: int) -> Ints:
+    """Rank categories by their mean target over all rows; one without rows stands at the mean of all."""
+    known = column >= 0
+    weights = np.bincount(column[known], weights=table.weight[known], minlength=n_categories)
+    sums = np.bincount(column[known], weights=(table.weight * table.target)[known], minlength=n_categories)
+    everywhere = math.fsum(table.weight * table.target) / math.fsum(table.weight)
+    with np.errstate(invalid="ignore"):
+        means = np.where(weights > 0, sums / weights, everywhere)
+    ranks = np.empty(n_categories, dtype=np.int32)
+    ranks[np.argsort(means, kind="stable")] = np.arange(n_categories)
+    return ranks
+
+
+def _experts(table: Table, config: TrainingConfig, values: list[Floats]) -> list[tuple[Ints, Floats]]:
+    """Give the ranks and values of the thresholds that may be tried; none where all may."""
+    given: Mapping[str, tuple[float, ...]] = dict(config.cut_points or ())
+    answers = []
+    for feature, value in zip(table.attributes, values, strict=True):
+        cuts = np.array(sorted(given.get(feature.name, ())), dtype=np.float64)
+        answers.append(((np.searchsorted(value, cuts, side="right") - 1).astype(np.int32), cuts))
+    return answers
+
+
+def _starts(parts: list[Any]) -> npt.NDArray[np.int64]:
+    return np.concatenate(([0], np.cumsum([len(part) for part in parts]))).astype(np.int64)
+
+
+def _rows(table: Table, config: TrainingConfig) -> tuple[Any, Floats]:
+    """Give the kernels' Rows, and the distinct targets where medians are asked for."""
+    from espalier.kernels import codes  # noqa: PLC0415
+
+    n_rows = table.n_rows
+    rank, value = np.zeros(1, dtype=np.int32), np.zeros(1)
+    if config.criterion == "absolute_error":
+        value, inverse = np.unique(table.target, return_inverse=True)
+        rank = inverse.astype(np.int32)
+    classes = table.target if table.n_classes else np.zeros(n_rows)
+    numbers = np.zeros(n_rows) if table.n_classes else table.target
+    rows = codes.Rows(
+        target_class=np.array(classes, dtype=np.int32),
+        target=np.array(numbers, dtype=np.float64),
+        target_rank=rank,
+        weight=np.array(table.weight, dtype=np.float64),
+    )
+    return rows, value
+
+
+def _work(table: Table, config: TrainingConfig, rules: Any, target_value: Floats) -> Any:
+    """Make the scratch arrays of one tree."""
+    from espalier.kernels.offers import Work  # noqa: PLC0415
+
+    n_rows = table.n_rows
+    width = table.n_classes or 4
+    most = max([1, *(len(feature.categories) for feature in table.attributes if feature.unordered)])
+    meeting = min(most, n_rows) + 1
+    for_medians = n_rows + 1 if config.criterion == "absolute_error" else 1
+    trees = len(target_value) + 1 if config.criterion == "absolute_error" else 1
+    ints = {"group_rows": meeting, "present": meeting, "branch": meeting, "place": meeting, "order": meeting}
+    ints |= {"scratch": meeting, "bucket": for_medians, "bucket_start": meeting + 1, "sequence": for_medians}
+    reals = {name: width for name in ("node", "known", "unknown", "left", "right", "trial", "best_left", "best_right")}
+    reals |= {name: for_medians for name in ("forward", "backward", "forward_all", "backward_all")}
+    reals |= {"weight": n_rows, "key": meeting, "weight_tree": trees, "sum_tree": trees}
+    return Work(
+        **{name: np.zeros(size, dtype=np.int32) for name, size in ints.items()},
+        **{name: np.zeros(size) for name, size in reals.items()},
+        group=np.zeros((meeting, width)),
+        slot=np.full(most, -1, dtype=np.int32),
+        direction=np.zeros((3, max(1, table.n_classes))),
+        target_value=target_value,
+    )
+
+
+def _frozen(
+    answer: tuple[Any, ...], table: Table, config: TrainingConfig, watch: Progress
+) -> tuple[Tree, tuple[str, ...]]:
+    """Make the tree of what a kernel gives.
+
+    Raises:
+        Cancelled: The kernel saw the stop flag.
+        DataError: The tree would be larger than memory may hold.
+    """
+    from espalier.kernels import codes, freeze  # noqa: PLC0415
+    from espalier.kernels.grow import FEATURE, HEURISTIC  # noqa: PLC0415
+
+    status, n_nodes, ints, reals, stats, code_table, _, s_ints, s_reals, _, s_codes, _ = answer
+    if status == codes.STOPPED:
+        raise Cancelled("stopped on request")
+    if status != codes.DONE:
+        raise DataError([Fault("", "too_large", TOO_LARGE[status])])
+    if config.collapse:
+        freeze.collapse_nodes(n_nodes, ints, stats)
+    n_categories = np.array([len(feature.categories) for feature in table.attributes], dtype=np.int32)
+    listed, n_codes, n_surrogates = freeze.order_nodes(n_nodes, ints, n_categories)
+    arrays = _empty_arrays(len(listed), n_codes)
+    freeze.write_nodes(
+        listed, ints, reals, code_table, n_categories, *(arrays[name] for name in arrays if name != "stats")
+    )
+    arrays["value"] = arrays["value"].astype(np.int32) if table.n_classes else arrays["value"]
+    surrogates = None
+    if config.missing == "surrogate":
+        surrogates = _surrogates(listed, ints, s_ints, s_reals, s_codes, n_categories, n_surrogates)
+    heuristic = sorted({int(ints[node, FEATURE]) for node in listed[ints[listed, HEURISTIC] == 1]} - {-1})
+    notes = tuple(
+        f"attribute {table.attributes[place].name!r}: subsets of more than ten categories were sought along orders "
+        "(by each class's share and the first principal component), which need not hold the best one"
+        for place in heuristic
+    )
+    return Tree(**arrays, stats=stats[listed], surrogates=surrogates), notes
+
+
+TOO_LARGE: Final[Mapping[int, str]] = {
+    2: f"the tree would have more than {MAX_NODES:,} nodes: set max_depth or min_weight_leaf, or another nominal split",
+    3: f"the tests of categories would take more than {MAX_CODE_ENTRIES:,} entries: set max_depth or min_weight_leaf",
+}
+
+
+def _empty_arrays(n_nodes: int, n_codes: int) -> dict[str, npt.NDArray[Any]]:
+    """Give the arrays of a tree, in the order in which the kernel takes them."""
+    n_children = n_nodes - 1
+    return {
+        "parent": np.empty(n_nodes, np.int32),
+        "size": np.empty(n_nodes, np.int32),
+        "child_start": np.empty(n_nodes + 1, np.int32),
+        "child": np.empty(n_children, np.int32),
+        "feature": np.empty(n_nodes, np.int32),
+        "test": np.empty(n_nodes, np.int8),
+        "threshold": np.empty(n_nodes),
+        "code_start": np.empty(n_nodes + 1, np.int32),
+        "code_branch": np.empty(n_codes, np.int32),
+        "fallback": np.empty(n_nodes, np.int32),
+        "branch_weight": np.empty(n_children),
+        "weight": np.empty(n_nodes),
+        "gain": np.empty(n_nodes),
+        "value": np.empty(n_nodes),
+    }
+
+
+def _surrogates(
+    listed: Ints, ints: Ints, s_ints: Ints, s_reals: Floats, s_codes: Ints, n_categories: Ints, count: int
+) -> Surrogates:
+    from espalier.kernels import freeze  # noqa: PLC0415
+
+    arrays: dict[str, Any] = {
+        "start": np.empty(len(listed) + 1, np.int32),
+        "feature": np.empty(count, np.int32),
+        "test": np.empty(count, np.int8),
+        "threshold": np.empty(count),
+        "below": np.empty(count, np.int32),
+        "code_start": np.empty(count + 1, np.int32),
+        "agreement": np.empty(count),
+    }
+    sides = freeze.write_surrogates(listed, ints, s_ints, s_reals, s_codes, n_categories, *arrays.values())
+    return Surrogates(**arrays, code_branch=sides)

@@ -1,0 +1,107 @@
+"""Rank-coding of columns: one radix sort a column, then only whole numbers."""
+
+import numpy as np
+
+from espalier.kernels.jit import compiled
+
+DIGIT_BITS = 11
+N_DIGITS = 6
+
+
+@compiled
+def sort_column(values, order, keys, other_keys, other_order):  # type: ignore[no-untyped-def]
+    """Sort one column, missing values last, equal ones by row: least significant digit first, six passes of 11 bits.
+
+    values: float64 (n), NaN missing. order: int32 (n), written. keys, other_keys: uint64 (n), other_order: int32 (n),
+    scratch. Returns the number of known values. A pass in which every key has one digit is left out.
+    """
+    n_rows = values.size
+    bits = values.view(np.uint64)
+    sign = np.uint64(1) << np.uint64(63)
+    mask = np.uint64((1 << DIGIT_BITS) - 1)
+    counts = np.zeros((N_DIGITS, 1 << DIGIT_BITS), np.int64)
+    n_known = 0
+    for row in range(n_rows):
+        key = bits[row]
+        if values[row] != values[row]:
+            key = ~np.uint64(0)
+        else:
+            n_known += 1
+            if values[row] == 0.0:
+                key = sign
+            elif key & sign:
+                key = ~key
+            else:
+                key = key | sign
+        keys[row] = key
+        order[row] = row
+        for digit in range(N_DIGITS):
+            counts[digit, np.int64((key >> np.uint64(digit * DIGIT_BITS)) & mask)] += 1
+    source_keys, source_order = keys, order
+    sink_keys, sink_order = other_keys, other_order
+    n_passes = 0
+    for digit in range(N_DIGITS):
+        shift = np.uint64(digit * DIGIT_BITS)
+        if n_rows == 0 or counts[digit, np.int64((source_keys[0] >> shift) & mask)] == n_rows:
+            continue
+        place = 0
+        for value in range(1 << DIGIT_BITS):
+            count = counts[digit, value]
+            counts[digit, value] = place
+            place += count
+        for row in range(n_rows):
+            key = source_keys[row]
+            value = np.int64((key >> shift) & mask)
+            place = counts[digit, value]
+            counts[digit, value] = place + 1
+            sink_keys[place] = key
+            sink_order[place] = source_order[row]
+        source_keys, sink_keys = sink_keys, source_keys
+        source_order, sink_order = sink_order, source_order
+        n_passes += 1
+    if n_passes % 2 == 1:
+        for row in range(n_rows):
+            order[row] = source_order[row]
+    return n_known
+
+
+@compiled
+def rank_column(values, order, n_known, codes, distinct):  # type: ignore[no-untyped-def]
+    """Give each row the rank of its value, -1 where it is missing.
+
+    order: int32 (n) from `sort_column`. codes: int32 (n) and distinct: float64 (n), written. Returns the number of
+    distinct values, which are the first entries of `distinct`.
+    """
+    n_distinct = 0
+    for place in range(n_known):
+        row = order[place]
+        value = values[row]
+        if place == 0 or value != distinct[n_distinct - 1]:
+            distinct[n_distinct] = value
+            n_distinct += 1
+        codes[row] = n_distinct - 1
+    for place in range(n_known, values.size):
+        codes[order[place]] = -1
+    return n_distinct
+
+
+@compiled
+def sort_codes(codes, n_codes, order):  # type: ignore[no-untyped-def]
+    """Sort rows by code, missing ones (-1) last, equal ones by row.
+
+    codes: int32 (n). order: int32 (n), written. Returns the number of known codes.
+    """
+    counts = np.zeros(n_codes + 1, np.int64)
+    for row in range(codes.size):
+        counts[codes[row] if codes[row] >= 0 else n_codes] += 1
+    n_known = codes.size - counts[n_codes]
+    place = 0
+    for code in range(n_codes + 1):
+        count = counts[code]
+        counts[code] = place
+        place += count
+    for row in range(codes.size):
+        code = codes[row] if codes[row] >= 0 else n_codes
+        order[counts[code]] = row
+        counts[code] += 1
+    return n_known

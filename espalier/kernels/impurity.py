@@ -1,0 +1,191 @@
+"""What a group of rows adds to a score, from its additive statistics.
+
+Statistics of a group, `width` numbers that add up over groups:
+
+- classification: the weight of each class;
+- regression: weight, Σ w·(y − c), Σ w·(y − c)², Σ w·y with c the node's mean, so that little cancels.
+
+A split's gain is ``offset + scale · Σ term(branch)``: every criterion fits this form.
+"""
+
+import math
+
+
+from espalier.kernels import codes as c
+from espalier.kernels.jit import inner
+
+NOISE = 1e-13
+
+
+@inner
+def term(criterion, stats, totals):  # type: ignore[no-untyped-def]
+    """Give weight times impurity of a group (chi_square: its part of the statistic).
+
+    stats: float64 (width). totals: float64 (width), the sums over all branches, looked at by chi_square only.
+    """
+    if criterion >= c.SQUARED_ERROR:
+        return _number_term(criterion, stats)
+    weight = 0.0
+    for k in range(stats.size):
+        weight += stats[k]
+    if weight <= 0.0:
+        return 0.0
+    if criterion <= c.NORMALIZED_GAIN:
+        inner = 0.0
+        for k in range(stats.size):
+            if stats[k] > 0.0:
+                inner += stats[k] * math.log2(stats[k])
+        return weight * math.log2(weight) - inner
+    if criterion == c.GINI:
+        inner = 0.0
+        for k in range(stats.size):
+            inner += stats[k] * stats[k]
+        return weight - inner / weight
+    if criterion == c.MISCLASSIFICATION:
+        largest = 0.0
+        for k in range(stats.size):
+            largest = max(largest, stats[k])
+        return weight - largest
+    inner = 0.0
+    for k in range(stats.size):
+        if totals[k] > 0.0:
+            inner += stats[k] * stats[k] / totals[k]
+    return inner / weight
+
+
+@inner
+def _number_term(criterion, stats):  # type: ignore[no-untyped-def]
+    weight = stats[0]
+    if weight <= 0.0:
+        return 0.0
+    if criterion == c.POISSON:
+        return -stats[3] * math.log(stats[3] / weight) if stats[3] > 0.0 else 0.0
+    squares = stats[2] - stats[1] * stats[1] / weight
+    # Rounding leaves a trace of variance in a group of equal values, which a root would blow up.
+    if squares < NOISE * stats[2]:
+        squares = 0.0
+    if criterion == c.SQUARED_ERROR:
+        return squares
+    if criterion == c.SDR:
+        return math.sqrt(squares * weight)
+    return weight * (squares / weight) ** 0.2
+
+
+@inner
+def gain_form(criterion, stats, whole_term, known_weight, node_weight):  # type: ignore[no-untyped-def]
+    """Give (offset, scale) of a split's gain over the sum of its branches' terms.
+
+    stats are unused but for their kind; whole_term is the term of all branches together.
+    """
+    if criterion == c.CHI_SQUARE:
+        return -known_weight, known_weight
+    return whole_term / node_weight, -1.0 / node_weight
+
+
+@inner
+def weight_of(stats, n_classes):  # type: ignore[no-untyped-def]
+    """Give the weight of a group."""
+    if n_classes == 0:
+        return stats[0]
+    weight = 0.0
+    for k in range(stats.size):
+        weight += stats[k]
+    return weight
+
+
+@inner
+def plogp(weight, whole):  # type: ignore[no-untyped-def]
+    """Give −p·log2 p in bits, p = weight/whole; 0 for no weight."""
+    if weight <= 0.0:
+        return 0.0
+    return -weight / whole * math.log2(weight / whole)
+
+
+@inner
+def chi_square_tail(statistic, freedom):  # type: ignore[no-untyped-def]
+    """Give P(X > statistic) for the chi-square distribution, by the recurrence of the incomplete gamma function.
+
+    Abramowitz and Stegun (1964), 26.4.4, 26.4.5 and 6.5.22; summed in logarithms, so that no large value underflows.
+    """
+    if freedom <= 0 or statistic <= 0.0:
+        return 1.0
+    half = statistic / 2.0
+    log_half = math.log(half)
+    if freedom % 2 == 0:
+        tail = 0.0
+        power = 0.0
+    else:
+        tail = math.erfc(math.sqrt(half))
+        power = 0.5
+    while power < freedom / 2.0 - 0.25:
+        tail += math.exp(power * log_half - half - math.lgamma(power + 1.0))
+        power += 1.0
+    return min(1.0, tail)
+
+
+@inner
+def with_cost(score, cost, paid, cost_function, cost_weight, cheapest):  # type: ignore[no-untyped-def]
+    """Weigh a score against what the attribute costs.
+
+    Nunez (1991), Tan and Schlimmer (1990), Norton (1989). What the path has paid for costs nothing more; where a
+    function divides by the cost, that is as cheap as the cheapest attribute.
+    """
+    if cost_function == c.NO_COSTS:
+        return score
+    if cost_function == c.NUNEZ:
+        return (2.0**score - 1.0) / ((0.0 if paid else cost) + 1.0) ** cost_weight
+    price = cheapest if paid else cost
+    if cost_function == c.TAN_SCHLIMMER:
+        return score * score / price
+    return score / price
+
+
+@inner
+def clear(stats):  # type: ignore[no-untyped-def]
+    """Set statistics to nothing."""
+    for k in range(stats.size):
+        stats[k] = 0.0
+
+
+@inner
+def add_row(stats, row, weight, n_classes, target_class, target, centre):  # type: ignore[no-untyped-def]
+    """Add one row to statistics."""
+    if n_classes > 0:
+        stats[target_class[row]] += weight
+    else:
+        apart = target[row] - centre
+        stats[0] += weight
+        stats[1] += weight * apart
+        stats[2] += weight * apart * apart
+        stats[3] += weight * target[row]
+
+
+@inner
+def sort_by_key(places, key, count, scratch):  # type: ignore[no-untyped-def]
+    """Sort places[:count] by key[place], equal keys in the order given: merges of doubling runs.
+
+    places, scratch: int32. key: float64, indexed by place.
+    """
+    for start in range(0, count, 16):
+        for place in range(start + 1, min(start + 16, count)):
+            moving = places[place]
+            at = place
+            while at > start and key[places[at - 1]] > key[moving]:
+                places[at] = places[at - 1]
+                at -= 1
+            places[at] = moving
+    width = 16
+    while width < count:
+        for start in range(0, count, 2 * width):
+            middle, end = min(start + width, count), min(start + 2 * width, count)
+            left, right = start, middle
+            for at in range(start, end):
+                if left < middle and (right >= end or key[places[left]] <= key[places[right]]):
+                    scratch[at] = places[left]
+                    left += 1
+                else:
+                    scratch[at] = places[right]
+                    right += 1
+        for at in range(count):
+            places[at] = scratch[at]
+        width *= 2

@@ -1,0 +1,145 @@
+"""The one decorator of compiled functions, and where their machine code is kept."""
+
+import functools
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import numba
+from numba import types
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+
+__all__ = ["cache_folder", "compiled", "inner", "is_warm"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+CACHE_VARIABLE: Final = "NUMBA_CACHE_DIR"
+
+
+def inner(function: Function) -> Function:
+    """Compile a function that only compiled functions call: without the wrappers that take Python's objects apart.
+
+    Those are the larger part of the machine code of a function of many arrays, and of the time to make it. A constant
+    argument or a shorter whole number does not make a second version either. It must not make arrays: it does not count
+    references to those that it is given.
+    """
+    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
+    dispatcher = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    if hasattr(dispatcher, "py_func"):
+        template_of = dispatcher.get_call_template
+        dispatcher.get_call_template = lambda args, kws: template_of(tuple(map(_widened, args)), kws)
+    return dispatcher  # type: ignore[no-any-return]
+
+
+def _widened(kind: Any) -> Any:
+    """Give the type of a variable that can hold what an argument of this type says."""
+    kind = types.unliteral(kind)
+    return types.int64 if isinstance(kind, types.Integer) and kind.signed else kind
+
+
+def compiled(function: Function) -> Function:
+    """Compile a function on its first call: no interpreter lock, no fast-math, IEEE division, kept on disk if possible.
+
+    Without a folder to keep it in, it is compiled anew in each process. With ``NUMBA_DISABLE_JIT=1`` it stays Python.
+    """
+    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
+    folder = cache_folder()
+    if folder is not None and hasattr(dispatcher, "py_func"):
+        # What enable_caching() does, with a folder of our own choice.
+        dispatcher._cache = KernelCache(dispatcher.py_func)
+    return dispatcher  # type: ignore[no-any-return]
+
+
+@functools.cache
+def cache_folder() -> Path | None:
+    """Give the folder of the machine code, or None where none can be written or read.
+
+    Its name holds a hash of every kernel's source: numba does not notice an edit in a *called* function of another
+    file. A folder that is already filled is used even if it cannot be written, as in a read-only image.
+    """
+    name = f"espalier-{sources_hash()[:16]}"
+    for base in _bases():
+        folder = base / name
+        if folder.is_dir() and any(folder.glob("*.nbi")):
+            return folder
+        if _is_writable(folder):
+            return folder
+    return None
+
+
+@functools.cache
+def sources_hash() -> str:
+    """Give the SHA-256 over the kernels' sources and numba's version."""
+    digest = hashlib.sha256(numba.__version__.encode())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def is_warm() -> bool:
+    """Whether some machine code is already in the cache folder."""
+    folder = cache_folder()
+    return folder is not None and any(folder.glob("*.nbi"))
+
+
+class _KernelLocator(_CacheLocator):
+    """Keeps every kernel in `cache_folder`; the folder's name says which sources, so the stamp need not."""
+
+    def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
+        self._place = f"{Path(py_file).stem}.{py_func.__qualname__}"
+
+    def get_cache_path(self) -> str:
+        return str(cache_folder())
+
+    def ensure_cache_path(self) -> None:
+        """Nothing to do: `cache_folder` has made it."""
+
+    def get_source_stamp(self) -> str:
+        return sources_hash()
+
+    def get_disambiguator(self) -> str:
+        return self._place
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> "_KernelLocator":
+        return cls(py_func, py_file)
+
+
+class _KernelCacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (_KernelLocator,)
+
+
+class KernelCache(FunctionCache):  # type: ignore[misc]
+    """numba's function cache in a folder of our own, silent where it cannot write."""
+
+    _impl_class = _KernelCacheImpl
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep one compiled signature; a full disk or a read-only folder costs time, not the training."""
+        try:
+            super().save_overload(sig, data)
+        except OSError:
+            return
+
+
+def _bases() -> list[Path]:
+    bases = [Path(os.environ[CACHE_VARIABLE])] if os.environ.get(CACHE_VARIABLE) else []
+    bases.append(Path(__file__).parent / "__pycache__")
+    user = os.environ.get("XDG_CACHE_HOME")
+    try:
+        bases.append((Path(user) if user else Path.home() / ".cache") / "espalier")
+    except RuntimeError:  # no home folder is known
+        pass
+    return bases
+
+
+def _is_writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False

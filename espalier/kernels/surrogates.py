@@ -1,0 +1,177 @@
+"""Cuts that stand in for a node's own test where its attribute is missing (Breiman and others, 1984, section 5.3).
+
+Agreement is counted as rpart does: over all rows that know the node's own attribute; a row whose value the surrogate
+does not know disagrees. Each side must receive at least two rows.
+"""
+
+from espalier.kernels import codes as c
+from espalier.kernels.jit import inner
+
+S_ATTRIBUTE = 0
+S_TEST = 1
+S_BELOW = 2
+N_S_INTS = 3
+
+S_THRESHOLD = 0
+S_AGREEMENT = 1
+N_S_REALS = 2
+
+LEAST_ROWS = 2
+NOISE = 1e-12
+
+
+@inner
+def find_surrogates(  # type: ignore[no-untyped-def]
+    columns, orders, master, start, stop, weight, side, side_weight, split_attribute, most, ints, reals, sides_of_code,
+    left_of_code, right_of_code, count_of_code,
+):  # fmt: skip
+    """Find the best surrogate of every other attribute, best first; returns how many are kept.
+
+    weight: float64 (n) by row. side: int32 (n) by row, 0, 1 or -1 unknown. side_weight: (weight left, weight right).
+    ints: int32 (F, N_S_INTS), reals: float64 (F, N_S_REALS), written. The last four: scratch a category.
+    """
+    left_total, right_total = side_weight
+    whole = left_total + right_total
+    majority = max(left_total, right_total) / whole
+    if majority >= 1.0:
+        return 0
+    n_found = 0
+    for attribute in range(columns.codes.shape[0]):
+        if attribute == split_attribute:
+            continue
+        if columns.kind[attribute] == c.NOMINAL_KIND:
+            agreement = _nominal_agreement(
+                columns, master, start, stop, weight, side, attribute, sides_of_code, left_of_code, right_of_code,
+                count_of_code,
+            )  # fmt: skip
+            threshold, below = 0.0, 0
+        else:
+            agreement, threshold, below = _cut_agreement(
+                columns, orders[columns.order_place[attribute]], start, stop, weight, side, attribute
+            )
+        adjusted = (agreement / whole - majority) / (1.0 - majority)
+        if adjusted > NOISE:
+            _insert(ints, reals, n_found, attribute, columns.kind[attribute], below, threshold, adjusted)
+            n_found += 1
+    return min(n_found, most)
+
+
+@inner
+def _insert(ints, reals, n_found, attribute, kind, below, threshold, adjusted):  # type: ignore[no-untyped-def]
+    """Insert behind every surrogate that agrees at least as much."""
+    at = n_found
+    while at > 0 and reals[at - 1, S_AGREEMENT] < adjusted - NOISE:
+        for k in range(N_S_INTS):
+            ints[at, k] = ints[at - 1, k]
+        for k in range(N_S_REALS):
+            reals[at, k] = reals[at - 1, k]
+        at -= 1
+    ints[at, S_ATTRIBUTE] = attribute
+    ints[at, S_TEST] = c.NOMINAL if kind == c.NOMINAL_KIND else c.NUMERIC
+    ints[at, S_BELOW] = below
+    reals[at, S_THRESHOLD] = threshold
+    reals[at, S_AGREEMENT] = adjusted
+
+
+@inner
+def _cut_agreement(columns, sequence, start, stop, weight, side, attribute):  # type: ignore[no-untyped-def]
+    """Give (agreeing weight, threshold, branch at or below it) of the best cut; weight -1 where there is none."""
+    codes = columns.codes[attribute]
+    first_value = columns.value_start[attribute]
+    left_all, right_all = 0.0, 0.0
+    n_rows = 0
+    for at in range(start, stop):
+        row = sequence[at]
+        if codes[row] < 0:
+            break
+        if side[row] == 0:
+            left_all += weight[row]
+            n_rows += 1
+        elif side[row] == 1:
+            right_all += weight[row]
+            n_rows += 1
+    best, threshold, below = -1.0, 0.0, 0
+    left, right = 0.0, 0.0
+    n_before = 0
+    last = -1
+    for at in range(start, stop):
+        row = sequence[at]
+        if codes[row] < 0:
+            break
+        if side[row] < 0:
+            continue
+        if last >= 0 and codes[row] != last and n_before >= LEAST_ROWS and n_rows - n_before >= LEAST_ROWS:
+            slack = NOISE * (left_all + right_all)
+            for direction in range(2):
+                agreeing = left + right_all - right if direction == 0 else right + left_all - left
+                if agreeing > best + slack:
+                    best, below = agreeing, direction
+                    threshold = middle_of(
+                        columns.value[first_value + last], columns.value[first_value + codes[row]]
+                    )
+        last = codes[row]
+        n_before += 1
+        if side[row] == 0:
+            left += weight[row]
+        else:
+            right += weight[row]
+    return best, threshold, below
+
+
+@inner
+def _nominal_agreement(  # type: ignore[no-untyped-def]
+    columns, master, start, stop, weight, side, attribute, sides_of_code, left_of_code, right_of_code, count_of_code
+):  # fmt: skip
+    """Give the agreeing weight when each category goes to its heavier side; writes the sides (-1: not present)."""
+    codes = columns.codes[attribute]
+    for code in range(columns.n_codes[attribute]):
+        sides_of_code[code] = -1
+        left_of_code[code] = 0.0
+        right_of_code[code] = 0.0
+        count_of_code[code] = 0
+    for at in range(start, stop):
+        row = master[at]
+        code = codes[row]
+        if code < 0 or side[row] < 0:
+            continue
+        count_of_code[code] += 1
+        if side[row] == 0:
+            left_of_code[code] += weight[row]
+        else:
+            right_of_code[code] += weight[row]
+    agreeing = 0.0
+    n_left, n_right = 0, 0
+    for code in range(columns.n_codes[attribute]):
+        if count_of_code[code] == 0:
+            continue
+        if right_of_code[code] > left_of_code[code]:
+            sides_of_code[code] = 1
+            agreeing += right_of_code[code]
+            n_right += count_of_code[code]
+        else:
+            sides_of_code[code] = 0
+            agreeing += left_of_code[code]
+            n_left += count_of_code[code]
+    if n_left < LEAST_ROWS or n_right < LEAST_ROWS:
+        return -1.0
+    return agreeing
+
+
+@inner
+def nominal_sides(  # type: ignore[no-untyped-def]
+    columns, master, start, stop, weight, side, attribute, sides_of_code, left_of_code, right_of_code, count_of_code
+):  # fmt: skip
+    """Write the side of each category of a nominal surrogate into sides_of_code."""
+    _nominal_agreement(
+        columns, master, start, stop, weight, side, attribute, sides_of_code, left_of_code, right_of_code,
+        count_of_code,
+    )  # fmt: skip
+
+
+@inner
+def middle_of(below, above):  # type: ignore[no-untyped-def]
+    """Give the number halfway between two neighbours; the lower one where rounding would give the upper."""
+    middle = (below + above) / 2.0
+    if not (below <= middle and middle < above):
+        middle = below / 2.0 + above / 2.0
+    return middle if below <= middle and middle < above else below

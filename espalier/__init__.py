@@ -42,6 +42,7 @@ from espalier.explanation import DecisionStep, Explanation, explain, render_expl
 from espalier.fields import FieldInfo, field_table
 from espalier.model import Model, TrainingRecord
 from espalier.prediction import Prediction, predict
+from espalier.profile import AttributeProfile, ClassShare, Profile, profile
 from espalier.progress import Progress
 from espalier.pruning import Pruned
 from espalier.reading import dataset_from_columns, dataset_from_csv, dataset_from_rows, rows_from_csv
@@ -54,7 +55,9 @@ __all__ = [
     "PRESETS",
     "PRESET_SENTENCES",
     "PRUNERS",
+    "AttributeProfile",
     "Cancelled",
+    "ClassShare",
     "ConfigError",
     "DataError",
     "Dataset",
@@ -74,6 +77,7 @@ __all__ = [
     "Model",
     "NotApplicable",
     "Prediction",
+    "Profile",
     "Progress",
     "Pruned",
     "ReducedError",
@@ -100,6 +104,7 @@ __all__ = [
     "from_json",
     "holdout_from_dict",
     "predict",
+    "profile",
     "prune",
     "pruning_method",
     "render_explanation",

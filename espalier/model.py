@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from espalier.config import Holdout, TrainingConfig
+from espalier.errors import NotApplicable
 from espalier.preparation import Preparation
+from espalier.rules import RuleList
 from espalier.schema import Schema
 from espalier.tree import Tree
 
@@ -44,8 +46,8 @@ class Model:
     Attributes:
         schema: The columns it was trained on; its attributes are what a row is asked for.
         config: How it was grown, every field resolved.
-        preparation: What is done to a row before the tree sees it.
-        tree: The tree.
+        preparation: What is done to a row before the tree or the rules see it.
+        body: What answers: a tree, or a list of rules.
         training: How it came to be.
         pruning: Method and parameters that made it from its parent, as JSON; None for a grown one.
         notes: What a person should know of it, such as that it is unpruned.
@@ -54,7 +56,7 @@ class Model:
     schema: Schema
     config: TrainingConfig
     preparation: Preparation
-    tree: Tree
+    body: Tree | RuleList
     training: TrainingRecord
     pruning: Mapping[str, Any] | None = None
     notes: tuple[str, ...] = ()
@@ -63,3 +65,25 @@ class Model:
     def task(self) -> str:
         """``classification`` or ``regression``."""
         return str(self.schema.task)
+
+    @property
+    def tree(self) -> Tree:
+        """The tree.
+
+        Raises:
+            NotApplicable: The model is a list of rules.
+        """
+        if not isinstance(self.body, Tree):
+            raise NotApplicable("the model is a list of rules: this needs a tree, such as the version it was made from")
+        return self.body
+
+    @property
+    def rules(self) -> RuleList:
+        """The list of rules.
+
+        Raises:
+            NotApplicable: The model is a tree.
+        """
+        if not isinstance(self.body, RuleList):
+            raise NotApplicable("the model is a tree: extract its rules first")
+        return self.body

@@ -1,7 +1,8 @@
-"""Conditions on one attribute, and how they read.
+"""Conditions on one attribute, rules made of them, and how they read.
 
 A path through a tree is a list of tests; merged, it is one condition an attribute: an interval, a set of categories, or
-known against missing.
+known against missing. A rule is a conjunction of such conditions with an answer; the first rule of a list that fires
+answers.
 """
 
 import math
@@ -11,7 +12,7 @@ from unicodedata import category
 
 from espalier.schema import Feature, FeatureKind, Label, instant_text, label_text
 
-__all__ = ["Condition", "number_text", "sentence"]
+__all__ = ["Condition", "Rule", "RuleList", "number_text", "sentence"]
 
 LINE_BREAKERS: Final = frozenset({"Cc", "Zl", "Zp"})
 """Unicode categories of what ends a line or drives a terminal."""
@@ -47,6 +48,57 @@ class Condition:
         if self.known is not None:
             document["known"] = self.known
         return {**document, "text": condition_text(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """If all conditions hold, then the value.
+
+    Attributes:
+        conditions: One an attribute, none twice; a rule without any holds for every row. A condition on a value that is
+            missing, or whose category the schema does not list, does not hold, unless it asks for just that.
+        value: The answer: code of a class (int) or number (float).
+        weight: Training weight of the rows that this rule answers: it holds for them, and none before it does.
+        stats: Of those rows: weight of each class, or (weight, mean, sum of squared deviations). Where there are none,
+            of the rows that it holds for; where there are none of those either, of the leaf that it was made from.
+        estimate: What its place in the list was decided by; None for a path as it was.
+    """
+
+    conditions: tuple[Condition, ...]
+    value: int | float
+    weight: float
+    stats: tuple[float, ...]
+    estimate: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleList:
+    """Rules in order, the first one that holds answers; where none does, the default.
+
+    Attributes:
+        rules: The rules; a rule's number is its place.
+        default: The answer where no rule holds; it has no conditions, and its number is ``len(rules)``.
+        exclusive: Whether at most one rule holds for any row, as with the paths of a tree: the order is of no matter.
+    """
+
+    rules: tuple[Rule, ...]
+    default: Rule
+    exclusive: bool
+
+    @property
+    def n_rules(self) -> int:
+        """Number of rules, the default not counted."""
+        return len(self.rules)
+
+    @property
+    def n_conditions(self) -> int:
+        """Number of conditions of all rules together."""
+        return sum(len(rule.conditions) for rule in self.rules)
+
+    @property
+    def answers(self) -> tuple[Rule, ...]:
+        """The rules and, last, the default: each at its number."""
+        return (*self.rules, self.default)
 
 
 def condition_text(condition: Condition) -> str:

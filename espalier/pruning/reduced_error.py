@@ -60,7 +60,7 @@ def prune_reduced_error(model: Model, parameters: ReducedError, held_out: Datase
         "after": {"leaves": pruned.n_leaves, "nodes": pruned.n_nodes, "estimate": float(subtree[0])},
         "steps": steps,
     }
-    return Pruned(dataclasses.replace(model, tree=pruned, pruning=method, notes=()), trace)
+    return Pruned(dataclasses.replace(model, body=pruned, pruning=method, notes=()), trace)
 
 
 def _leaf_losses(model: Model, held_out: Dataset) -> Floats:

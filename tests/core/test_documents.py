@@ -78,7 +78,7 @@ def surrogate_model():
         code_branch=np.array([0, 1, -1], dtype=np.int32),
         agreement=np.array([0.75, 0.5]),
     )
-    return dataclasses.replace(model, tree=dataclasses.replace(model.tree, surrogates=extra))
+    return dataclasses.replace(model, body=dataclasses.replace(model.tree, surrogates=extra))
 
 
 def trained_model():

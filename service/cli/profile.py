@@ -1,0 +1,110 @@
+"""The command ``profile``: what each attribute of a CSV file says of the target, before any tree is grown."""
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from service.cli.command import Command
+from service.cli.models import _data_lines, _existing, _read_schema, refusals
+
+__all__ = ["COMMANDS"]
+
+ATTRIBUTE_COLUMNS: Final = {
+    "attribute": "name",
+    "kind": "kind",
+    "missing": "n_missing",
+    "distinct": "n_distinct",
+    "entropy": "entropy",
+    "cut at": "threshold",
+}
+"""Heading -> figure, for both tasks."""
+TASK_COLUMNS: Final = {
+    "classification": {
+        "gain": "gain",
+        "split info": "split_information",
+        "gain ratio": "gain_ratio",
+        "gini decrease": "gini_decrease",
+        "chi-square": "chi_square",
+        "df": "degrees_of_freedom",
+        "p-value": "p_value",
+    },
+    "regression": {"variance decrease": "variance_decrease", "sd reduction": "sd_reduction"},
+}
+CLASS_COLUMNS: Final = {
+    "class": "label",
+    "weight": "weight",
+    "share": "share",
+    "self-information": "self_information",
+}
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("data", metavar="DATA.csv", type=Path, help="the rows; .gz is read too")
+    parser.add_argument("--target", metavar="T", help="the column to learn (or the schema names it)")
+    parser.add_argument("--schema", metavar="S.json", type=Path, help="declares kinds, roles, categories")
+    parser.add_argument("--task", choices=["classification", "regression"], help="overrides what the target looks like")
+    parser.add_argument("--weight", metavar="COLUMN", help="the column of row weights")
+    parser.add_argument("--ignore", metavar="COLUMN", action="append", default=[], help="a column not to look at")
+    parser.add_argument(
+        "--log-base", choices=["2", "e", "10"], default="2", help="entropies in bits, nats or bans (default: 2)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+
+
+def profile(arguments: Namespace) -> int:
+    """Print the profile of a file."""
+    import espalier  # noqa: PLC0415 - `espalier --help` needs no arrays
+
+    with refusals(arguments.data):
+        dataset = espalier.dataset_from_csv(
+            _existing(arguments.data),
+            target=arguments.target,
+            schema=_read_schema(arguments.schema),
+            task=arguments.task,
+            weight=arguments.weight,
+            ignore=arguments.ignore,
+        )
+        found = espalier.profile(dataset, log_base=arguments.log_base).to_dict()
+    if arguments.json:
+        print(json.dumps(found))
+        return 0
+    for line in (*_data_lines(arguments.data, dataset), *_profile_lines(found)):
+        print(line)
+    return 0
+
+
+COMMANDS: Mapping[str, Command] = {
+    "profile": Command("say how telling each attribute of a CSV file is", _arguments, profile),
+}
+
+
+def _profile_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    if found["task"] == "classification":
+        yield f"entropy   {_cell(found['entropy'])} {found['unit']}, gini {_cell(found['gini'])}"
+        yield ""
+        yield from _table_lines(CLASS_COLUMNS, found["classes"])
+    else:
+        yield f"mean      {_cell(found['mean'])}, variance {_cell(found['variance'])}"
+    yield ""
+    yield from _table_lines({**ATTRIBUTE_COLUMNS, **TASK_COLUMNS[found["task"]]}, found["attributes"])
+    yield ""
+    yield f"entropies and gains in {found['unit']}; without an order a branch a category, else the best cut"
+
+
+def _table_lines(columns: Mapping[str, str], records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Align the first column left and figures right."""
+    cells = [list(columns), *([_cell(record[name]) for name in columns.values()] for record in records)]
+    widths = [max(len(line[place]) for line in cells) for place in range(len(columns))]
+    for first, *others in cells:
+        figures = (cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))
+        yield "  ".join([first.ljust(widths[0]), *figures])
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

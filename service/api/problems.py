@@ -45,6 +45,7 @@ PROBLEMS: Mapping[type[Exception], Entry] = {
     espalier.ConfigError: Entry(422, "invalid-configuration", "The configuration is not valid"),
     espalier.RowError: Entry(422, "invalid-rows", "The rows are not valid"),
     espalier.DocumentError: Entry(422, "invalid-document", "The model document is not valid"),
+    espalier.EstimatorError: Entry(422, "invalid-input", "What was given is not valid"),
     espalier.InvalidInput: Entry(422, "invalid-input", "What was given is not valid"),
     espalier.NotApplicable: Entry(422, "not-applicable", "The method cannot be applied here"),
     espalier.Cancelled: Entry(409, "cancelled", "The work was cancelled"),

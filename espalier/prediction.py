@@ -2,83 +2,21 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
+from espalier.answers import LeafAnswer, LeafVisit, Prediction, answer_from, wilson
 from espalier.errors import Fault, RowError, pointer, within
 from espalier.model import Model
 from espalier.rows import EncodedRow, RowEncoder
-from espalier.schema import Label, label_text
+from espalier.schema import Label
 from espalier.tree import LEAF, NOMINAL, NUMERIC, UNKNOWN
 
 __all__ = ["LeafVisit", "Prediction", "Router", "leaves_of", "predict", "router"]
-
-WILSON_Z: Final = 1.96
-
-
-@dataclass(frozen=True, slots=True)
-class LeafVisit:
-    """One way down the tree.
-
-    Attributes:
-        weight: Share of the row that went this way; 1 unless the answer is fractional.
-        nodes: The nodes visited, root first, leaf last.
-    """
-
-    weight: float
-    nodes: tuple[int, ...]
-
-    @property
-    def leaf(self) -> int:
-        """The last node."""
-        return self.nodes[-1]
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """An answer.
-
-    Attributes:
-        label: The class; None for a regression.
-        code: Its place among the schema's classes; -1 for a regression.
-        value: The number; None for a classification.
-        distribution: Share of each class, in the schema's order; empty for a regression.
-        confidence: Wilson's lower bound (1927, z = 1.96) of the label's share at the leaf; None for a regression.
-        std: Standard deviation of the training rows at the leaf; None for a classification.
-        support: Training weight at the leaf.
-        leaf: Number of the leaf; of the heaviest where the answer is fractional.
-        nodes: The nodes visited, root first; on the heaviest way where the answer is fractional.
-        visits: Every way taken, heaviest first.
-        row: The row as numbers, with its flags.
-    """
-
-    label: Label | None
-    code: int
-    value: float | None
-    distribution: tuple[tuple[Label, float], ...]
-    confidence: float | None
-    std: float | None
-    support: float
-    leaf: int
-    nodes: tuple[int, ...]
-    visits: tuple[LeafVisit, ...]
-    row: EncodedRow
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form; a class is a key of ``distribution`` by its text."""
-        answer: dict[str, Any]
-        if self.value is not None:
-            answer = {"value": self.value, "std": self.std}
-        else:
-            shares = {label_text(label): share for label, share in self.distribution}
-            answer = {"label": self.label, "distribution": shares, "confidence": self.confidence}
-        flags = {"missing": list(self.row.missing), "unseen": list(self.row.unseen)}
-        return {**answer, "support": self.support, "leaf": self.leaf, "flags": flags}
 
 
 def predict(model: Model, rows: Sequence[Mapping[str, Any]]) -> list[Prediction]:
@@ -271,48 +209,10 @@ class Router:
 _ROUTERS: WeakKeyDictionary[Model, Router] = WeakKeyDictionary()
 
 
-def wilson(share: float, weight: float) -> float:
-    """Give the lower end of Wilson's score interval (1927) for a share seen on `weight` rows, z = 1.96.
-
-    >>> round(wilson(1.0, 47), 5)
-    0.92444
-    """
-    if weight <= 0:
-        return 0.0
-    square = WILSON_Z * WILSON_Z
-    centre = share + square / (2 * weight)
-    spread = WILSON_Z * math.sqrt(max(share * (1 - share), 0.0) / weight + square / (4 * weight * weight))
-    return max(0.0, (centre - spread) / (1 + square / weight))
-
-
-@dataclass(frozen=True, slots=True)
-class LeafAnswer:
-    """What a node answers if it is a leaf; ``mean`` is that of its training rows (regression only)."""
-
-    label: Label | None
-    code: int
-    value: float | None
-    distribution: tuple[tuple[Label, float], ...]
-    confidence: float | None
-    std: float | None
-    mean: float
-
-
 def _leaf_answer(model: Model, node: int) -> LeafAnswer:
     tree = model.tree
-    own_weight = float(tree.weight[node])
     # A branch that no training row took answers with the distribution of the nearest node above that has rows.
     seen = node
     while tree.weight[seen] <= 0 and seen > 0:
         seen = int(tree.parent[seen])
-    stats = tree.stats[seen].tolist()
-    if not model.schema.classes:
-        std = math.sqrt(stats[2] / stats[0]) if stats[0] > 0 else 0.0
-        return LeafAnswer(None, -1, float(tree.value[node]), (), None, std, stats[1])
-    total = math.fsum(stats)
-    extra = 1.0 if model.config.leaf_probability == "laplace" else 0.0
-    shares = [(weight + extra) / (total + extra * len(stats)) for weight in stats]
-    code = int(tree.value[node])
-    distribution = tuple(zip(model.schema.classes, shares, strict=True))
-    confidence = wilson(stats[code] / total if total > 0 else 0.0, own_weight)
-    return LeafAnswer(model.schema.classes[code], code, None, distribution, confidence, None, math.nan)
+    return answer_from(model, tree.value[node].item(), tree.stats[seen].tolist(), float(tree.weight[node]))

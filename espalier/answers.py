@@ -1,0 +1,122 @@
+"""Answers as values: what a leaf or a rule says, and what a row is told."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from espalier.model import Model
+from espalier.rows import EncodedRow
+from espalier.schema import Label, label_text
+
+__all__ = ["LeafAnswer", "LeafVisit", "Prediction", "answer_from", "wilson"]
+
+WILSON_Z: Final = 1.96
+
+
+@dataclass(frozen=True, slots=True)
+class LeafVisit:
+    """One way down the tree.
+
+    Attributes:
+        weight: Share of the row that went this way; 1 unless the answer is fractional.
+        nodes: The nodes visited, root first, leaf last.
+    """
+
+    weight: float
+    nodes: tuple[int, ...]
+
+    @property
+    def leaf(self) -> int:
+        """The last node."""
+        return self.nodes[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """An answer.
+
+    Attributes:
+        label: The class; None for a regression.
+        code: Its place among the schema's classes; -1 for a regression.
+        value: The number; None for a classification.
+        distribution: Share of each class, in the schema's order; empty for a regression.
+        confidence: Wilson's lower bound (1927, z = 1.96) of the label's share at the leaf; None for a regression.
+        std: Standard deviation of the training rows at the leaf; None for a classification.
+        support: Training weight at the leaf.
+        leaf: Number of the leaf; of the heaviest where the answer is fractional.
+        nodes: The nodes visited, root first; on the heaviest way where the answer is fractional.
+        visits: Every way taken, heaviest first.
+        row: The row as numbers, with its flags.
+    """
+
+    label: Label | None
+    code: int
+    value: float | None
+    distribution: tuple[tuple[Label, float], ...]
+    confidence: float | None
+    std: float | None
+    support: float
+    leaf: int
+    nodes: tuple[int, ...]
+    visits: tuple[LeafVisit, ...]
+    row: EncodedRow
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form; a class is a key of ``distribution`` by its text."""
+        answer: dict[str, Any]
+        if self.value is not None:
+            answer = {"value": self.value, "std": self.std}
+        else:
+            shares = {label_text(label): share for label, share in self.distribution}
+            answer = {"label": self.label, "distribution": shares, "confidence": self.confidence}
+        flags = {"missing": list(self.row.missing), "unseen": list(self.row.unseen)}
+        return {**answer, "support": self.support, "leaf": self.leaf, "flags": flags}
+
+
+def wilson(share: float, weight: float) -> float:
+    """Give the lower end of Wilson's score interval (1927) for a share seen on `weight` rows, z = 1.96.
+
+    >>> round(wilson(1.0, 47), 5)
+    0.92444
+    """
+    if weight <= 0:
+        return 0.0
+    square = WILSON_Z * WILSON_Z
+    centre = share + square / (2 * weight)
+    spread = WILSON_Z * math.sqrt(max(share * (1 - share), 0.0) / weight + square / (4 * weight * weight))
+    return max(0.0, (centre - spread) / (1 + square / weight))
+
+
+@dataclass(frozen=True, slots=True)
+class LeafAnswer:
+    """What a node answers if it is a leaf; ``mean`` is that of its training rows (regression only)."""
+
+    label: Label | None
+    code: int
+    value: float | None
+    distribution: tuple[tuple[Label, float], ...]
+    confidence: float | None
+    std: float | None
+    mean: float
+
+
+def answer_from(model: Model, value: float, stats: Sequence[float], weight: float) -> LeafAnswer:
+    """Give what a leaf or a rule answers.
+
+    Args:
+        model: The model; its configuration says how shares are made of class weights.
+        value: The code of the class, or the number.
+        stats: Class weights, or (weight, mean, sum of squared deviations).
+        weight: Of the training rows that it answered.
+    """
+    if not model.schema.classes:
+        std = math.sqrt(stats[2] / stats[0]) if stats[0] > 0 else 0.0
+        return LeafAnswer(None, -1, float(value), (), None, std, stats[1])
+    total = math.fsum(stats)
+    extra = 1.0 if model.config.leaf_probability == "laplace" else 0.0
+    shares = [(part + extra) / (total + extra * len(stats)) for part in stats]
+    code = int(value)
+    distribution = tuple(zip(model.schema.classes, shares, strict=True))
+    confidence = wilson(stats[code] / total if total > 0 else 0.0, weight)
+    return LeafAnswer(model.schema.classes[code], code, None, distribution, confidence, None, math.nan)

@@ -4,6 +4,7 @@ Every field of `espalier.TrainingConfig` is a parameter, so that a grid search c
 has the preset's own value.
 """
 
+import dataclasses
 import inspect
 import warnings
 from collections.abc import Mapping, Sequence
@@ -40,6 +41,8 @@ __all__ = ["EstimatorError", "TreeClassifier", "TreeRegressor"]
 FIELD_NAMES: Final = tuple(info.name for info in field_table(TrainingConfig))
 OF_PRESET: Final = "preset"
 """Value of a field that is left to the preset."""
+OWN_PARAMETERS: Final[Mapping[str, Any]] = {"preset": "cart", "nominal_columns": None, "min_weight_fraction_leaf": 0.0}
+"""Parameters besides the fields, with their defaults."""
 
 
 class _TreeEstimator:
@@ -48,7 +51,12 @@ class _TreeEstimator:
     estimator_type: ClassVar[str]
 
     def __init__(
-        self, preset: str = "cart", *, nominal_columns: Sequence[str | int] | None = None, **fields: Any
+        self,
+        preset: str = "cart",
+        *,
+        nominal_columns: Sequence[str | int] | None = None,
+        min_weight_fraction_leaf: float = 0.0,
+        **fields: Any,
     ) -> None:
         unknown = sorted(set(fields) - set(FIELD_NAMES))
         if unknown:
@@ -56,6 +64,7 @@ class _TreeEstimator:
             raise TypeError(f"{type(self).__name__} has no parameter {unknown[0]!r}; it has: {legal}")
         self.preset = preset
         self.nominal_columns = nominal_columns
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
         for name in FIELD_NAMES:
             setattr(self, name, fields.get(name, OF_PRESET))
 
@@ -112,24 +121,30 @@ class _TreeEstimator:
     def _fit(self, table: InputTable, target: tuple[Feature, npt.NDArray[Any]], sample_weight: Any) -> None:
         dataset = _with_target(self._attributes(table), target, read_weight(sample_weight, table.n_rows))
         with refusals_as_values():
-            self.model_: Model = train(dataset, self._config(target[0]))
+            self.model_: Model = train(dataset, self._config(dataset))
         self.n_features_in_ = len(table.columns)
         if table.names is not None:
             self.feature_names_in_: npt.NDArray[Any] = np.array(table.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _config(self, target: Feature) -> TrainingConfig:
+    def _config(self, dataset: Dataset) -> TrainingConfig:
         fields = {name: getattr(self, name) for name in FIELD_NAMES}
         chosen = {name: _plain_value(value) for name, value in fields.items() if not _is_default(name, value)}
         if isinstance(chosen.get("nominal"), list | tuple):
             del chosen["nominal"]  # the columns were named there; the split is the preset's
         if isinstance(chosen.get("class_weight"), Mapping):
             chosen["class_weight"] = {
-                label_text(label_of(label, target.categories)): _plain_value(weight)
+                label_text(label_of(label, dataset.schema.classes)): _plain_value(weight)
                 for label, weight in chosen["class_weight"].items()
             }
-        return training_config(self.preset, **chosen)
+        config = training_config(self.preset, **chosen)
+        share = _plain_value(self.min_weight_fraction_leaf)
+        if not isinstance(share, int | float) or not 0 <= share <= 0.5:
+            message = "must be a number from 0 to 0.5"
+            raise EstimatorError([Fault(pointer("min_weight_fraction_leaf"), "not_legal", message)])
+        least = max(config.min_weight_leaf, share * _weight_with_classes(dataset, config))
+        return dataclasses.replace(config, min_weight_leaf=least)
 
     def _attributes(self, table: InputTable) -> Dataset:
         places = self._nominal_places(table)
@@ -193,6 +208,7 @@ class TreeClassifier(_TreeEstimator):
         preset: ``cart``, ``c45``, … as in `espalier.PRESETS`.
         nominal_columns: Columns without an order, by name or number; texts, categoricals and true/false of a pandas,
             polars or pyarrow table need not be named.
+        min_weight_fraction_leaf: Least share of all weight in a leaf; what ``min_weight_leaf`` asks stands beside it.
         **fields: Fields of `espalier.TrainingConfig`. A list as ``nominal`` names columns, too.
 
     Attributes:
@@ -285,13 +301,21 @@ class TreeRegressor(_TreeEstimator):
 
 
 def _parameter_names() -> list[str]:
-    return ["preset", "nominal_columns", *FIELD_NAMES]
+    return [*OWN_PARAMETERS, *FIELD_NAMES]
 
 
 def _is_default(name: str, value: Any) -> bool:
-    if name == "nominal_columns":
-        return value is None
-    return isinstance(value, str) and value == OF_PRESET
+    default = OWN_PARAMETERS.get(name, OF_PRESET)
+    return type(value) is type(default) and bool(value == default)
+
+
+def _weight_with_classes(dataset: Dataset, config: TrainingConfig) -> float:
+    """Give the weight of all rows, each times its class's factor (``balanced`` keeps the sum)."""
+    if not isinstance(config.class_weight, tuple):
+        return float(dataset.weight.sum())
+    factors = dict(config.class_weight)
+    of_class = np.array([factors.get(label_text(label), 1.0) for label in dataset.schema.classes])
+    return float((dataset.weight * of_class[np.asarray(dataset.target)]).sum())
 
 
 def _plain_value(value: Any) -> Any:
@@ -328,7 +352,7 @@ def _signature() -> inspect.Signature:
         [
             inspect.Parameter("self", word),
             inspect.Parameter("preset", word, default="cart"),
-            inspect.Parameter("nominal_columns", named, default=None),
+            *(inspect.Parameter(name, named, default=OWN_PARAMETERS[name]) for name in list(OWN_PARAMETERS)[1:]),
             *fields,
         ]
     )

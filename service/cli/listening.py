@@ -4,14 +4,17 @@ import errno
 import fcntl
 import os
 import socket
+import time
 from pathlib import Path
 from typing import TextIO
 
 from service.cli.command import Refused
 
-__all__ = ["address_of", "listen", "lock_database"]
+__all__ = ["address_of", "listen", "lock_database", "url_of"]
 
 BACKLOG = 2048
+PATIENCE_SECONDS = 1.0  # the children of one that was killed need a moment to let go of the port
+LOOK_SECONDS = 0.05
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -29,18 +32,27 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         raise Refused(f"{host} is not an address to listen on ({error.strerror})") from None
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind(address)
-        listener.listen(BACKLOG)
-    except OSError as error:
-        listener.close()
-        raise Refused(_why_not(error, host=host, port=port)) from None
-    return listener
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            listener.bind(address)
+            listener.listen(BACKLOG)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE and time.monotonic() < deadline:
+                time.sleep(LOOK_SECONDS)
+                continue
+            listener.close()
+            raise Refused(_why_not(error, host=host, port=port)) from None
+        return listener
 
 
 def address_of(listener: socket.socket) -> str:
     """Give the address to type into a browser."""
-    host, port = listener.getsockname()[:2]
+    return url_of(*listener.getsockname()[:2])
+
+
+def url_of(host: str, port: int) -> str:
+    """Write an address; one of IPv6 goes into brackets."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
@@ -50,11 +62,15 @@ def lock_database(database: Path, *, address: str) -> TextIO:
     The lock is the kernel's: it is gone when this process is, however it ended. Keep the file that is returned open.
 
     Raises:
-        Refused: Another ``espalier up`` runs on this database; the sentence names its address.
+        Refused: Another ``espalier up`` runs on this database (the sentence names its address), or its folder cannot be
+            written.
     """
     path = database.with_name(database.name + ".lock")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    held = path.open("a+", encoding="utf-8")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        held = path.open("a+", encoding="utf-8")
+    except OSError as error:
+        raise Refused(f"cannot write beside {database} ({error.strerror}); see ESPALIER_DATABASE_URL") from None
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

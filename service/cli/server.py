@@ -1,5 +1,6 @@
 """The commands that run the service: up, serve, worker, migrate."""
 
+import logging
 import os
 import socket
 import sys
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from service.cli.command import Command, Refused
 from service.cli.lifeline import end_with_parent
-from service.cli.listening import address_of, listen, lock_database
+from service.cli.listening import address_of, listen, lock_database, url_of
 from service.cli.supervisor import Child, Supervisor
 
 if TYPE_CHECKING:
@@ -129,8 +130,7 @@ def _settings(arguments: Namespace) -> "Settings":
 def _claimed(settings: "Settings") -> Iterator[socket.socket]:
     """Hold the database (if it is a file) and the port."""
     file = settings.database_file
-    wanted = f"http://{settings.host}:{settings.port}"
-    lock = lock_database(file, address=wanted) if file is not None else None
+    lock = lock_database(file, address=url_of(settings.host, settings.port)) if file is not None else None
     try:
         with listen(settings.host, settings.port) as listener:
             yield listener
@@ -141,16 +141,24 @@ def _claimed(settings: "Settings") -> Iterator[socket.socket]:
 
 @contextmanager
 def _failing_clearly() -> Iterator[None]:
+    """Say in one line why the database cannot be used."""
+    from sqlalchemy.exc import DBAPIError  # noqa: PLC0415 - as above
+
     from service.errors import Unavailable  # noqa: PLC0415 - as above
 
     try:
         yield
-    except Unavailable as error:
-        reason = getattr(error.__cause__, "orig", None) or "no reason given"
-        raise Refused(f"{error} ({reason}); see ESPALIER_DATABASE_URL") from None
+    except (Unavailable, DBAPIError) as error:
+        cause = error if isinstance(error, DBAPIError) else error.__cause__
+        reason = str(getattr(cause, "orig", None) or error).splitlines()[0]
+        raise Refused(f"the database cannot be used ({reason}); see ESPALIER_DATABASE_URL") from None
+    except OSError as error:
+        raise Refused(f"the database cannot be used ({error.strerror}); see ESPALIER_DATABASE_URL") from None
 
 
 def _follow(arguments: Namespace) -> None:
+    """Log on standard error, and end with the process that started this one."""
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     if arguments.parent is not None:
         end_with_parent(arguments.parent)
 

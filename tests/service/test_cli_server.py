@@ -104,6 +104,24 @@ def test_when_the_parent_is_killed_nothing_is_left_over(tmp_path: Path) -> None:
         until(lambda: not any(is_alive(process) for process in processes), what="the end of the children")
 
 
+def test_after_the_parent_was_killed_the_next_one_starts_at_once_on_the_same_port(tmp_path: Path) -> None:
+    with running(tmp_path) as one:
+        one.process.kill()
+        with running(tmp_path, port=int(one.address.rpartition(":")[2])) as next_one:
+            assert next_one.get("/readyz") == {"status": "ready"}
+
+
+@pytest.mark.parametrize("command", ["up", "migrate"])
+def test_a_database_that_cannot_be_used_is_one_clear_line(tmp_path: Path, command: str) -> None:
+    (tmp_path / "text.db").write_text("not a database at all, but long enough to be looked at" * 50)
+    for file in (tmp_path / "text.db", tmp_path / "text.db" / "below.db"):
+        environment = environment_for(tmp_path) | {"ESPALIER_DATABASE_URL": f"sqlite:///{file}"}
+        refused = run_command([command], env=environment | {"ESPALIER_PORT": str(free_port())})
+        assert refused.returncode == 2, refused.stderr
+        assert refused.stderr.count("\n") == 1, refused.stderr
+        assert "ESPALIER_DATABASE_URL" in refused.stderr
+
+
 def test_the_examples_are_loaded_once_and_the_lines_shown_work_when_pasted(tmp_path: Path) -> None:
     port = free_port()
     with running(tmp_path, "--examples", port=port) as first:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.model import Model
-from espalier.prediction import leaves_of, router
+from espalier.prediction import answerer, leaves_of, router
 from espalier.rows import EncodedRow
 from espalier.tree import LEAF, NOMINAL, UNKNOWN
 
@@ -43,7 +43,7 @@ def class_shares(model: Model, values: Floats) -> Floats:
 def class_codes(model: Model, values: Floats) -> npt.NDArray[np.intp]:
     """Give the class of each row by its place among the schema's classes, (rows,)."""
     leaves = leaves_of(model, values)
-    codes = np.asarray(model.tree.value[np.maximum(leaves, 0)], dtype=np.intp)
+    codes = np.asarray(answerer(model).value[np.maximum(leaves, 0)], dtype=np.intp)
     several = np.flatnonzero(leaves < 0)
     if len(several):
         shares = _mixed(model, values, several, _leaf_table(model))
@@ -57,7 +57,7 @@ def class_codes(model: Model, values: Floats) -> npt.NDArray[np.intp]:
 def numbers(model: Model, values: Floats) -> Floats:
     """Give the number that answers each row of a regression, float64 (rows,)."""
     leaves = leaves_of(model, values)
-    answers = np.asarray(model.tree.value[np.maximum(leaves, 0)], dtype=np.float64)
+    answers = np.asarray(answerer(model).value[np.maximum(leaves, 0)], dtype=np.float64)
     several = np.flatnonzero(leaves < 0)
     if len(several):
         answers[several] = _mixed(model, values, several, _leaf_table(model))[:, 0]
@@ -80,7 +80,7 @@ def _leaf_table(model: Model) -> Floats:
     """Give what each node answers: class shares (nodes, classes), or the number (nodes, 1)."""
     found = _TABLES.get(model)
     if found is None:
-        answers = router(model).answers
+        answers = answerer(model).answers
         if model.schema.classes:
             found = np.array([[share for _, share in answer.distribution] for answer in answers])
         else:

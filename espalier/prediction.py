@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.answers import LeafAnswer, LeafVisit, Prediction, answer_from, wilson
-from espalier.errors import Fault, RowError, pointer, within
 from espalier.model import Model
-from espalier.rows import EncodedRow, RowEncoder
+from espalier.rows import EncodedRow, RowEncoder, encode_rows
+from espalier.rule_prediction import RuleRouter, firing_rules, rule_router
+from espalier.rules import RuleList
 from espalier.schema import Label
 from espalier.tree import LEAF, NOMINAL, NUMERIC, UNKNOWN
 
-__all__ = ["LeafVisit", "Prediction", "Router", "leaves_of", "predict", "router"]
+__all__ = ["LeafVisit", "Prediction", "Router", "answerer", "leaves_of", "predict", "router"]
 
 
 def predict(model: Model, rows: Sequence[Mapping[str, Any]]) -> list[Prediction]:
@@ -25,7 +26,7 @@ def predict(model: Model, rows: Sequence[Mapping[str, Any]]) -> list[Prediction]
     Raises:
         RowError: Every fault of every row, by ``/{row}/{attribute}``.
     """
-    return router(model).predict(rows)
+    return answerer(model).predict(rows)
 
 
 def leaves_of(model: Model, values: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
@@ -36,8 +37,11 @@ def leaves_of(model: Model, values: npt.NDArray[np.float64]) -> npt.NDArray[np.i
         values: Encoded attributes, float64 (attributes, rows), as in `EncodedRow`.
 
     Returns:
-        The leaf of each row, int32 (rows); -1 for a row that several leaves answer.
+        The leaf of each row, int32 (rows); -1 for a row that several leaves answer. For a list of rules, the number of
+        the rule that answers.
     """
+    if isinstance(model.body, RuleList):
+        return firing_rules(model.schema, model.body, values)
     tree = model.tree
     coded = np.array([feature.coded for feature in model.schema.attributes], dtype=np.bool_)
     at = np.zeros(values.shape[1], dtype=np.int32)
@@ -64,8 +68,17 @@ def leaves_of(model: Model, values: npt.NDArray[np.float64]) -> npt.NDArray[np.i
     return at
 
 
+def answerer(model: Model) -> "Router | RuleRouter":
+    """Give the compact form of a tree or a list of rules: either answers rows and says what each leaf or rule gives."""
+    return rule_router(model) if isinstance(model.body, RuleList) else router(model)
+
+
 def router(model: Model) -> "Router":
-    """Give the model's compact form, made on first use and kept as long as the model."""
+    """Give a tree's compact form, made on first use and kept as long as the model.
+
+    Raises:
+        NotApplicable: The model is a list of rules.
+    """
     found = _ROUTERS.get(model)
     if found is None:
         found = _ROUTERS[model] = Router(model)
@@ -73,10 +86,16 @@ def router(model: Model) -> "Router":
 
 
 class Router:
-    """A model as plain lists: what one row needs on its way from the root to a leaf."""
+    """A tree as plain lists: what one row needs on its way from the root to a leaf.
+
+    Attributes:
+        answers: What each node answers if it is a leaf.
+        value: The same as codes or numbers, int32 or float64 (nodes).
+    """
 
     def __init__(self, model: Model) -> None:
         tree = model.tree
+        self.value = tree.value
         self.classes = model.schema.classes
         self.encode = RowEncoder(model.schema, model.preparation.imputed)
         self.is_number = self.encode.is_number
@@ -95,16 +114,7 @@ class Router:
 
     def predict(self, rows: Sequence[Mapping[str, Any]]) -> list[Prediction]:
         """Answer each row; see `predict`."""
-        faults: list[Fault] = []
-        encoded = []
-        for place, row in enumerate(rows):
-            try:
-                encoded.append(self.encode(row))
-            except RowError as error:
-                faults += within(pointer(place), error.faults)
-        if faults:
-            raise RowError(faults)
-        return [self.answer(row) for row in encoded]
+        return [self.answer(row) for row in encode_rows(self.encode, rows)]
 
     def answer(self, row: EncodedRow) -> Prediction:
         """Answer one encoded row."""

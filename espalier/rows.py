@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from espalier.errors import Fault, RowError, pointer
+from espalier.errors import Fault, RowError, pointer, within
 from espalier.schema import Feature, FeatureKind, Role, Schema, label_key, label_text, parse_instant
 
-__all__ = ["EncodedRow", "RowEncoder", "rows_from_text"]
+__all__ = ["EncodedRow", "RowEncoder", "encode_rows", "rows_from_text"]
 
 MISSING: Final = -1.0
 """Code of a missing category; NaN is a missing number."""
@@ -89,6 +89,24 @@ class RowEncoder:
     def _unknown(self, name: object) -> Fault:
         legal = ", ".join(self.names[:20]) + (", …" if len(self.names) > 20 else "")
         return Fault(pointer(str(name)), "unknown_attribute", f"there is no such attribute; there are: {legal}")
+
+
+def encode_rows(encode: RowEncoder, rows: Sequence[Mapping[str, Any]]) -> list[EncodedRow]:
+    """Read rows into numbers.
+
+    Raises:
+        RowError: Every fault of every row, by ``/{row}/{attribute}``.
+    """
+    faults: list[Fault] = []
+    encoded = []
+    for place, row in enumerate(rows):
+        try:
+            encoded.append(encode(row))
+        except RowError as error:
+            faults += within(pointer(place), error.faults)
+    if faults:
+        raise RowError(faults)
+    return encoded
 
 
 def rows_from_text(schema: Schema, names: Sequence[str], lines: Sequence[Sequence[str]]) -> list[dict[str, Any]]:

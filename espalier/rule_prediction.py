@@ -1,0 +1,152 @@
+"""Answering rows by a list of rules: the first one whose conditions all hold."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.answers import LeafVisit, Prediction, answer_from
+from espalier.model import Model
+from espalier.rows import EncodedRow, RowEncoder, encode_rows
+from espalier.rules import Condition, RuleList
+from espalier.schema import Feature, Schema, label_key
+
+__all__ = ["RuleRouter", "condition_mask", "firing_rules", "rule_router"]
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+
+def firing_rules(schema: Schema, rules: RuleList, values: Floats) -> npt.NDArray[np.int32]:
+    """Give the number of the rule that answers each row, int32 (rows), for encoded attributes (attributes, rows).
+
+    Each rule looks only at the rows that none before it has answered, and each condition only at those of them for
+    which the conditions before it hold.
+    """
+    place = {feature.name: number for number, feature in enumerate(schema.attributes)}
+    fired = np.full(values.shape[1], rules.n_rules, dtype=np.int32)
+    open_rows = np.arange(values.shape[1])
+    for number, rule in enumerate(rules.rules):
+        if not len(open_rows):
+            break
+        holding = np.arange(len(open_rows))
+        for condition in rule.conditions:
+            column = values[place[condition.attribute.name], open_rows[holding]]
+            holding = holding[condition_mask(condition, column)]
+        fired[open_rows[holding]] = number
+        open_rows = np.delete(open_rows, holding)
+    return fired
+
+
+def condition_mask(condition: Condition, column: Floats) -> Mask:
+    """Say of each encoded value of the condition's attribute whether the condition holds; see `Rule.conditions`."""
+    coded = condition.attribute.coded
+    absent = column < 0 if coded else np.isnan(column)
+    if condition.known is False:
+        return absent
+    holds = ~absent & (column > condition.above) & (column <= condition.at_most)
+    if condition.categories is not None:
+        listed = np.zeros(len(condition.attribute.categories) + 1, dtype=np.bool_)
+        listed[list(_codes(condition.attribute, condition.categories))] = True
+        holds &= listed[np.where(absent, -1, column).astype(np.intp)]
+    return holds
+
+
+def rule_router(model: Model) -> "RuleRouter":
+    """Give a rule list's compact form, made on first use and kept as long as the model.
+
+    Raises:
+        NotApplicable: The model is a tree.
+    """
+    found = _ROUTERS.get(model)
+    if found is None:
+        found = _ROUTERS[model] = RuleRouter(model)
+    return found
+
+
+class RuleRouter:
+    """A rule list as plain lists.
+
+    Attributes:
+        answers: What each rule answers, the default last.
+        value: The same as codes or numbers, int32 or float64 (rules + 1).
+    """
+
+    def __init__(self, model: Model) -> None:
+        rules = model.rules
+        self.classes = model.schema.classes
+        self.encode = RowEncoder(model.schema, model.preparation.imputed)
+        self.weight = [rule.weight for rule in rules.answers]
+        self.answers = [answer_from(model, rule.value, rule.stats, rule.weight) for rule in rules.answers]
+        dtype = np.int32 if self.classes else np.float64
+        self.value: npt.NDArray[Any] = np.array([rule.value for rule in rules.answers], dtype=dtype)
+        place = {feature.name: number for number, feature in enumerate(model.schema.attributes)}
+        self._tests = [
+            [(place[condition.attribute.name], _Test(condition)) for condition in rule.conditions]
+            for rule in rules.rules
+        ]
+
+    def predict(self, rows: Sequence[Mapping[str, Any]]) -> list[Prediction]:
+        """Answer each row.
+
+        Raises:
+            RowError: Every fault of every row, by ``/{row}/{attribute}``.
+        """
+        return [self.answer(row) for row in encode_rows(self.encode, rows)]
+
+    def answer(self, row: EncodedRow) -> Prediction:
+        """Answer one encoded row; its leaf, and its only node, is the number of the rule that fired."""
+        number = next(
+            (place for place in range(len(self._tests)) if self.failed(place, row.values) < 0), len(self._tests)
+        )
+        answer = self.answers[number]
+        return Prediction(
+            label=answer.label,
+            code=answer.code,
+            value=answer.value,
+            distribution=answer.distribution,
+            confidence=answer.confidence,
+            std=answer.std,
+            support=self.weight[number],
+            leaf=number,
+            nodes=(number,),
+            visits=(LeafVisit(1.0, (number,)),),
+            row=row,
+        )
+
+    def failed(self, number: int, values: Sequence[float]) -> int:
+        """Give the place of the first condition of rule `number` that does not hold; -1 where all hold."""
+        for place, (attribute, test) in enumerate(self._tests[number]):
+            if not test.holds(values[attribute]):
+                return place
+        return -1
+
+
+_ROUTERS: WeakKeyDictionary[Model, RuleRouter] = WeakKeyDictionary()
+
+
+class _Test:
+    """A condition over encoded values."""
+
+    __slots__ = ("above", "at_most", "coded", "codes", "wants_absent")
+
+    def __init__(self, condition: Condition) -> None:
+        self.coded = condition.attribute.coded
+        self.above, self.at_most = condition.above, condition.at_most
+        listed = condition.categories
+        self.codes = None if listed is None else frozenset(_codes(condition.attribute, listed))
+        self.wants_absent = condition.known is False
+
+    def holds(self, value: float) -> bool:
+        if value != value or (value < 0 and self.coded):  # noqa: PLR0124 - NaN
+            return self.wants_absent
+        if self.wants_absent or not self.above < value <= self.at_most:
+            return False
+        return self.codes is None or int(value) in self.codes
+
+
+def _codes(feature: Feature, labels: Sequence[object]) -> list[int]:
+    code = {label_key(label): place for place, label in enumerate(feature.categories)}
+    return [code[label_key(label)] for label in labels]  # type: ignore[arg-type]

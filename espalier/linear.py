@@ -1,0 +1,175 @@
+"""Linear models in the nodes of a tree, and what a leaf answers once those above it have smoothed it (M5).
+
+Quinlan (1992), *Learning with continuous classes*; Wang and Witten (1997), *Inducing model trees for continuous classes*.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["LARGEST_VALUE", "LeafModel", "LinearModels", "Smoothing", "Term", "smoothed_leaf", "smoothing_shares"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+
+LARGEST_VALUE: Final = 1e150
+"""Numbers beyond it count as it: a product of a value and a coefficient, and the square of an answer, stay finite."""
+
+Term = tuple[int, int, float]
+"""Attribute, cut and coefficient: cut 0 takes the attribute's value, cut j takes 1 where its category's rank is at least
+j, else 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinearModels:
+    """A linear model a node, n nodes, t terms in all; every array is read-only.
+
+    Attributes:
+        start: int32 (n+1); the terms of node i are ``start[i] : start[i+1]``, ascending by attribute, then by cut.
+        feature: int32 (t); the attribute.
+        cut: int32 (t); 0: the attribute's value itself (the code of an ordinal one); j from 1: 1 where the rank of the
+            category is at least j, else 0.
+        coefficient: float64 (t); units of the target per unit of the column.
+        intercept: float64 (n); units of the target.
+        squares: float64 (n); weighted sum of the squared residuals of the node's training rows, before smoothing.
+        rank_start: int32 (attributes + 1), rank: int32; the rank of category c of attribute a is
+            ``rank[rank_start[a] + c]``; none for an attribute that is a number or ordered.
+    """
+
+    start: Ints
+    feature: Ints
+    cut: Ints
+    coefficient: Floats
+    intercept: Floats
+    squares: Floats
+    rank_start: Ints
+    rank: Ints
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            getattr(self, field.name).flags.writeable = False
+
+    def terms(self, node: int) -> Iterator[Term]:
+        """Give the terms of a node's own model."""
+        part = slice(int(self.start[node]), int(self.start[node + 1]))
+        return zip(self.feature[part].tolist(), self.cut[part].tolist(), self.coefficient[part].tolist(), strict=True)
+
+    def n_terms(self) -> npt.NDArray[np.int64]:
+        """Give the number of terms of each node's model, int64 (n)."""
+        return np.diff(self.start).astype(np.int64)
+
+    def ranks(self, feature: int) -> Ints:
+        """Give the rank of each category of an attribute: int32 (categories)."""
+        return self.rank[self.rank_start[feature] : self.rank_start[feature + 1]]
+
+    def column_value(self, feature: int, cut: int, value: float) -> float:
+        """Give what a term multiplies: the value (no larger than `LARGEST_VALUE`), or 1 or 0 of a category's code."""
+        if cut:
+            return 1.0 if self.rank[self.rank_start[feature] + int(value)] >= cut else 0.0
+        return min(max(value, -LARGEST_VALUE), LARGEST_VALUE)
+
+    def selected(self, nodes: npt.NDArray[np.intp]) -> "LinearModels":
+        """Give the models of some nodes (ascending), renumbered in that order."""
+        counts = self.n_terms()[nodes]
+        start = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+        places = np.repeat(self.start[nodes].astype(np.int64) - start[:-1], counts) + np.arange(int(start[-1]))
+        return LinearModels(
+            start=start,
+            feature=self.feature[places],
+            cut=self.cut[places],
+            coefficient=self.coefficient[places],
+            intercept=self.intercept[nodes],
+            squares=self.squares[nodes],
+            rank_start=self.rank_start,
+            rank=self.rank,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LeafModel:
+    """What a leaf answers: intercept + Σ coefficient · column, the terms ascending by attribute, then by cut."""
+
+    intercept: float
+    terms: tuple[Term, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Smoothing:
+    """A leaf's answer on its way to the root, as a running sum; see `smoothed_leaf`.
+
+    Attributes:
+        share: What is left for the nodes below.
+        intercept: Of the nodes so far.
+        terms: (attribute, cut) -> coefficient, of the nodes so far.
+    """
+
+    share: float
+    intercept: float
+    terms: dict[tuple[int, int], float]
+
+    def below(self, models: LinearModels | None, node_value: float, node: int, keep: float) -> "Smoothing":
+        """Add the part that `node` has in every answer below it, then go on to a child that keeps `keep` of the rest."""
+        return Smoothing(self.share * keep, *self._with(models, node_value, node, self.share * (1 - keep)))
+
+    def leaf(self, models: LinearModels | None, node_value: float, node: int) -> LeafModel:
+        """Add the leaf itself."""
+        intercept, terms = self._with(models, node_value, node, self.share)
+        return LeafModel(intercept, tuple((*column, terms[column]) for column in sorted(terms)))
+
+    def _with(
+        self, models: LinearModels | None, node_value: float, node: int, share: float
+    ) -> tuple[float, dict[tuple[int, int], float]]:
+        if models is None:
+            return self.intercept + share * node_value, self.terms
+        terms = dict(self.terms)
+        for feature, cut, coefficient in models.terms(node):
+            terms[feature, cut] = terms.get((feature, cut), 0.0) + share * coefficient
+        return self.intercept + share * float(models.intercept[node]), terms
+
+
+NOTHING_YET: Final = Smoothing(1.0, 0.0, {})
+
+
+def smoothing_shares(weight: Sequence[float] | Floats, path: Sequence[int], constant: float | None) -> list[float]:
+    """Give the part that each node of a path (root first) has in the leaf's smoothed answer; they add up to 1.
+
+    From leaf to root p' = (n·p + k·q)/(n + k), n the weight of the child and q the answer of the parent's own model
+    (Wang and Witten 1997): the leaf keeps the product of all n/(n + k), its parent k/(n + k) times the product above.
+    """
+    shares, left = [], 1.0
+    for child in path[1:]:
+        keep = kept_share(float(weight[child]), constant)
+        shares.append(left * (1 - keep))
+        left *= keep
+    return [*shares, left]
+
+
+def smoothed_leaf(
+    weight: Floats, value: Floats, models: LinearModels | None, path: Sequence[int], constant: float | None
+) -> LeafModel:
+    """Give what the last node of a path (root first) answers; see `smoothing_shares`.
+
+    Args:
+        weight: Training weight of each node of the tree.
+        value: What each node answers without a linear model.
+        models: None where leaves are constants.
+        path: Nodes, root first.
+        constant: k; None: the leaf's own model, unsmoothed.
+    """
+    so_far = NOTHING_YET
+    if constant is not None:
+        for node, child in pairwise(path):
+            keep = kept_share(float(weight[child]), constant)
+            so_far = so_far.below(models, float(value[node]), node, keep)
+    return so_far.leaf(models, float(value[path[-1]]), path[-1])
+
+
+def kept_share(weight: float, constant: float | None) -> float:
+    """Give n/(n + k): what a child of weight n keeps of its answer beside its parent's."""
+    if constant is None:
+        return 1.0
+    return weight / (weight + constant) if weight > 0 else 0.0

@@ -1,6 +1,7 @@
 """Linear models in the nodes of a tree, and what a leaf answers once those above it have smoothed it (M5).
 
-Quinlan (1992), *Learning with continuous classes*; Wang and Witten (1997), *Inducing model trees for continuous classes*.
+Quinlan (1992), *Learning with continuous classes*; Wang and Witten (1997), *Inducing model trees for continuous
+classes*.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,8 +21,8 @@ LARGEST_VALUE: Final = 1e150
 """Numbers beyond it count as it: a product of a value and a coefficient, and the square of an answer, stay finite."""
 
 Term = tuple[int, int, float]
-"""Attribute, cut and coefficient: cut 0 takes the attribute's value, cut j takes 1 where its category's rank is at least
-j, else 0."""
+"""Attribute, cut and coefficient: cut 0 takes the attribute's value, cut j takes 1 where the rank of its category is at
+least j, else 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ class Smoothing:
     terms: dict[tuple[int, int], float]
 
     def below(self, models: LinearModels | None, node_value: float, node: int, keep: float) -> "Smoothing":
-        """Add the part that `node` has in every answer below it, then go on to a child that keeps `keep` of the rest."""
+        """Add the part that `node` has in every answer below it, and go on to a child that keeps `keep` of the rest."""
         return Smoothing(self.share * keep, *self._with(models, node_value, node, self.share * (1 - keep)))
 
     def leaf(self, models: LinearModels | None, node_value: float, node: int) -> LeafModel:

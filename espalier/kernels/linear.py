@@ -17,7 +17,7 @@ from espalier.kernels.jit import compiled, inner
 RIDGE = 1e-8
 """Added to the diagonal of the sums of squares and products of the standardised columns."""
 TIE = 1e-6
-"""Of the columns whose coefficients are this close to the smallest (as a share of the largest), the first is dropped."""
+"""Of columns whose coefficients are this close to the smallest (a share of the largest), the first is dropped."""
 LEAST_GAIN = 1e-9
 """A criterion that improves by less than this share has not improved."""
 ILL_CONDITIONED = 1e-6

@@ -1,0 +1,160 @@
+"""The slow twin of model trees against every published M5P figure: trees, linear models, hold-out rows, ten folds."""
+
+import functools
+import json
+import math
+import re
+from dataclasses import dataclass
+
+import pytest
+
+from tests.factories import REFERENCE, needs_reference
+from tests.reference import missing, model_tree
+from tests.reference.grower import grow_table, impute
+from tests.reference.model_tree import Linear, ModelNode
+from tests.reference.presets import preset
+from tests.reference.replay import mean_absolute_error, read_splits, root_mean_squared_error
+from tests.reference.table import Table, read_table
+
+NAMES = ("cpu", "car_test_frame")
+ENTRIES = ("M5P", "M5P_N_unpruned", "M5P_U_unsmoothed", "M5P_N_U", "M5P_R_regtree", "M5P_R_N_U")
+CASES = [(name, entry) for name in NAMES for entry in ENTRIES]
+CUT = re.compile(r"\n?\.\.\. \(\d+ characters, cut here\)\n")
+TERM = re.compile(r"([+-]?) ?(-?[\d.]+)(?: \* (.+?))?\s*$")
+
+pytestmark = needs_reference
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A model tree with the table in which nothing is missing."""
+
+    tree: ModelNode
+    table: Table
+    smoothing: float | None
+
+    def answers(self, rows):
+        return [model_tree.answer(self.tree, self.table.row(row), self.smoothing) for row in rows]
+
+    def linear_models(self):
+        if self.smoothing is not None:
+            return model_tree.smoothed(self.tree, self.smoothing)
+        return [leaf.own for leaf in model_tree.leaves(self.tree)]
+
+
+@functools.cache
+def table_of(name):
+    return read_table(REFERENCE, name)
+
+
+@functools.cache
+def published(name, entry):
+    return json.loads((REFERENCE / "expected" / "weka" / f"{name}.json").read_text())["weka-3.9.7"][entry]
+
+
+@functools.cache
+def modelled(name, rows, linear):
+    """The unpruned tree with its models, which four of the six commands share."""
+    table = table_of(name)
+    training = table.only(rows)
+    filled = impute(table.columns, missing.imputed_values(training.columns, training.weights))
+    complete = Table(filled, table.target, table.weights)
+    tree = grow_table(training, preset("m5", "number"))
+    return model_tree.with_models(tree, complete, [(row, 1.0) for row in rows], linear=linear), complete
+
+
+def asked(name, entry, rows):
+    options = published(name, entry)["command"].split()
+    tree, complete = modelled(name, tuple(rows), "-R" not in options)
+    return Asked(tree if "-N" in options else model_tree.pruned(tree), complete, None if "-U" in options else 15.0)
+
+
+def printed_models(text, table):
+    """The linear models as printed, by number: {column: coefficient}, the intercept under None.
+
+    A long text has a piece cut out of its middle; a model that the cut went through is left out.
+    """
+    found = {}
+    for piece in CUT.split(text):
+        for number, body in re.findall(r"LM num: (\d+)\n[^\n]+ = \n((?:\t.+\n)+)\n", piece):
+            model = {}
+            for line in map(str.strip, body.splitlines()):
+                sign, size, column = TERM.match(line).groups()
+                model[column and named_column(column, table)] = (-1 if sign == "-" else 1) * float(size)
+            found[int(number)] = model
+    return found
+
+
+def named_column(text, table):
+    name, _, categories = text.partition("=")
+    place = table.named(name)
+    if not categories:
+        return place, None
+    return place, frozenset(table.columns[place].categories.index(word) for word in categories.split(","))
+
+
+def as_printed(model: Linear):
+    return {None: model.intercept, **model.coefficients}
+
+
+def agree(ours, theirs):
+    """Equal to the four printed digits, where what is not printed is nothing."""
+    zero = dict.fromkeys({*ours, *theirs}, 0.0)
+    return {**zero, **ours} == pytest.approx({**zero, **theirs}, abs=5.1e-5)
+
+
+@pytest.mark.parametrize(("name", "entry"), CASES)
+def test_the_tree_is_the_published_one(name, entry):
+    model, figures = asked(name, entry, range(table_of(name).n_rows)), published(name, entry)
+    assert len(model_tree.leaves(model.tree)) == figures["measureNumRules"]
+    lines = [re.fullmatch(r".* : LM\d+ \((\d+)/[\d.]+%\)", line) for line in CUT.split(figures["tree"])[0].splitlines()]
+    rows = [int(line[1]) for line in lines if line]
+    assert rows
+    assert [len(leaf.sample) for leaf in model_tree.leaves(model.tree)][: len(rows)] == rows
+
+
+@pytest.mark.parametrize("on", ["train", "holdout"])
+@pytest.mark.parametrize(("name", "entry"), CASES)
+def test_every_linear_model_is_the_published_one_to_the_printed_digits(name, entry, on):
+    figures = published(name, entry)
+    text = figures["tree"] if on == "train" else figures["holdout"]["tree"]
+    rows = range(table_of(name).n_rows) if on == "train" else experiment(name).training_rows
+    model = asked(name, entry, rows)
+    theirs = printed_models(text, table_of(name))
+    ours = [as_printed(made) for made in model.linear_models()]
+    assert theirs
+    assert CUT.search(text) or set(theirs) == set(range(1, len(ours) + 1))
+    assert [number for number, its in theirs.items() if not agree(ours[number - 1], its)] == []
+
+
+@pytest.mark.parametrize(("name", "entry"), CASES)
+def test_the_training_figures_are_the_published_ones(name, entry):
+    rows = range(table_of(name).n_rows)
+    figures, answers = published(name, entry)["train"], asked(name, entry, rows).answers(rows)
+    truth = [table_of(name).target.values[row] for row in rows]
+    assert root_mean_squared_error(answers, truth) == pytest.approx(figures["rmse"], rel=1e-9)
+    assert mean_absolute_error(answers, truth) == pytest.approx(figures["mae"], rel=1e-9)
+
+
+@pytest.mark.parametrize(("name", "entry"), CASES)
+def test_the_answers_for_the_held_out_rows_are_the_published_ones(name, entry):
+    figures, split = published(name, entry)["holdout"], experiment(name)
+    answers = asked(name, entry, split.training_rows).answers(split.test_rows)
+    assert all(math.isclose(mine, its, rel_tol=5.1e-6) for mine, its in zip(answers, figures["pred"], strict=True))
+    assert root_mean_squared_error(answers, split.truth(split.test_rows)) == pytest.approx(figures["rmse"], rel=1e-9)
+
+
+@pytest.mark.parametrize(("name", "entry"), CASES)
+def test_the_figures_over_ten_folds_are_the_published_ones(name, entry):
+    figures, split = published(name, entry)["cv10_seed1"], experiment(name)
+    pairs = []
+    for fold in range(split.n_folds):
+        rows = split.rows_of(fold)
+        pairs += zip(asked(name, entry, split.rows_without(fold)).answers(rows), split.truth(rows), strict=True)
+    answers, truth = zip(*pairs, strict=True)
+    assert root_mean_squared_error(answers, truth) == pytest.approx(figures["rmse"], rel=1e-9)
+
+
+@functools.cache
+def experiment(name):
+    return read_splits(REFERENCE, table_of(name), name)

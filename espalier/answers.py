@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from espalier.model import Model
 from espalier.rows import EncodedRow
+from espalier.rules import label_line, number_text
 from espalier.schema import Label, label_text
 
-__all__ = ["LeafAnswer", "LeafVisit", "Prediction", "answer_from", "wilson"]
+__all__ = ["LeafAnswer", "LeafVisit", "Prediction", "answer_from", "answer_word", "wilson"]
 
 WILSON_Z: Final = 1.96
 
@@ -120,3 +121,10 @@ def answer_from(model: Model, value: float, stats: Sequence[float], weight: floa
     distribution = tuple(zip(model.schema.classes, shares, strict=True))
     confidence = wilson(stats[code] / total if total > 0 else 0.0, weight)
     return LeafAnswer(model.schema.classes[code], code, None, distribution, confidence, None, math.nan)
+
+
+def answer_word(answer: LeafAnswer | Prediction) -> str:
+    """Write the label, or the number, on one line."""
+    if answer.value is not None:
+        return number_text(answer.value)
+    return label_line(answer.label) if answer.label is not None else ""

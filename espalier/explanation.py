@@ -6,67 +6,20 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
 
+from espalier.answers import answer_word
 from espalier.errors import ConfigError, Fault
 from espalier.model import Model
 from espalier.prediction import LeafVisit, Prediction, Router, router
-from espalier.rules import Condition, condition_text, label_line, number_text, one_line, sentence, shown_bound
-from espalier.schema import Feature, FeatureKind, Label, instant_text, label_text
+from espalier.rule_explanation import passed_over, rule_sentence, rule_steps
+from espalier.rule_prediction import rule_router
+from espalier.rules import Condition, RuleList, label_line, number_text, one_line, sentence, shown_bound
+from espalier.schema import Label, label_text
+from espalier.steps import DecisionStep, PassedOver, passed_over_text, shown_value, step_reason, step_text
 from espalier.tree import NOMINAL, NUMERIC
 
 __all__ = ["DecisionStep", "Explanation", "conditions_of", "explain", "render_explanation"]
 
 DETAILS: Final = ("path", "full")
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionStep:
-    """One test on the way down.
-
-    Attributes:
-        node: Its number in the tree.
-        attribute: What is tested.
-        test: ``<=``, ``in`` or ``known``.
-        threshold: Of a ``<=`` test, as it is shown; None otherwise.
-        categories: Of an ``in`` test: the categories of the branch that was taken; None otherwise.
-        value: The row's own value; None where it is missing.
-        branch: Whether the test held: ``yes`` or ``no``. An ``in`` test is worded so that it held.
-        reason: ``value``, or why the branch was taken without one: ``missing``, ``unseen``.
-        margin: Distance of the value from the threshold, at least 0; None without both.
-        weight: Training weight at the node.
-        distribution: Share of each class among the training rows at the node; None for a regression.
-        mean: Of the training rows at the node; None for a classification.
-    """
-
-    node: int
-    attribute: Feature
-    test: str
-    threshold: Label | None
-    categories: tuple[Label, ...] | None
-    value: Label | None
-    branch: str
-    reason: str
-    margin: float | None
-    weight: float
-    distribution: Mapping[str, float] | None
-    mean: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
-        document: dict[str, Any] = {"node": self.node, "attribute": self.attribute.name, "test": self.test}
-        if self.categories is not None:
-            document["set"] = list(self.categories)
-        if self.threshold is not None:
-            document["threshold"] = self.threshold
-        document |= {"value": self.value, "branch": self.branch}
-        if self.reason != "value":
-            document["reason"] = self.reason
-        if self.margin is not None:
-            document["margin"] = self.margin
-        document["weight"] = self.weight
-        return {
-            **document,
-            **({"mean": self.mean} if self.distribution is None else {"distribution": self.distribution}),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +34,8 @@ class Explanation:
         contributions: What each attribute added to the label's share (or to the number) on the way from the root to
             the leaf (Saabas 2014); None unless asked for with ``full``.
         baseline: The label's share (or the mean) at the root: baseline + contributions = the leaf's.
+        passed_over: Of a list of rules, and only with ``full``: the rules before the one that fired, in order, each
+            with the first of its conditions that does not hold.
     """
 
     prediction: Prediction
@@ -89,6 +44,7 @@ class Explanation:
     rule: str
     contributions: Mapping[str, float] | None = None
     baseline: float | None = None
+    passed_over: tuple[PassedOver, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Give the JSON form."""
@@ -103,6 +59,8 @@ class Explanation:
         document["rule"] = self.rule
         if self.contributions is not None:
             document |= {"baseline": self.baseline, "contributions": dict(self.contributions)}
+        if self.passed_over is not None:
+            document["passed_over"] = [rule.to_dict() for rule in self.passed_over]
         return document
 
 
@@ -112,7 +70,8 @@ def explain(model: Model, rows: Sequence[Mapping[str, Any]], *, detail: str = "p
     Args:
         model: The model.
         rows: Objects of attribute names and JSON values.
-        detail: ``path``, or ``full`` for the attributes' contributions besides.
+        detail: ``path``, or ``full`` for the attributes' contributions besides; of a list of rules, for the rules that
+            did not fire.
 
     Raises:
         RowError: Every fault of every row, by ``/{row}/{attribute}``.
@@ -120,6 +79,8 @@ def explain(model: Model, rows: Sequence[Mapping[str, Any]], *, detail: str = "p
     """
     if detail not in DETAILS:
         raise ConfigError([Fault("/detail", "unknown_value", f"must be one of {', '.join(DETAILS)}")])
+    if isinstance(model.body, RuleList):
+        return [_by_rule(model, prediction, detail) for prediction in rule_router(model).predict(rows)]
     way = router(model)
     return [_explanation(model, way, prediction, detail) for prediction in way.predict(rows)]
 
@@ -131,9 +92,11 @@ def render_explanation(explanation: Explanation) -> str:
     for visit, path in zip(prediction.visits, explanation.paths, strict=True):
         if len(explanation.paths) > 1:
             lines.append(f"with weight {visit.weight:.4g}:")
-        lines += [f"  {_step_text(step)}" for step in path]
+        lines += [f"  {step_text(step)}" for step in path]
         if not path:
-            lines.append("  the tree is one leaf: every row gets the same answer")
+            by_default = explanation.rule.startswith("otherwise ")
+            lines.append("  no rule holds" if by_default else "  nothing is tested: one leaf, or a rule for every row")
+    lines += [f"  not {passed_over_text(rule)}" for rule in explanation.passed_over or ()]
     lines.append(f"answer: {_answer_text(prediction)}")
     lines.append(f"because: {explanation.rule}")
     for name, flagged in (("missing", prediction.row.missing), ("never seen in training", prediction.row.unseen)):
@@ -180,9 +143,19 @@ def _explanation(model: Model, way: Router, prediction: Prediction, detail: str)
         prediction=prediction,
         paths=tuple(_steps(model, way, prediction, visit) for visit in prediction.visits),
         conditions=conditions,
-        rule=sentence(conditions, _answer_word(prediction)),
+        rule=sentence(conditions, answer_word(prediction)),
         contributions=contributions,
         baseline=baseline,
+    )
+
+
+def _by_rule(model: Model, prediction: Prediction, detail: str) -> Explanation:
+    return Explanation(
+        prediction=prediction,
+        paths=(rule_steps(model, prediction),),
+        conditions=model.rules.answers[prediction.leaf].conditions,
+        rule=rule_sentence(model, prediction.leaf),
+        passed_over=passed_over(model, prediction) if detail == "full" else None,
     )
 
 
@@ -203,26 +176,14 @@ def _step(model: Model, way: Router, values: Sequence[float], node: int, child: 
         test={NUMERIC: "<=", NOMINAL: "in"}.get(test, "known"),
         threshold=None if threshold is None else shown_bound(feature, threshold),
         categories=_branch_categories(model, node, branch) if test == NOMINAL else None,
-        value=None if absent else _shown_value(feature, value),
+        value=None if absent else shown_value(feature, value),
         branch="yes" if branch == 0 or test == NOMINAL else "no",
-        reason=_reason(feature, value, absent=absent, known_here=way.branch_is_known(node, value)),
+        reason=step_reason(feature, value, absent=absent, known_here=way.branch_is_known(node, value)),
         margin=None if absent or threshold is None else abs(value - threshold),
         weight=way.weight[node],
         distribution={label_text(label): share for label, share in at_node.distribution} if way.classes else None,
         mean=None if way.classes else at_node.mean,
     )
-
-
-def _reason(feature: Feature, value: float, *, absent: bool, known_here: bool) -> str:
-    if absent:
-        return "unseen" if feature.coded and value < -1 else "missing"
-    return "value" if known_here else "unseen"
-
-
-def _shown_value(feature: Feature, value: float) -> Label:
-    if feature.coded:
-        return feature.categories[int(value)]
-    return instant_text(value) if feature.kind is FeatureKind.DATETIME else value
 
 
 def _contributions(model: Model, way: Router, prediction: Prediction) -> tuple[dict[str, float], float]:
@@ -241,29 +202,8 @@ def _contributions(model: Model, way: Router, prediction: Prediction) -> tuple[d
     return {name: math.fsum(changes) for name, changes in added.items()}, level(0)
 
 
-def _answer_word(prediction: Prediction) -> str:
-    if prediction.value is not None:
-        return number_text(prediction.value)
-    return label_line(prediction.label) if prediction.label is not None else ""
-
-
 def _answer_text(prediction: Prediction) -> str:
     if prediction.value is not None:
         return f"{number_text(prediction.value)} ± {prediction.std:.4g} (from training weight {prediction.support:g})"
     shares = ", ".join(f"{label_line(label)} {share:.4g}" for label, share in prediction.distribution)
-    return f"{_answer_word(prediction)} ({shares}; from training weight {prediction.support:g})"
-
-
-def _step_text(step: DecisionStep) -> str:
-    if step.test == "<=" and step.threshold is not None:
-        bound = number_text(step.threshold) if isinstance(step.threshold, float) else label_line(step.threshold)
-        test = f"{one_line(step.attribute.name)} {'≤' if step.branch == 'yes' else '>'} {bound}"
-    elif step.categories is not None:
-        test = condition_text(Condition(step.attribute, categories=step.categories))
-    else:
-        test = f"{one_line(step.attribute.name)} is {'known' if step.branch == 'yes' else 'missing'}"
-    if step.reason != "value":
-        return f"{test}  (taken because the value is {step.reason})"
-    value = step.value
-    shown = number_text(value) if isinstance(value, float) else label_line(value if value is not None else "")
-    return f"{test}  (it is {shown})"
+    return f"{answer_word(prediction)} ({shares}; from training weight {prediction.support:g})"

@@ -72,6 +72,8 @@ class RuleRouter:
     Attributes:
         answers: What each rule answers, the default last.
         value: The same as codes or numbers, int32 or float64 (rules + 1).
+        weight: Training weight of the rows that each answers.
+        place: Of each attribute by name, among the encoded values.
     """
 
     def __init__(self, model: Model) -> None:
@@ -82,9 +84,9 @@ class RuleRouter:
         self.answers = [answer_from(model, rule.value, rule.stats, rule.weight) for rule in rules.answers]
         dtype = np.int32 if self.classes else np.float64
         self.value: npt.NDArray[Any] = np.array([rule.value for rule in rules.answers], dtype=dtype)
-        place = {feature.name: number for number, feature in enumerate(model.schema.attributes)}
+        self.place = {feature.name: number for number, feature in enumerate(model.schema.attributes)}
         self._tests = [
-            [(place[condition.attribute.name], _Test(condition)) for condition in rule.conditions]
+            [(self.place[condition.attribute.name], _Test(condition)) for condition in rule.conditions]
             for rule in rules.rules
         ]
 

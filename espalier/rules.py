@@ -12,7 +12,7 @@ from unicodedata import category
 
 from espalier.schema import Feature, FeatureKind, Label, instant_text, label_text
 
-__all__ = ["Condition", "Rule", "RuleList", "number_text", "sentence"]
+__all__ = ["ClassDescription", "Condition", "Rule", "RuleList", "number_text", "sentence"]
 
 LINE_BREAKERS: Final = frozenset({"Cc", "Zl", "Zp"})
 """Unicode categories of what ends a line or drives a terminal."""
@@ -99,6 +99,29 @@ class RuleList:
     def answers(self) -> tuple[Rule, ...]:
         """The rules and, last, the default: each at its number."""
         return (*self.rules, self.default)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassDescription:
+    """What a row without missing values must be like to be of a class.
+
+    Attributes:
+        label: The class.
+        conjunctions: It is of the class where all conditions of any of these hold.
+        excluded: The same of all other classes together: it is of the class where none of these holds.
+    """
+
+    label: Label
+    conjunctions: tuple[tuple[Condition, ...], ...]
+    excluded: tuple[tuple[Condition, ...], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form: lists of lists of conditions."""
+        return {
+            "class": self.label,
+            "any_of": [[condition.to_dict() for condition in each] for each in self.conjunctions],
+            "none_of": [[condition.to_dict() for condition in each] for each in self.excluded],
+        }
 
 
 def condition_text(condition: Condition) -> str:

@@ -1,0 +1,82 @@
+"""Why a list of rules decided that: the rule that fired, and on request those before it that did not."""
+
+from collections.abc import Iterator
+
+from espalier.answers import Prediction, answer_word
+from espalier.model import Model
+from espalier.rule_prediction import RuleRouter, rule_router
+from espalier.rules import Condition, sentence, shown_bound
+from espalier.schema import label_text
+from espalier.steps import DecisionStep, PassedOver, shown_value, step_reason
+
+__all__ = ["passed_over", "rule_sentence", "rule_steps"]
+
+
+def rule_sentence(model: Model, number: int) -> str:
+    """Write rule `number` as a sentence; the default, whose number is that of the rules, reads ``otherwise No``."""
+    rules, word = model.rules, answer_word(rule_router(model).answers[number])
+    if number == rules.n_rules:
+        return f"otherwise {word}" if rules.rules else f"always {word}"
+    return sentence(rules.rules[number].conditions, word)
+
+
+def rule_steps(model: Model, prediction: Prediction) -> tuple[DecisionStep, ...]:
+    """Give the conditions of the rule that fired as steps, a bound each; none where it is the default.
+
+    A step's node is the number of the rule; its weight and distribution are those of the rows that the rule answers.
+    """
+    way, number = rule_router(model), prediction.leaf
+    return tuple(
+        step
+        for condition in model.rules.answers[number].conditions
+        for step in _steps(way, number, condition, _value(model, prediction, condition))
+    )
+
+
+def passed_over(model: Model, prediction: Prediction) -> tuple[PassedOver, ...]:
+    """Give the rules before the one that fired, each with the first of its conditions that does not hold."""
+    way = rule_router(model)
+    found = []
+    for number in range(prediction.leaf):
+        rule = model.rules.rules[number]
+        failed = rule.conditions[way.failed(number, prediction.row.values)]
+        value = _value(model, prediction, failed)
+        absent = value != value or (failed.attribute.coded and value < 0)  # noqa: PLR0124 - NaN
+        reason = step_reason(failed.attribute, value, absent=absent, known_here=True)
+        shown = None if absent else shown_value(failed.attribute, value)
+        found.append(PassedOver(number, rule_sentence(model, number), failed, shown, reason))
+    return tuple(found)
+
+
+def _value(model: Model, prediction: Prediction, condition: Condition) -> float:
+    return prediction.row.values[rule_router(model).place[condition.attribute.name]]
+
+
+def _steps(way: RuleRouter, number: int, condition: Condition, value: float) -> Iterator[DecisionStep]:
+    feature, answer = condition.attribute, way.answers[number]
+    absent = value != value or (value < 0 and feature.coded)  # noqa: PLR0124 - NaN
+
+    def step(test: str, *, branch: str, threshold: float | None = None) -> DecisionStep:
+        return DecisionStep(
+            node=number,
+            attribute=feature,
+            test=test,
+            threshold=None if threshold is None else shown_bound(feature, threshold),
+            categories=condition.categories if test == "in" else None,
+            value=None if absent else shown_value(feature, value),
+            branch=branch,
+            reason=step_reason(feature, value, absent=absent, known_here=True),
+            margin=None if threshold is None else abs(value - threshold),
+            weight=way.weight[number],
+            distribution={label_text(label): share for label, share in answer.distribution} if way.classes else None,
+            mean=None if way.classes else answer.mean,
+        )
+
+    if condition.categories is not None:
+        yield step("in", branch="yes")
+    if condition.above > -float("inf"):
+        yield step("<=", branch="no", threshold=condition.above)
+    if condition.at_most < float("inf"):
+        yield step("<=", branch="yes", threshold=condition.at_most)
+    if condition.known is not None:
+        yield step("known", branch="yes" if condition.known else "no")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from espalier import Feature, FeatureKind, Role, RowError, Schema, dataset_from_rows, predict, train
-from espalier.evaluation import answers_of
+from espalier.evaluation import answers_and_shares
 from espalier.prediction import leaves_of, router, wilson
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, mixed_rows, node_numbered, plant, roots, walk
 from tests.factories import REFERENCE, needs_reference
@@ -309,4 +309,7 @@ def test_a_data_set_is_answered_as_its_rows_are(root, row):
     legal = {name: None if cell in ("mauve", "giant") else cell for name, cell in row.items()}
     full = {feature.name: legal.get(feature.name) for feature in MIXED.attributes}
     data = dataset_from_rows([{**full, "kind": "a"}], schema=MIXED)
-    assert answers_of(model, data).tolist() == [predict(model, [full])[0].code]
+    answers, class_shares = answers_and_shares(model, data)
+    (one,) = predict(model, [full])
+    assert answers.tolist() == [one.code]
+    assert class_shares[0].tolist() == shares(one)

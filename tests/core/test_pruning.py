@@ -22,7 +22,6 @@ from espalier.pruning.reduced_error import prune_reduced_error
 from tests.core.planted import CELLS, MIXED, NUMBERS, Ask, Cut, Leaf, _branch, plant, roots, shares_of, stats_of
 from tests.reference import reduced_error as twin
 
-
 MIXED_NAMES = [feature.name for feature in MIXED.features]
 
 

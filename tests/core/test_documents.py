@@ -195,13 +195,14 @@ def spots(value, path=()):
 
 
 def changed(document, path, change):
-    """The document with the value at a place changed; `change` gets the holder and the key."""
-    changed = copy.deepcopy(document)
-    holder = changed
+    """The document with the value at a place changed; `change` gets the holder, which is a copy, and the key."""
+    whole = copy.copy(document)
+    holder = whole
     for part in path[:-1]:
+        holder[part] = copy.copy(holder[part])
         holder = holder[part]
     change(holder, path[-1])
-    return changed
+    return whole
 
 
 def survives(document):

@@ -21,6 +21,8 @@ from espalier.config import (
 from espalier.errors import DocumentError, Fault, InvalidInput, within
 from espalier.model import Model, TrainingRecord
 from espalier.preparation import Preparation
+from espalier.rule_documents import LARGEST_VALUE, read_rules, rules_document
+from espalier.rules import RuleList
 from espalier.schema import EARLIEST_INSTANT, LATEST_INSTANT, FeatureKind, Schema
 from espalier.tree import LEAF, NOMINAL, NUMERIC, Surrogates, Tree
 
@@ -29,8 +31,6 @@ __all__ = ["FORMAT_VERSION", "from_document", "from_json", "to_document", "to_js
 FORMAT: Final = "espalier"
 FORMAT_VERSION: Final = 1
 MAX_NODES: Final = 20_000_000
-LARGEST_VALUE: Final = 1e150
-"""No answer of a regression is larger, so that its square is a number."""
 
 UPGRADES: Final[Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]]] = MappingProxyType({})
 """What makes a document of one version one of the next; a reader applies them in turn."""
@@ -91,11 +91,11 @@ def to_document(model: Model) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "kind": "tree",
+        "kind": "rules" if isinstance(model.body, RuleList) else "tree",
         "schema": model.schema.to_dict(),
         "config": config_to_dict(model.config),
         "preparation": {"imputed": None if model.preparation.imputed is None else _nulls(model.preparation.imputed)},
-        "tree": _tree_document(model.tree),
+        **_body_document(model),
         "training": {
             **{field.name: getattr(record, field.name) for field in dataclasses.fields(record)},
             "train": dict(record.train),
@@ -128,7 +128,7 @@ def _read_document(document: Any) -> Model:
         check_training(schema, config)
     except InvalidInput as error:
         raise DocumentError(within("/config", error.faults)) from None
-    tree = _read_tree(_object(current, "tree"), schema)
+    body = READERS[current["kind"]](_object(current, current["kind"]), schema)
     imputed = _read_imputed(_object(current, "preparation").get("imputed"), schema)
     notes = current.get("notes", [])
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
@@ -137,7 +137,7 @@ def _read_document(document: Any) -> Model:
     if pruning is not None and not isinstance(pruning, dict):
         raise DocumentError([Fault("/pruning", "wrong_type", "must be an object or null")])
     record = _read_record(_object(current, "training"))
-    return Model(schema, config, Preparation(imputed), tree, record, pruning, tuple(notes))
+    return Model(schema, config, Preparation(imputed), body, record, pruning, tuple(notes))
 
 
 def _read_imputed(given: Any, schema: Schema) -> tuple[float, ...] | None:
@@ -161,8 +161,8 @@ def _upgraded(document: Any) -> dict[str, Any]:
     if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
         legal = f"must be a version from 1 to {FORMAT_VERSION}; a later one needs a later Espalier"
         raise DocumentError([Fault("/format_version", "unknown_version", legal)])
-    if document.get("kind") != "tree":
-        raise DocumentError([Fault("/kind", "unknown_value", "must be tree")])
+    if document.get("kind") not in ("tree", "rules"):
+        raise DocumentError([Fault("/kind", "unknown_value", "must be tree or rules")])
     current = document
     for step in range(version, FORMAT_VERSION):
         current = UPGRADES[step](current)
@@ -195,6 +195,12 @@ def _tree_document(tree: Tree) -> dict[str, Any]:
     return columns
 
 
+def _body_document(model: Model) -> dict[str, Any]:
+    if isinstance(model.body, RuleList):
+        return {"rules": rules_document(model.body, model.schema)}
+    return {"tree": _tree_document(model.body)}
+
+
 def _nulls(values: Any) -> list[Any]:
     array = np.asarray(values)
     if array.dtype.kind != "f":
@@ -225,6 +231,12 @@ def _read_tree(columns: Mapping[str, Any], schema: Schema) -> Tree:
     tree.validate(n_attributes=len(schema.attributes))
     _check_against_schema(tree, schema)
     return tree
+
+
+READERS: Final[Mapping[str, Callable[[Mapping[str, Any], Schema], Tree | RuleList]]] = MappingProxyType(
+    {"tree": _read_tree, "rules": read_rules}
+)
+"""What reads the body of a document, by its kind."""
 
 
 def _numbers(values: Any, path: str, dtype: type, n_dimensions: int) -> npt.NDArray[Any]:

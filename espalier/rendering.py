@@ -5,7 +5,8 @@ from typing import Final
 
 from espalier.model import Model
 from espalier.prediction import router
-from espalier.rules import Condition, bound_text, condition_text, label_line, number_text, one_line
+from espalier.rule_rendering import rules_to_mermaid, rules_to_text
+from espalier.rules import Condition, RuleList, bound_text, condition_text, label_line, number_text, one_line
 from espalier.tree import LEAF, NOMINAL, NUMERIC
 
 __all__ = ["to_mermaid", "to_text"]
@@ -18,8 +19,11 @@ def to_text(model: Model) -> str:
     """Give the tree as indented lines, a branch a line, leaves with the weight and the errors of their training rows.
 
     ``Outlook is Overcast: Yes (4)`` is a leaf of weight 4 without errors; ``: No (9/2)`` has errors of weight 2 in it.
-    A regression leaf shows its weight and standard deviation: ``: 12.5 (30 ± 2.1)``.
+    A regression leaf shows its weight and standard deviation: ``: 12.5 (30 ± 2.1)``. A list of rules is given as
+    sentences, a rule a line.
     """
+    if isinstance(model.body, RuleList):
+        return rules_to_text(model)
     if model.tree.n_nodes == 1:
         return f"{_leaf_text(model, 0)}\n"
     depths = model.tree.depths.tolist()
@@ -32,8 +36,12 @@ def to_text(model: Model) -> str:
 
 
 def to_mermaid(model: Model) -> str:
-    """Give the tree as a Mermaid flowchart: tests as boxes, leaves round, branches as labelled arrows."""
-    return "\n".join(["flowchart TD", *(f"    {line}" for line in _mermaid_lines(model))]) + "\n"
+    """Give the tree as a Mermaid flowchart: tests as boxes, leaves round, branches as labelled arrows.
+
+    A list of rules is a chain: a box a rule, which answers where it holds and else asks the next one.
+    """
+    lines = _mermaid_chain(model) if isinstance(model.body, RuleList) else _mermaid_lines(model)
+    return "\n".join(["flowchart TD", *(f"    {line}" for line in lines)]) + "\n"
 
 
 def branch_text(model: Model, node: int) -> str:
@@ -77,6 +85,18 @@ def _mermaid_lines(model: Model) -> Iterator[str]:
             # The box names the attribute already: the arrow says the rest.
             label = branch_text(model, node).removeprefix(name).strip().removeprefix("is ")
             yield f'n{parent} -->|"{_quoted(label)}"| n{node}'
+
+
+def _mermaid_chain(model: Model) -> Iterator[str]:
+    *pairs, last = rules_to_mermaid(model)
+    n_rules = len(pairs) // 2
+    for number in range(n_rules):
+        following = f"r{number + 1}"
+        yield f'r{number}["{_quoted(pairs[2 * number])}"]'
+        yield f'a{number}(["{_quoted(pairs[2 * number + 1])}"])'
+        yield f'r{number} -->|"yes"| a{number}'
+        yield f'r{number} -->|"no"| {following}'
+    yield f'r{n_rules}(["{_quoted(last)}"])'
 
 
 def _quoted(text: str) -> str:

@@ -1,0 +1,198 @@
+"""The core's public face, its errors, its examples and its size."""
+
+import ast
+import dataclasses
+import doctest
+import importlib
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+import types
+
+import pytest
+
+import espalier
+from espalier import errors
+from tests.factories import ROOT
+
+PACKAGES = ("espalier", "service", "migrations")
+FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+MODULES = sorted(
+    info.name for info in pkgutil.walk_packages(espalier.__path__, "espalier.") if ".kernels" not in info.name
+)
+PUBLIC = {name: getattr(espalier, name) for name in espalier.__all__}
+CALLABLE = {name: value for name, value in PUBLIC.items() if inspect.isclass(value) or inspect.isfunction(value)}
+LONGEST = 400
+
+LONGER = {
+    "espalier/kernels/": "compiled code and what it calls share a file: numba's cache sees no edit elsewhere",
+    "migrations/versions/": "a migration is written once and is as long as its tables",
+    "espalier/growing.py": "the interim grower, which the compiled one replaces",
+}
+"""Files and folders that may be longer than `LONGEST` lines, and why."""
+
+
+def relative(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+# The public face
+
+
+def test_public_names_are_sorted_as_the_linter_sorts_them_and_listed_once():
+    constants = sorted(name for name in espalier.__all__ if name.isupper())
+    classes = sorted(name for name in espalier.__all__ if name[0].isupper() and not name.isupper())
+    functions = sorted(name for name in espalier.__all__ if name[0].islower())
+    assert espalier.__all__ == [*constants, *classes, *functions]
+    assert len(set(espalier.__all__)) == len(espalier.__all__)
+
+
+def test_every_name_that_the_package_imports_is_public():
+    tree = ast.parse((ROOT / "espalier" / "__init__.py").read_text(encoding="utf-8"))
+    imported = {
+        alias.asname or alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    assert imported <= set(espalier.__all__)
+
+
+@pytest.mark.parametrize("name", sorted(CALLABLE))
+def test_every_public_name_says_in_a_sentence_what_it_is(name):
+    text = inspect.getdoc(CALLABLE[name])
+    assert text, f"{name} has no docstring"
+    assert not text.startswith(f"{name}("), f"{name} has only the docstring that dataclasses make"
+    assert re.search(r"[.:]$", text.split("\n\n")[0]), f"the first sentence of {name} does not end"
+
+
+@pytest.mark.parametrize("name", sorted(CALLABLE))
+def test_every_public_method_is_documented_too(name):
+    kind = CALLABLE[name]
+    methods = vars(kind).items() if inspect.isclass(kind) and kind.__module__.startswith("espalier") else ()
+    silent = [
+        method
+        for method, value in methods
+        if not method.startswith("_")
+        and isinstance(value, types.FunctionType | property | classmethod | staticmethod)
+        and not inspect.getdoc(getattr(kind, method))
+    ]
+    assert silent == []
+
+
+@pytest.mark.parametrize("name", sorted(name for name, value in CALLABLE.items() if dataclasses.is_dataclass(value)))
+def test_every_public_dataclass_is_frozen(name):
+    assert CALLABLE[name].__dataclass_params__.frozen
+
+
+@pytest.mark.parametrize("name", sorted(name for name, value in CALLABLE.items() if inspect.isfunction(value)))
+def test_public_functions_take_at_most_three_arguments_by_place_and_no_switch(name):
+    parameters = inspect.signature(CALLABLE[name]).parameters.values()
+    by_place = [each for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
+    assert len(by_place) <= 3
+    assert [each.name for each in by_place if isinstance(each.default, bool)] == []
+
+
+# Errors
+
+
+def error_classes():
+    return {
+        name
+        for name, value in vars(errors).items()
+        if inspect.isclass(value) and issubclass(value, Exception) and value.__module__ == errors.__name__
+    }
+
+
+def test_every_error_stands_in_the_drawing_at_the_top_below_its_base():
+    drawing = [line for line in errors.__doc__.splitlines() if re.search(r"\b[A-Z][a-z]+[A-Z]\w+|Cancelled", line)]
+    above: list[tuple[int, str]] = []
+    bases = {}
+    for line in drawing:
+        found = re.search(r"[A-Z]\w+", line)
+        column, name = found.start(), found.group()
+        above = [(at, other) for at, other in above if at < column]
+        bases[name] = above[-1][1] if above else "Exception"
+        above.append((column, name))
+    assert set(bases) == error_classes()
+    assert bases == {name: getattr(errors, name).__bases__[0].__name__ for name in bases}
+
+
+def test_every_error_is_public():
+    assert error_classes() <= set(espalier.__all__)
+
+
+def test_nothing_in_the_core_raises_a_bare_exception():
+    raised = {
+        f"{relative(path)}:{node.lineno}"
+        for path in FILES
+        if path.is_relative_to(ROOT / "espalier")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Raise)
+        and isinstance(node.exc, ast.Call)
+        and getattr(node.exc.func, "id", "") in ("Exception", "RuntimeError", "BaseException")
+    }
+    assert raised == set()
+
+
+# Examples
+
+
+@pytest.mark.parametrize("name", ["espalier", *MODULES])
+def test_the_examples_in_docstrings_run(name):
+    module = importlib.import_module(name)
+    # The examples name errors with their module, as a session prints them.
+    failures, _ = doctest.testmod(module, verbose=False)
+    assert failures == 0
+
+
+# Size and shape
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_no_file_is_longer_than_four_hundred_lines_without_a_reason(path):
+    n_lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert n_lines <= LONGEST or any(relative(path).startswith(place) for place in LONGER), f"{n_lines} lines"
+
+
+def test_every_reason_for_a_long_file_is_still_needed():
+    for place in LONGER:
+        lengths = [
+            len(path.read_text(encoding="utf-8").splitlines()) for path in FILES if relative(path).startswith(place)
+        ]
+        assert lengths
+        assert place.startswith("migrations/") or max(lengths) > LONGEST
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_no_file_has_a_name_that_says_nothing(path):
+    assert not {"utils", "util", "helpers", "helper", "common", "base", "manager", "misc"} & set(
+        relative(path).removesuffix(".py").replace("/", "_").split("_")
+    )
+
+
+# What importing costs
+
+
+def modules_after(code):
+    """Names of the modules that are loaded once `code` has run in a fresh interpreter."""
+    script = f"import sys\n{code}\nprint(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(run.stdout.split())
+
+
+def test_answering_and_explaining_load_neither_numba_nor_pyarrow():
+    code = """
+from espalier import explain, from_json, predict, render_explanation, to_mermaid, to_text
+import pathlib
+model = from_json(pathlib.Path("tests/golden/tennis_id3.v1.json").read_bytes())
+row = {"Outlook": "Sunny", "Temperature": "Hot", "Humidity": "High", "Wind": "Weak"}
+assert predict(model, [row])[0].label == "No"
+render_explanation(explain(model, [row], detail="full")[0])
+to_text(model), to_mermaid(model)
+"""
+    assert not modules_after(code) & {"numba", "llvmlite", "pyarrow", "pandas", "sklearn", "polars", "scipy"}
+
+
+def test_importing_the_core_loads_nothing_of_the_service():
+    loaded = modules_after("import espalier")
+    assert not loaded & {"service", "flask", "sqlalchemy", "marshmallow", "numba", "pyarrow", "sklearn"}

@@ -21,7 +21,7 @@ from service.tables import State
 __all__ = ["EXAMPLES", "is_ready", "load_examples", "suggestions"]
 
 LOOK_SECONDS = 0.05
-LONGEST_SECONDS = 120.0
+LONGEST_SECONDS = 300.0  # the first training of all may compile the kernels, on a slow machine
 PAGE = 200
 
 

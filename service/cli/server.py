@@ -23,6 +23,7 @@ __all__ = ["COMMANDS"]
 
 GUNICORN_CONFIGURATION = Path(__file__).resolve().parent.parent / "gunicorn.conf.py"
 READY_SECONDS = 60.0
+PATIENCE_SECONDS = 3.0  # before a person is told what takes so long
 
 
 def up(arguments: Namespace) -> int:
@@ -173,26 +174,35 @@ def _gunicorn(descriptor: int) -> int:
 
 
 def _greet(supervisor: Supervisor, settings: "Settings", address: str, *, examples: bool) -> None:
-    """Say where the service is, once it answers; with `examples`, once they are there."""
-    from service.cli.examples import is_ready, load_examples, suggestions  # noqa: PLC0415 - as above
+    """Say where the service is, once it answers; with `examples`, what to try, once they are there."""
+    from service.cli.examples import is_ready  # noqa: PLC0415 - as above
 
-    try:
-        if not is_ready(address, stopping=supervisor.stopping, seconds=READY_SECONDS):
-            if not supervisor.stopping.is_set():
-                _report("the web server does not answer; see the lines above")
-            return
-        failures = load_examples(settings, stopping=supervisor.stopping) if examples else []
-    except Exception as error:  # the service runs all the same
-        failures = [f"the examples could not be loaded: {error}"]
-    if supervisor.stopping.is_set():
+    if not is_ready(address, stopping=supervisor.stopping, seconds=READY_SECONDS):
+        if not supervisor.stopping.is_set():
+            _report("the web server does not answer; see the lines above")
         return
     print(f"Espalier runs at {address}   (to read and try: {address}/docs)")
-    print(f"Data: {settings.database_file or 'as ESPALIER_DATABASE_URL says'}   Stop: Ctrl-C")
+    print(f"Data: {settings.database_file or 'as ESPALIER_DATABASE_URL says'}   Stop: Ctrl-C", flush=True)
+    if examples:
+        _offer_examples(supervisor, settings, address)
+
+
+def _offer_examples(supervisor: Supervisor, settings: "Settings", address: str) -> None:
+    from service.cli.examples import load_examples, suggestions  # noqa: PLC0415 - as above
+
+    patience = threading.Timer(PATIENCE_SECONDS, print, ("Training the examples ...",), {"flush": True})
+    patience.start()
+    try:
+        failures = load_examples(settings, stopping=supervisor.stopping)
+    except Exception as error:  # the service runs all the same
+        failures = [f"the examples could not be loaded: {error}"]
+    patience.cancel()
+    if supervisor.stopping.is_set():
+        return
     for failure in failures:
         _report(failure)
-    if examples and not failures:
-        print("\nTry:\n" + "\n".join(f"  {line}" for line in suggestions(address)))
-    sys.stdout.flush()
+    if not failures:
+        print("\nTry:\n" + "\n".join(f"  {line}" for line in suggestions(address)), flush=True)
 
 
 def _report(line: str) -> None:

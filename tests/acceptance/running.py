@@ -17,6 +17,7 @@ import httpx
 from tests.factories import ROOT
 
 Found = TypeVar("Found")
+PATIENCE = 180.0  # seconds; the first training of all may have to compile the kernels
 FINAL = {"succeeded", "failed", "cancelled", "dead"}
 
 
@@ -50,7 +51,7 @@ class Running:
         assert response.status_code == 201, response.text
         return str(response.json()["id"])
 
-    def finished(self, job: Mapping[str, Any], *, seconds: float = 60) -> dict[str, Any]:
+    def finished(self, job: Mapping[str, Any], *, seconds: float = PATIENCE) -> dict[str, Any]:
         """Wait for the end of a job, by the API's own waiting."""
         deadline = time.monotonic() + seconds
         found: dict[str, Any] = dict(job)
@@ -129,7 +130,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def until(look: Callable[[], Found], *, seconds: float = 30.0, what: str = "the condition") -> Found:
+def until(look: Callable[[], Found], *, seconds: float = PATIENCE, what: str = "the condition") -> Found:
     """Look again and again until the look gives something true; give it."""
     deadline = time.monotonic() + seconds
     while not (found := look()):

@@ -145,7 +145,7 @@ def test_what_is_printed_is_short(tmp_path: Path) -> None:
     with running(tmp_path, "--examples") as one:
         until(lambda: suggestions(one), what="the suggestions")
         lines = one.output().splitlines()
-        assert len(lines) <= 8
+        assert len(lines) <= 9
         assert one.address in lines[0]
         assert "INFO" not in one.output()
 

@@ -1,0 +1,328 @@
+"""Rule post-pruning: the paths of a tree as rules, each shortened on its own, then put in order (Quinlan 1987, 1993).
+
+A path of three tests, and what dropping the second would do, is read off one table of failing tests::
+
+    row            0  1  2  3
+    test 0 fails   ·  ·  ·  x
+    test 1 fails   ·  x  ·  x       the rule holds for rows 0 and 2; without test 1 also for row 1,
+    test 2 fails   ·  ·  ·  ·       the row that fails this test and no other
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.class_weights import class_factors
+from espalier.dataset import Dataset
+from espalier.errors import NotApplicable
+from espalier.evaluation import encoded_columns, evaluate, target_of
+from espalier.model import Model
+from espalier.progress import Progress
+from espalier.pruners import RulePostPruning, pruner_to_dict
+from espalier.pruning.pessimistic import add_errs
+from espalier.pruning.trace import Pruned, PruningRows
+from espalier.rule_extraction import edge_condition, leaf_stats, merged, refuse_linear
+from espalier.rule_prediction import condition_mask, firing_rules
+from espalier.rules import Condition, Rule, RuleList, condition_text, label_line, number_text, sentence
+from espalier.tree import LEAF
+
+__all__ = ["Evidence", "loss_of", "post_prune_rules"]
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+TIE: Final = 1e-9
+"""Losses closer than this count as equal."""
+DIGITS: Final = 12
+"""To which rules are put in order: sums of weights differ in the last digits by the order in which they are made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The rows that decide which conditions go.
+
+    Attributes:
+        values: Encoded attributes, float64 (attributes, rows).
+        target: Class codes, or numbers, (rows).
+        weight: float64 (rows).
+        classes: Whether the target is a class.
+        pessimistic: Parameters of the pessimistic estimate; None where the rows themselves are believed.
+    """
+
+    values: Floats
+    target: npt.NDArray[Any]
+    weight: Floats
+    classes: bool
+    pessimistic: RulePostPruning | None
+
+    def misses(self, value: float) -> Floats:
+        """Give what each row would lose by the answer `value`: 0 or 1, or the square of the difference."""
+        if self.classes:
+            return np.asarray(self.target != value, dtype=np.float64)
+        return np.asarray((self.target - value) ** 2, dtype=np.float64)
+
+
+@dataclass(slots=True)
+class Shortened:
+    """A rule on its way: what is left of a path, and the account of what went."""
+
+    leaf: int
+    value: int | float
+    stats: tuple[float, ...]
+    conditions: tuple[Condition, ...]
+    loss: float
+    covered: float
+    steps: list[dict[str, Any]]
+
+
+def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRows, progress: Progress) -> Pruned:
+    """Turn a tree into an ordered list of short rules.
+
+    One rule a path. From each rule conditions are dropped one at a time, the best first: the one without which the
+    rule's loss is least (ties: the one that lets the rule cover more, then the earlier), as long as the loss does not
+    rise (``estimate="validation"``) or falls (``"pessimistic"``). The loss is the share of wrong answers, or the mean
+    squared error, on the held-out rows that the rule holds for; or the upper limit of the share of wrong answers on
+    the training rows. A rule that holds for no row has the greatest loss. Then the rules are sorted by loss (ties: more
+    coverage, then the earlier path), rules that say the same are one, and the default is the majority, or the mean, of
+    the training rows for which no rule holds.
+
+    Raises:
+        NotApplicable: The model is a list of rules already, or answers with linear models; the estimate is pessimistic
+            and the model a regression; or the rows that are needed are not there.
+        DataError: The rows do not have the model's columns.
+    """
+    refuse_linear(model)
+    if parameters.estimate == "pessimistic" and model.task == "regression":
+        raise NotApplicable("the pessimistic estimate counts wrong classes: for a regression take estimate=validation")
+    if rows.training is None:
+        raise NotApplicable("the training rows that each shortened rule answers are counted: give the data set")
+    if parameters.estimate == "validation" and rows.held_out is None:
+        raise NotApplicable("rule post-pruning by validation needs rows that the model has not learned from")
+    evidence = _evidence(model, parameters, rows.training, rows.held_out)
+    shortened = []
+    for rule, failing in _whole_rules(model, evidence):
+        progress.check()
+        _shorten(rule, failing, evidence)
+        shortened.append(rule)
+        progress.state[0] = rule.leaf / model.tree.n_nodes
+    ordered = _in_order(shortened)
+    body = _rule_list(model, [rule for rule, _ in ordered], rows.training, evidence)
+    note = f"{body.n_rules} rules from {model.tree.n_leaves} leaves, with {body.n_conditions} conditions"
+    pruned = dataclasses.replace(model, body=body, pruning=pruner_to_dict(parameters), notes=(note,))
+    judges = rows.training if evidence.pessimistic is not None or rows.held_out is None else rows.held_out
+    return Pruned(pruned, lambda: _trace(model, pruned, ordered, judges, parameters))
+
+
+def loss_of(evidence: Evidence, misses: Floats, weight: Floats) -> float:
+    """Give the loss of a rule that holds for rows of these misses and weights; see `post_prune_rules`."""
+    return _loss(evidence, float(weight.sum()), float((weight * misses).sum()))
+
+
+def _loss(evidence: Evidence, covered: float, missed: float) -> float:
+    if covered <= 0:
+        return 1.0 if evidence.classes else math.inf
+    if evidence.pessimistic is None:
+        return missed / covered
+    extra = add_errs(covered, missed, evidence.pessimistic.confidence, quantile=evidence.pessimistic.quantile)
+    return (missed + extra) / covered
+
+
+def _evidence(model: Model, parameters: RulePostPruning, training: Dataset, held_out: Dataset | None) -> Evidence:
+    by_training = parameters.estimate == "pessimistic" or held_out is None
+    rows = training if by_training or held_out is None else held_out
+    weight = _training_weight(model, training) if by_training else rows.weight
+    return Evidence(
+        encoded_columns(model, rows),
+        target_of(model, rows),
+        weight,
+        bool(model.schema.classes),
+        parameters if parameters.estimate == "pessimistic" else None,
+    )
+
+
+def _training_weight(model: Model, training: Dataset) -> Floats:
+    """Give the rows' weights as the tree was grown with them: times the factors of their classes, if there are any."""
+    if not model.schema.classes:
+        return training.weight
+    return np.asarray(training.weight * class_factors(training, model.config)[target_of(model, training)])
+
+
+def _whole_rules(model: Model, evidence: Evidence) -> Iterator[tuple[Shortened, Mask]]:
+    """Give each path as a rule with its table: which of its tests (first axis) fails for which row."""
+    tree = model.tree
+    place = {feature.name: number for number, feature in enumerate(model.schema.attributes)}
+    depths, is_leaf = tree.depths.tolist(), (tree.test == LEAF).tolist()
+    way: list[Condition] = []
+    masks: list[Mask] = []
+    for node in range(tree.n_nodes):
+        if node:
+            # The tests above are those of the node before: only the last one is new.
+            del way[depths[node] - 1 :], masks[depths[node] - 1 :]
+            way.append(edge_condition(model, node))
+            masks.append(~condition_mask(way[-1], evidence.values[place[way[-1].attribute.name]]))
+        if is_leaf[node] and merged(way) is not None:
+            failing = np.array(masks, dtype=np.bool_).reshape(len(way), evidence.values.shape[1])
+            value, stats = tree.value[node].item(), leaf_stats(tree, node)
+            yield Shortened(node, value, stats, tuple(way), math.nan, 0.0, []), failing
+
+
+def _shorten(rule: Shortened, failing: Mask, evidence: Evidence) -> None:
+    """Drop conditions, best first, and write down each; `failing` is used up."""
+    misses = evidence.weight * evidence.misses(rule.value)
+    kept = list(range(len(rule.conditions)))
+    n_failing = failing.sum(axis=0)
+    rule.covered, rule.loss = _held(evidence, n_failing == 0, misses)
+    while kept:
+        one = np.flatnonzero(n_failing == 1)
+        only = failing[:, one].argmax(axis=0)
+        more = np.bincount(only, weights=evidence.weight[one], minlength=len(failing)).astype(np.float64)
+        more_missed = np.bincount(only, weights=misses[one], minlength=len(failing))
+        missed = float(misses[n_failing == 0].sum())
+        losses = {at: _loss(evidence, rule.covered + more[at], missed + more_missed[at]) for at in kept}
+        least = min(losses.values())
+        if not (least < rule.loss - TIE if evidence.pessimistic is not None else least <= rule.loss + _slack(evidence)):
+            break
+        best = _first_of_best(losses, least, more, _slack(evidence))
+        n_failing -= failing[best]
+        failing[best] = False
+        kept.remove(best)
+        before = rule.loss
+        rule.covered, rule.loss = _held(evidence, n_failing == 0, misses)
+        rule.steps.append(_step(rule, rule.conditions[best], before, evidence))
+    rule.conditions = tuple(rule.conditions[at] for at in kept)
+
+
+def _first_of_best(losses: dict[int, float], least: float, more: Floats, slack: float) -> int:
+    near = [at for at, loss in losses.items() if loss <= least + slack]
+    widest = max(float(more[at]) for at in near)
+    return next(at for at in near if more[at] >= widest - TIE)
+
+
+def _held(evidence: Evidence, holds: Mask, misses: Floats) -> tuple[float, float]:
+    covered = float(evidence.weight[holds].sum())
+    return covered, _loss(evidence, covered, float(misses[holds].sum()))
+
+
+def _slack(evidence: Evidence) -> float:
+    """What counts as equal: shares to 1e-9, squared errors to 1e-9 of the targets' mean square about their mean."""
+    if evidence.classes:
+        return TIE
+    return TIE * float(np.var(evidence.target)) if len(evidence.target) else 0.0
+
+
+def _step(rule: Shortened, dropped: Condition, before: float, evidence: Evidence) -> dict[str, Any]:
+    return {
+        "node": rule.leaf,
+        "dropped": condition_text(dropped),
+        "rule": "without this condition the estimate is not worse"
+        if evidence.pessimistic is None
+        else "without this condition the pessimistic estimate is better",
+        "before": _shown(before, evidence),
+        "after": _shown(rule.loss, evidence),
+        "covered": rule.covered,
+    }
+
+
+def _shown(loss: float, evidence: Evidence) -> float | None:
+    """Give what a rule's place is decided by: an accuracy, or a mean squared error; None where no row was covered."""
+    if evidence.classes:
+        return 1.0 - loss
+    return loss if math.isfinite(loss) else None
+
+
+def _in_order(rules: list[Shortened]) -> list[tuple[Shortened, list[int]]]:
+    """Sort rules and make those that say the same one; each with the leaves that it came from."""
+    by_rank = sorted(rules, key=lambda rule: (round(rule.loss, DIGITS), -round(rule.covered, DIGITS), rule.leaf))
+    found: dict[Any, tuple[Shortened, list[int]]] = {}
+    for rule in by_rank:
+        rule.conditions = merged(rule.conditions) or ()
+        says = (frozenset(rule.conditions), rule.value)
+        found.setdefault(says, (rule, []))[1].append(rule.leaf)
+    return list(found.values())
+
+
+def _rule_list(model: Model, ordered: list[Shortened], training: Dataset, evidence: Evidence) -> RuleList:
+    """Count the training rows that each rule answers, and find the default."""
+    values, target, weight = (
+        encoded_columns(model, training),
+        target_of(model, training),
+        _training_weight(model, training),
+    )
+    drafts = [Rule(rule.conditions, rule.value, 0.0, rule.stats, _shown(rule.loss, evidence)) for rule in ordered]
+    empty = Rule((), 0, 0.0, ())
+    fired = firing_rules(model.schema, RuleList(tuple(drafts), empty, exclusive=False), values)
+    rules = []
+    for number, draft in enumerate(drafts):
+        answered = fired == number
+        mass = float(weight[answered].sum())
+        rows = answered if mass > 0 else _holding(model, draft, values)
+        stats = _stats(model, target[rows], weight[rows])
+        rules.append(dataclasses.replace(draft, weight=mass, stats=stats if stats is not None else draft.stats))
+    return RuleList(tuple(rules), _default(model, target, weight, fired == len(drafts)), exclusive=False)
+
+
+def _default(model: Model, target: npt.NDArray[Any], weight: Floats, uncovered: Mask) -> Rule:
+    """Give the majority, or the mean, of the rows that no rule covers; of all rows where that is none."""
+    mass = float(weight[uncovered].sum())
+    rows = uncovered if mass > 0 else np.ones(len(weight), dtype=np.bool_)
+    stats = _stats(model, target[rows], weight[rows]) or leaf_stats(model.tree, 0)
+    value: int | float = int(np.argmax(stats)) if model.schema.classes else stats[1]
+    return Rule((), value, mass, stats)
+
+
+def _holding(model: Model, rule: Rule, values: Floats) -> Mask:
+    place = {feature.name: number for number, feature in enumerate(model.schema.attributes)}
+    holds = np.ones(values.shape[1], dtype=np.bool_)
+    for condition in rule.conditions:
+        holds &= condition_mask(condition, values[place[condition.attribute.name]])
+    return holds
+
+
+def _stats(model: Model, target: npt.NDArray[Any], weight: Floats) -> tuple[float, ...] | None:
+    """Give class weights, or (weight, mean, sum of squared deviations); None of rows without weight."""
+    mass = float(weight.sum())
+    if mass <= 0:
+        return None
+    if model.schema.classes:
+        return tuple(np.bincount(target, weights=weight, minlength=len(model.schema.classes)).tolist())
+    mean = float((weight * target).sum()) / mass
+    return (mass, mean, float((weight * (target - mean) ** 2).sum()))
+
+
+def _trace(
+    model: Model, pruned: Model, ordered: list[tuple[Shortened, list[int]]], rows: Dataset, parameters: RulePostPruning
+) -> dict[str, Any]:
+    tree, rules = model.tree, pruned.rules
+    names = [sentence(rule.conditions, _answer_text(model, rule.value)) for rule in rules.rules]
+    by_leaf = {leaf: number for number, (_, leaves) in enumerate(ordered) for leaf in leaves}
+    method = pruner_to_dict(parameters)
+    what = "training" if parameters.estimate == "pessimistic" else "validation"
+    steps = sorted((step for rule, _ in ordered for step in rule.steps), key=lambda step: step["node"])
+    return {
+        "method": method.pop("method"),
+        "parameters": method,
+        "estimate": f"{what} {'errors' if model.task == 'classification' else 'mean squared error'}",
+        "held_out_rows": rows.n_rows if parameters.estimate == "validation" else None,
+        "before": {"leaves": tree.n_leaves, "nodes": tree.n_nodes, "estimate": _measured(model, rows)},
+        "after": {"rules": rules.n_rules, "conditions": rules.n_conditions, "estimate": _measured(pruned, rows)},
+        "steps": [{**step, "to_rule": by_leaf[step["node"]]} for step in steps],
+        "rules": [
+            {"number": number, "text": names[number], "estimate": rules.rules[number].estimate,
+             "covered": rule.covered, "from_leaves": sorted(leaves)}
+            for number, (rule, leaves) in enumerate(ordered)
+        ],
+    }  # fmt: skip
+
+
+def _answer_text(model: Model, value: float) -> str:
+    return label_line(model.schema.classes[int(value)]) if model.schema.classes else number_text(value)
+
+
+def _measured(model: Model, rows: Dataset) -> float:
+    figures = evaluate(model, rows)
+    return float(figures.errors) if figures.errors is not None else float(figures.rmse or 0.0) ** 2

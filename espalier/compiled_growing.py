@@ -11,12 +11,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from espalier.class_weights import class_factors
 from espalier.config import TrainingConfig
 from espalier.dataset import Dataset
 from espalier.errors import Cancelled, ConfigError, DataError, Fault, pointer
 from espalier.preparation import Preparation
 from espalier.progress import Progress
-from espalier.schema import Feature, label_text
+from espalier.schema import Feature
 from espalier.tree import Surrogates, Tree
 
 __all__ = ["Grown", "grow"]
@@ -109,7 +110,7 @@ def _table(dataset: Dataset, config: TrainingConfig) -> Table:
     if faults:
         raise DataError(faults)
     if n_classes and config.class_weight is not None:
-        weight = weight * _class_factors(dataset, config)[target]
+        weight = weight * class_factors(dataset, config)[target]
     kept = np.flatnonzero(weight > 0)
     columns = dataset.attributes
     if len(kept) < len(weight):
@@ -137,18 +138,6 @@ def _faults_of_rows(dataset: Dataset, config: TrainingConfig) -> list[Fault]:
         if column.dtype == np.float64 and bool(np.any(np.isinf(column))):
             faults.append(Fault(pointer(feature.name), "infinite", "infinite numbers cannot be learned from"))
     return faults
-
-
-def _class_factors(dataset: Dataset, config: TrainingConfig) -> Floats:
-    """Give the factor on the weight of each class's rows."""
-    classes, given = dataset.schema.classes, config.class_weight
-    if isinstance(given, tuple):
-        by_name = dict(given)
-        return np.array([by_name.get(label_text(label), 1.0) for label in classes])
-    sizes = np.bincount(np.asarray(dataset.target), weights=dataset.weight, minlength=len(classes))
-    present = np.count_nonzero(sizes)
-    with np.errstate(divide="ignore"):
-        return np.where(sizes > 0, sizes.sum() / (present * sizes), 0.0)
 
 
 def _imputed_values(table: Table) -> tuple[float, ...]:

@@ -1,7 +1,7 @@
 """How to train and prune: every switch a field, every preset a value.
 
-An algorithm is not a class here but a *preset*, a `TrainingConfig` in `PRESETS`. A pruning method *is* its frozen
-parameter object, found in `PRUNERS` by name. What may be combined is checked in one place, `check_training`.
+An algorithm is not a class here but a *preset*, a `TrainingConfig` in `PRESETS`. How to prune is said in
+`espalier.pruners`. What may be combined is checked in one place, `check_training`.
 """
 
 import dataclasses
@@ -23,18 +23,32 @@ from espalier.fields import (
     switch,
     whole,
 )
+from espalier.pruners import (
+    PRUNERS,
+    PRUNING,
+    CostComplexity,
+    Pessimistic,
+    Pruner,
+    ReducedError,
+    pruner_name,
+    pruning_method,
+)
 from espalier.schema import FeatureKind, Schema, label_text
 
 __all__ = [
     "PRESETS",
     "PRUNERS",
+    "CostComplexity",
     "Holdout",
+    "Pessimistic",
+    "Pruner",
     "ReducedError",
     "TrainingConfig",
     "check_training",
     "config_from_dict",
     "config_to_dict",
     "holdout_from_dict",
+    "pruner_name",
     "pruning_method",
     "training_config",
 ]
@@ -52,21 +66,6 @@ COST_FUNCTIONS: Final = ("nunez", "tan_schlimmer", "norton")
 NOMINAL_SPLITS: Final = ("multiway", "subset", "one_vs_rest", "ordered_binaries")
 NUMERIC_SPLITS: Final = ("best", "boundary", "median", "near_median", "none")
 MISSING_STRATEGIES: Final = ("fractional", "spread", "direction", "majority", "surrogate", "imputed")
-
-
-@dataclass(frozen=True, slots=True)
-class ReducedError:
-    """Reduced-error pruning: a node becomes a leaf where held-out rows do not vote against it (Quinlan 1987)."""
-
-    order: str = parameter("bottom_up", one_of(["bottom_up"]), "bottom_up: one pass from the leaves to the root")
-    ties: str = parameter(
-        "prune", one_of(["prune", "keep"]), "prune: the smallest tree; keep: prune only where accuracy improves"
-    )
-    prune_root: bool = switch("whether the root may become a leaf", default=True)
-
-
-PRUNERS: Final[Mapping[str, type[ReducedError]]] = MappingProxyType({"reduced_error": ReducedError})
-"""Pruning methods by name; the value is the class of their parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +113,8 @@ class TrainingConfig:
     min_impurity_decrease: float | None = parameter(
         0.0,
         number(0).or_null(),
-        "least gain of a split, times the node's share of all weight; 0 takes a split that gains nothing (scikit-learn); "
-        "null: it must gain something",
+        "least gain of a split, times the node's share of all weight; 0 takes a split that gains nothing "
+        "(scikit-learn); null: it must gain something",
     )
     chi_square_alpha: float | None = parameter(
         None, number(0, 1).or_null(), "no split whose chi-square p-value is above this"
@@ -138,9 +137,21 @@ class TrainingConfig:
         either(one_of(["balanced"]), mapping("class labels", number(0))).or_null(),
         "factors on the weights of rows by class; balanced: each class weighs the same",
     )
-    leaf: str = parameter("constant", one_of(["constant"]), "what a leaf answers")
+    leaf: str = parameter(
+        "constant",
+        one_of(["constant", "linear"]),
+        "what a leaf answers: a constant, or a linear model of the attributes tested at it and below it (M5)",
+    )
+    smoothing: float | None = parameter(
+        None,
+        number(0, above=True).or_null(),
+        "regression only: each answer p is mixed with that of the node above, q, as (n·p + k·q)/(n + k); null: not",
+    )
     collapse: bool = switch(
         "a subtree with no fewer training errors than a leaf becomes a leaf, before any pruning", default=False
+    )
+    pruning: Pruner | None = parameter(  # noqa: RUF009 - declares a field, as dataclasses.field does
+        None, PRUNING, "how the tree is pruned once it is grown; null: not at all"
     )
     seed: int = parameter(0, whole(0, 2**63 - 1), "for everything that draws at random")
 
@@ -157,6 +168,7 @@ C45: Final = TrainingConfig(
     min_weight_leaf=2.0,
     min_impurity_decrease=None,
     collapse=True,
+    pruning=Pessimistic(quantile="c45"),
 )
 PRESETS: Final[Mapping[str, TrainingConfig]] = MappingProxyType(
     {
@@ -169,7 +181,7 @@ PRESETS: Final[Mapping[str, TrainingConfig]] = MappingProxyType(
             min_impurity_decrease=None,
         ),
         "c45": C45,
-        "j48": dataclasses.replace(C45, preset="j48"),
+        "j48": dataclasses.replace(C45, preset="j48", pruning=Pessimistic(quantile="normal")),
         "cart": TrainingConfig(preset="cart"),
         "reptree": TrainingConfig(
             preset="reptree",
@@ -179,6 +191,7 @@ PRESETS: Final[Mapping[str, TrainingConfig]] = MappingProxyType(
             leaf_weight_rule="winner",
             min_impurity_decrease=None,
             min_variance_fraction=1e-3,
+            pruning=ReducedError(backfit=True),
         ),
         "m5": TrainingConfig(
             preset="m5",
@@ -188,6 +201,8 @@ PRESETS: Final[Mapping[str, TrainingConfig]] = MappingProxyType(
             min_weight_split=4.0,
             min_impurity_decrease=None,
             min_sd_fraction=0.05,
+            leaf="linear",
+            smoothing=15.0,
         ),
     }
 )
@@ -196,11 +211,11 @@ PRESETS: Final[Mapping[str, TrainingConfig]] = MappingProxyType(
 PRESET_SENTENCES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "id3": "ID3 (Quinlan 1986): information gain, one branch a category, nominal attributes only",
-        "c45": "C4.5 release 8 (Quinlan 1993, 1996): gain ratio, thresholds, missing values",
-        "j48": "J48 (Weka's C4.5): grows as c45 does",
+        "c45": "C4.5 release 8 (Quinlan 1993, 1996): gain ratio, thresholds, missing values, pessimistic pruning",
+        "j48": "J48 (Weka's C4.5): as c45, pruned by the normal quantile",
         "cart": "CART (Breiman et al. 1984): two branches, gini or squared error, every cut tried",
-        "reptree": "REPTree (Weka): information gain or squared error, missing values shared out before the score",
-        "m5": "M5' (Quinlan 1992; Wang and Witten 1997), its growing part: regression by the fifth root of the variance",
+        "reptree": "REPTree (Weka): information gain or squared error, pruned by a third of the rows",
+        "m5": "M5' (Quinlan 1992; Wang and Witten 1997), its growing: regression by the fifth root of the variance",
     }
 )
 TASK_CRITERIA: Final[Mapping[str, str]] = MappingProxyType({"classification": "gini", "regression": "squared_error"})
@@ -261,22 +276,6 @@ def config_from_dict(document: Mapping[str, Any]) -> TrainingConfig:
     return training_config(preset, **{str(name): value for name, value in fields.items()})
 
 
-def pruning_method(method: str, **params: Any) -> ReducedError:
-    """Give the parameter object of a pruning method.
-
-    Raises:
-        ConfigError: No such method or parameter, or a value that is not legal; every fault, by path.
-    """
-    if method not in PRUNERS:
-        raise ConfigError([Fault("/method", "unknown_value", f"must be one of {', '.join(PRUNERS)}")])
-    return parameters_from(PRUNERS[method], params, what=f"the pruning method {method}")
-
-
-def pruner_name(pruner: ReducedError) -> str:
-    """Give the name under which a pruning method's parameters stand in `PRUNERS`."""
-    return next(name for name, kind in PRUNERS.items() if type(pruner) is kind)
-
-
 def holdout_from_dict(document: Mapping[str, Any]) -> Holdout:
     """Read ``{"fraction", "seed", "stratified"}`` or ``{"rows"}``.
 
@@ -328,6 +327,7 @@ def check_training(schema: Schema, config: TrainingConfig) -> None:
     faults = _faults_of_task(schema, config)
     faults += _faults_of_attributes(schema, config)
     faults += _faults_of_names(schema, config)
+    faults += _faults_of_linear_leaves(schema, config)
     if faults:
         raise ConfigError(faults)
 
@@ -361,15 +361,23 @@ def _faults_of_numbers(config: TrainingConfig) -> list[Fault]:
         "chi_square_alpha": None,
         "collapse": False,
     }
-    return [
+    faults = [
         Fault(f"/{name}", "task", f"must be {'null' if value is None else 'false'}: the target has no classes")
         for name, value in neutral.items()
         if getattr(config, name) != value
     ]
+    if isinstance(config.pruning, Pessimistic):
+        message = "must not be pessimistic, which estimates numbers of errors: the target has no classes"
+        faults.append(Fault("/pruning/method", "task", message))
+    return faults
 
 
 def _faults_of_classes(schema: Schema, config: TrainingConfig, criterion: str | None) -> list[Fault]:
-    faults = []
+    faults = [
+        Fault(f"/{name}", "task", f"must be {legal}: the target is classes, not numbers")
+        for name, neutral, legal in (("leaf", "constant", "constant"), ("smoothing", None, "null"))
+        if getattr(config, name) != neutral
+    ]
     if config.mdl_correction and criterion not in ENTROPY_CRITERIA:
         message = f"must be false: it is in bits, and only {', '.join(ENTROPY_CRITERIA)} are"
         faults.append(Fault("/mdl_correction", "criterion", message))
@@ -391,6 +399,20 @@ def _faults_of_attributes(schema: Schema, config: TrainingConfig) -> list[Fault]
         )
         return [Fault("/numeric", "kind", message)]
     return []
+
+
+def _faults_of_linear_leaves(schema: Schema, config: TrainingConfig) -> list[Fault]:
+    """Give what keeps a linear model from having a number for every attribute of every row."""
+    if config.leaf != "linear" or schema.task != "regression":
+        return []
+    faults = []
+    if config.missing != "imputed":
+        message = "must be imputed where leaf is linear: a linear model needs every value"
+        faults.append(Fault("/missing", "combination", message))
+    if config.nominal != "ordered_binaries" and any(feature.unordered for feature in schema.attributes):
+        message = "must be ordered_binaries where leaf is linear: a linear model takes nominal attributes as such columns"
+        faults.append(Fault("/nominal", "combination", message))
+    return faults
 
 
 def _faults_of_names(schema: Schema, config: TrainingConfig) -> list[Fault]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from espalier.errors import ConfigError, Fault, pointer
+from espalier.errors import ConfigError, Fault, pointer, within
 
 __all__ = ["FieldInfo", "field_table", "parameters_from", "parameters_to_dict"]
 
@@ -40,12 +40,24 @@ class FieldInfo:
 
 @dataclass(frozen=True, slots=True)
 class Legal:
-    """What may be given for a parameter: a sentence, the test of it, and how to freeze a value that passes."""
+    """What may be given for a parameter: a sentence, the test of it, and how to freeze a value that passes.
+
+    Attributes:
+        text: In words.
+        test: Whether a value may be given.
+        choices: The legal words, where there is a fixed set of them.
+        freeze: Makes a value that passes immutable.
+        merge: In place of `freeze`, for a value with fields of its own: makes it of what is given and of what stood
+            there before; raises ConfigError with paths inside the value.
+        thaw: In place of `thawed`, gives the JSON form of such a value.
+    """
 
     text: str
     test: Rule
     choices: tuple[str, ...] = ()
     freeze: Callable[[Any], Any] = lambda value: value
+    merge: Callable[[Any, Any], Any] | None = None
+    thaw: Callable[[Any], Any] | None = None
 
     def or_null(self) -> "Legal":
         """Allow None besides."""
@@ -149,6 +161,7 @@ def parameters_from(
         for field in dataclasses.fields(kind)  # type: ignore[arg-type]
         if METADATA in field.metadata
     }
+    start = base if base is not None else kind()
     faults, values = [], {}
     for name, value in given.items():
         legal = legal_by_name.get(name)
@@ -157,17 +170,25 @@ def parameters_from(
             faults.append(Fault(pointer(str(name)), "unknown_field", message))
         elif not legal.test(value):
             faults.append(Fault(pointer(name), "not_legal", f"must be {legal.text}"))
-        else:
+        elif legal.merge is None:
             values[name] = legal.freeze(value)
+        else:
+            try:
+                values[name] = legal.merge(value, getattr(start, name))
+            except ConfigError as error:
+                faults += within(pointer(name), error.faults)
     if faults:
         raise ConfigError(faults)
-    start = base if base is not None else kind()
     return dataclasses.replace(start, **values)  # type: ignore[type-var]
 
 
 def parameters_to_dict(parameters: Any) -> dict[str, Any]:
     """Give the JSON form of a parameter object; `parameters_from` reads it back."""
-    return {info.name: thawed(getattr(parameters, info.name)) for info in field_table(parameters)}
+    return {
+        field.name: (field.metadata[METADATA][0].thaw or thawed)(getattr(parameters, field.name))
+        for field in dataclasses.fields(parameters)
+        if METADATA in field.metadata
+    }
 
 
 def thawed(value: Any) -> Any:

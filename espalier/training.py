@@ -2,21 +2,18 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from espalier.config import (
-    PRUNERS,
     Holdout,
-    ReducedError,
     TrainingConfig,
     check_training,
     holdout_from_dict,
     holdout_to_dict,
-    pruner_name,
-    pruning_method,
     resolved,
     training_config,
 )
@@ -24,14 +21,18 @@ from espalier.dataset import Dataset
 from espalier.errors import ConfigError, DataError, Fault, NotApplicable, within
 from espalier.evaluation import evaluate
 from espalier.fields import parameters_from
-from espalier.growing import grow
+from espalier.compiled_growing import Grown, grow
+from espalier.linear_fitting import fit_linear_models
 from espalier.model import Model, TrainingRecord
 from espalier.progress import Progress
-from espalier.pruning import PRUNING_FUNCTIONS, Pruned
+from espalier.pruners import PRUNERS, Pruner, changed_pruner, needs_held_out, pruning_method
+from espalier.pruning import PRUNING_FUNCTIONS, Pruned, PruningRows
 
-__all__ = ["held_out_rows", "prune", "row_order", "summary", "train"]
+__all__ = ["held_out_rows", "prune", "row_order", "summary", "train", "train_traced"]
 
 UNPRUNED: Final = "unpruned: the tree is as it was grown"
+PRESET_HOLDOUTS: Final[Mapping[str, float]] = MappingProxyType({"reptree": 1 / 3})
+"""The share of the rows that a preset sets aside for its pruning where nothing else is said."""
 
 
 def train(
@@ -42,12 +43,13 @@ def train(
     progress: Progress | None = None,
     **fields: Any,
 ) -> Model:
-    """Grow a model.
+    """Grow a model, and prune it if the configuration says so.
 
     Args:
         dataset: With a target.
         config: A preset's name or a configuration.
-        holdout: Rows to set aside before anything is learned, or a data set of its own to measure on.
+        holdout: Rows to set aside before anything is learned, or a data set of its own: to measure on, or to stop or
+            prune by. The preset ``reptree`` sets aside a third of the rows if nothing is said.
         progress: Watched from, and stopped by, another thread.
         **fields: Fields of `TrainingConfig` that differ from `config`.
 
@@ -62,14 +64,33 @@ def train(
     wind is strong: no (1)
     wind is weak: yes (2)
     """
+    return train_traced(dataset, config, holdout=holdout, progress=progress, **fields)[0]
+
+
+def train_traced(
+    dataset: Dataset,
+    config: TrainingConfig | str = "cart",
+    *,
+    holdout: Holdout | Dataset | None = None,
+    progress: Progress | None = None,
+    **fields: Any,
+) -> tuple[Model, Mapping[str, Any] | None]:
+    """Do what `train` does, and give besides the trace of the pruning; None where the tree is as it was grown.
+
+    Raises:
+        ConfigError: A field, or a configuration that cannot take this data.
+        DataError: Rows that cannot be learned from.
+        Cancelled: `progress` was stopped.
+    """
     watch = progress if progress is not None else Progress()
     chosen = training_config(config) if isinstance(config, str) else config
     chosen = parameters_from(TrainingConfig, fields, base=chosen, what="the training configuration")
     check_training(dataset.schema, chosen)
     chosen = resolved(chosen, dataset.schema)
+    holdout = _needed_holdout(chosen, holdout)
     kept, held_out = _set_aside(dataset, holdout)
-    grown = grow(kept, chosen, progress=watch)
-    watch.begin("measuring")
+    grown = grow(kept, chosen, progress=watch, validation=held_out if chosen.validation_stop else None)
+    grown = _with_linear_models(grown, kept, chosen, watch)
     record = TrainingRecord(
         n_rows=dataset.n_rows,
         n_training_rows=kept.n_rows,
@@ -78,17 +99,24 @@ def train(
         train={},
     )
     model = Model(dataset.schema, chosen, grown.preparation, grown.tree, record, notes=(UNPRUNED, *grown.notes))
+    pruned = None
+    if chosen.pruning is not None:
+        watch.begin("pruning")
+        pruned = PRUNING_FUNCTIONS[type(chosen.pruning)](model, chosen.pruning, PruningRows(kept, held_out), watch)
+        model = pruned.model
+    watch.begin("measuring")
     figures = evaluate(model, kept).figures()
     watch.check()
     held = evaluate(model, held_out).figures() if held_out is not None else None
-    record = dataclasses.replace(record, train=figures, held_out=held, held_out_use="holdout" if held else None)
+    use = "validation" if chosen.validation_stop or needs_held_out(chosen.pruning) else "holdout"
+    record = dataclasses.replace(record, train=figures, held_out=held, held_out_use=use if held else None)
     watch.begin("done")
-    return dataclasses.replace(model, training=record)
+    return dataclasses.replace(model, training=record), None if pruned is None else pruned.trace
 
 
 def prune(
     model: Model,
-    method: ReducedError | str,
+    method: Pruner | str,
     *,
     dataset: Dataset | None = None,
     holdout: Holdout | Dataset | None = None,
@@ -100,14 +128,15 @@ def prune(
     Args:
         model: The parent.
         method: A pruning method's parameters, or its name.
-        dataset: The data set that the model was trained on, from which held-out rows are taken.
-        holdout: Rows that vote, instead of those that were set aside at training.
+        dataset: The data set that the model was trained on: for methods that look at the training rows, and for the
+            held-out rows that the model remembers.
+        holdout: Rows to prune by or to measure on, instead of those that were set aside at training.
         progress: Watched from, and stopped by, another thread.
         **params: Parameters of the method that differ from `method`.
 
     Raises:
         ConfigError: A parameter.
-        NotApplicable: There are no rows that the model has not learned from.
+        NotApplicable: The method cannot take this model, or the rows that it needs are not there.
         DataError: The rows do not have the model's columns, or `dataset` is another one than the model's.
     """
     watch = progress if progress is not None else Progress()
@@ -115,14 +144,19 @@ def prune(
     watch.begin("pruning")
     if dataset is not None and dataset.fingerprint != model.training.fingerprint:
         raise DataError([Fault("/dataset", "other_data", "is not the data set that the model was trained on")])
-    voting = _voting_rows(model, dataset, holdout)
+    remembered = model.training.holdout
+    asks = needs_held_out(chosen) or holdout is not None or (dataset is not None and remembered is not None)
+    held_out = _voting_rows(model, dataset, holdout) if asks else None
+    training = None if dataset is None else _set_aside(dataset, remembered)[0]
     watch.check()
-    pruned = PRUNING_FUNCTIONS[type(chosen)](model, chosen, voting)
+    pruned = PRUNING_FUNCTIONS[type(chosen)](model, chosen, PruningRows(training, held_out), watch)
+    # What had a part in making the parent had a part in making the child.
+    use = "validation" if needs_held_out(chosen) or model.training.held_out_use == "validation" else "holdout"
     record = dataclasses.replace(
         model.training,
         train=_training_figures(pruned.model, dataset),
-        held_out=evaluate(pruned.model, voting).figures(),
-        held_out_use="validation",
+        held_out=None if held_out is None else evaluate(pruned.model, held_out).figures(),
+        held_out_use=None if held_out is None else use,
     )
     watch.begin("done")
     return dataclasses.replace(pruned, model=dataclasses.replace(pruned.model, training=record))
@@ -161,22 +195,39 @@ def row_order(n_rows: int, seed: int) -> npt.NDArray[np.intp]:
 
 def summary(model: Model) -> dict[str, Any]:
     """Give what a person asks first, as JSON: size, task, and figures; what does not apply is None."""
-    record, tree = model.training, model.tree
+    record = model.training
     return {
         "task": model.task,
         "preset": model.config.preset,
         "n_rows": record.n_rows,
         "n_training_rows": record.n_training_rows,
         "n_attributes": len(model.schema.attributes),
-        "n_leaves": tree.n_leaves,
-        "n_nodes": tree.n_nodes,
-        "depth": tree.depth,
+        **_sizes(model.body),
         "train_errors": record.train.get("errors"),
         "train_accuracy": record.train.get("accuracy"),
         "rmse": record.train.get("rmse"),
         "holdout": {"use": record.held_out_use, **record.held_out} if record.held_out is not None else None,
         "pruning": model.pruning,
         "notes": list(model.notes),
+    }
+
+
+def _with_linear_models(grown: Grown, kept: Dataset, config: TrainingConfig, watch: Progress) -> Grown:
+    if config.leaf != "linear":
+        return grown
+    linear = fit_linear_models(grown.tree, kept, grown.preparation.imputed or (), progress=watch)
+    return dataclasses.replace(grown, tree=dataclasses.replace(grown.tree, linear=linear))
+
+
+def _sizes(body: Tree | RuleList) -> dict[str, int | None]:
+    tree = body if isinstance(body, Tree) else None
+    rules = body if isinstance(body, RuleList) else None
+    return {
+        "n_leaves": tree.n_leaves if tree else None,
+        "n_nodes": tree.n_nodes if tree else None,
+        "depth": tree.depth if tree else None,
+        "n_rules": rules.n_rules if rules else None,
+        "n_conditions": rules.n_conditions if rules else None,
     }
 
 
@@ -193,12 +244,22 @@ def _set_aside(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[Dat
     return kept, dataset.take(rows)
 
 
-def _chosen_method(method: ReducedError | str, params: Mapping[str, Any]) -> ReducedError:
+def _needed_holdout(config: TrainingConfig, holdout: Holdout | Dataset | None) -> Holdout | Dataset | None:
+    if holdout is not None or not (config.validation_stop or needs_held_out(config.pruning)):
+        return holdout
+    fraction = PRESET_HOLDOUTS.get(config.preset)
+    if fraction is None:
+        message = "rows must be set aside: the configuration stops or prunes by rows that are not learned from"
+        raise ConfigError([Fault("/holdout", "required", message)])
+    return Holdout(fraction=fraction, seed=config.seed)
+
+
+def _chosen_method(method: Pruner | str, params: Mapping[str, Any]) -> Pruner:
     if isinstance(method, str):
         return pruning_method(method, **params)
     if type(method) not in PRUNING_FUNCTIONS:
         raise ConfigError([Fault("/method", "unknown_value", f"must be one of {', '.join(PRUNERS)}")])
-    return parameters_from(type(method), params, base=method, what=f"the pruning method {pruner_name(method)}")
+    return changed_pruner(method, params)
 
 
 def _voting_rows(model: Model, dataset: Dataset | None, holdout: Holdout | Dataset | None) -> Dataset:
@@ -246,8 +307,11 @@ def _figures_of_leaves(model: Model) -> Mapping[str, float]:
     if model.task == "classification":
         right = float(tree.stats[leaves, tree.value[leaves]].sum())
         return {"n_rows": n_rows, "errors": weight - right, "accuracy": right / weight}
-    squares = float(tree.stats[leaves, 2].sum())
-    return {"n_rows": n_rows, "rmse": float(np.sqrt(squares / weight))}
+    if model.config.smoothing is not None:
+        # What the nodes above mix in is known only with the rows themselves.
+        return {"n_rows": n_rows}
+    squares = tree.stats[leaves, 2] if tree.linear is None else tree.linear.squares[leaves]
+    return {"n_rows": n_rows, "rmse": float(np.sqrt(squares.sum() / weight))}
 
 
 def _strata(dataset: Dataset, order: npt.NDArray[np.intp]) -> Sequence[npt.NDArray[np.intp]]:

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.errors import DocumentError, Fault
+from espalier.linear import LinearModels
 
 __all__ = ["LEAF", "NOMINAL", "NUMERIC", "UNKNOWN", "Surrogates", "Tree", "tree_from_parents"]
 
@@ -84,6 +85,7 @@ class Tree:
             deviations from the mean.
         value: int32 (n) class codes, or float64 (n) numbers: what the node answers if it is a leaf.
         surrogates: Only with ``missing="surrogate"``.
+        linear: Only with ``leaf="linear"``: a model at every node; that of a leaf answers.
     """
 
     parent: Ints
@@ -102,20 +104,19 @@ class Tree:
     stats: Floats
     value: Ints | Floats
     surrogates: Surrogates | None = None
+    linear: LinearModels | None = None
 
     def __post_init__(self) -> None:
-        for array in [*_arrays(self), *(_arrays(self.surrogates) if self.surrogates else ())]:
+        for array in _all_arrays(self):
             array.flags.writeable = False
 
     def __eq__(self, other: object) -> bool:
         """Compare every array; NaN equals NaN."""
         if not isinstance(other, Tree) or (self.surrogates is None) != (other.surrogates is None):
             return False
-        ours = [*_arrays(self), *(_arrays(self.surrogates) if self.surrogates else ())]
-        theirs = [*_arrays(other), *(_arrays(other.surrogates) if other.surrogates else ())]
-        return all(
+        return (self.linear is None) == (other.linear is None) and all(
             mine.dtype == its.dtype and np.array_equal(mine, its, equal_nan=mine.dtype.kind == "f")
-            for mine, its in zip(ours, theirs, strict=True)
+            for mine, its in zip(_all_arrays(self), _all_arrays(other), strict=True)
         )
 
     __hash__ = object.__hash__
@@ -168,15 +169,36 @@ class Tree:
 
         Statistics, weight and value of the nodes that remain are unchanged.
         """
-        keep = np.ones(self.n_nodes, dtype=np.bool_)
-        node = 0
-        while node < self.n_nodes:
-            if mask[node]:
-                keep[node + 1 : node + self.size[node]] = False
-                node += int(self.size[node])
-            else:
-                node += 1
-        return _selected(self, keep, np.asarray(mask) & keep)
+        nodes = self.remaining(mask)
+        return self.arranged(nodes, np.where(np.asarray(mask)[nodes] | (self.test[nodes] == LEAF), -1, nodes))
+
+    def remaining(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+        """Give the nodes that remain when every node of `mask` becomes a leaf, in preorder."""
+        # Below a node i of the mask are the nodes i + 1 to i + size[i] - 1: count how many such slices hold each node.
+        inside = np.zeros(self.n_nodes + 1, dtype=np.int64)
+        chosen = np.flatnonzero(mask)
+        np.add.at(inside, chosen + 1, 1)
+        np.add.at(inside, chosen + self.size[chosen], -1)
+        return np.flatnonzero(np.cumsum(inside[:-1]) == 0)
+
+    def grafted(self, node: int, child: int) -> "Tree":
+        """Give the tree in which the subtree at `child` stands in the place of `node`, one of its ancestors.
+
+        Weight, statistics and value of `node` stay; those below are unchanged, since a tree has no rows to count anew.
+        """
+        stop, child_stop = node + int(self.size[node]), child + int(self.size[child])
+        nodes = np.concatenate([np.arange(node + 1), np.arange(child + 1, child_stop), np.arange(stop, self.n_nodes)])
+        splits = np.where(self.test[nodes] == LEAF, -1, nodes)
+        splits[node] = child if self.test[child] != LEAF else -1
+        return self.arranged(nodes, splits)
+
+    def arranged(self, nodes: npt.NDArray[Any], splits: npt.NDArray[Any]) -> "Tree":
+        """Give the tree made of `nodes`, in the preorder of the new tree.
+
+        Each has weight, statistics and value of the node that it was, and the test and the branches of the node in
+        ``splits``, -1 for a leaf: its children are the nodes that follow it there.
+        """
+        return _arranged(self, np.asarray(nodes, dtype=np.intp), np.asarray(splits, dtype=np.intp))
 
     def validate(self, *, n_attributes: int) -> None:
         """Check that the arrays make a tree.
@@ -196,73 +218,85 @@ def tree_from_parents(arrays: dict[str, Any]) -> Tree:
     """
     parent = np.asarray(arrays["parent"], dtype=np.int32)
     n_nodes = len(parent)
-    size = np.ones(n_nodes, dtype=np.int32)
+    # Plain lists: a loop over an array's own entries takes five times as long.
+    size, parents = [1] * n_nodes, parent.tolist()
     for node in range(n_nodes - 1, 0, -1):
-        size[parent[node]] += size[node]
+        size[parents[node]] += size[node]
     counts = np.bincount(parent[1:], minlength=n_nodes) if n_nodes > 1 else np.zeros(n_nodes, dtype=np.int64)
     child_start = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
     # A stable sort of the nodes by parent lists each node's children in preorder, which is branch order.
     child = (np.argsort(parent[1:], kind="stable") + 1).astype(np.int32)
-    return Tree(**{**arrays, "parent": parent, "size": size, "child_start": child_start, "child": child})
+    sizes = np.array(size, dtype=np.int32)
+    return Tree(**{**arrays, "parent": parent, "size": sizes, "child_start": child_start, "child": child})
 
 
-def _selected(tree: Tree, keep: npt.NDArray[np.bool_], to_leaf: npt.NDArray[np.bool_]) -> Tree:
-    """Keep the nodes of `keep`, and make those of `to_leaf` leaves."""
-    nodes = np.flatnonzero(keep)
-    renumbered = np.cumsum(keep) - 1
-    parent = tree.parent[nodes].copy()
-    parent[1:] = renumbered[parent[1:]]
-    leaf = (tree.test == LEAF) | to_leaf
-    codes = [tree.codes(node) if not leaf[node] else tree.code_branch[:0] for node in nodes.tolist()]
-    share_of_child = np.full(tree.n_nodes, np.nan)
-    share_of_child[tree.child] = tree.branch_weight
-    child_order = np.argsort(parent[1:], kind="stable") + 1
-    leaves = leaf[nodes]
+def _arranged(tree: Tree, nodes: npt.NDArray[np.intp], splits: npt.NDArray[np.intp]) -> Tree:
+    leaf = splits < 0
+    tests = np.where(leaf, 0, splits)
+    _, shares = _gathered(tree.child_start, tree.branch_weight, splits)
+    code_start, code_branch = _gathered(tree.code_start, tree.code_branch, splits)
     return tree_from_parents(
         {
-            "parent": parent,
-            "feature": np.where(leaves, -1, tree.feature[nodes]).astype(np.int32),
-            "test": np.where(leaves, LEAF, tree.test[nodes]).astype(np.int8),
-            "threshold": np.where(leaves, np.nan, tree.threshold[nodes]),
-            "code_start": np.concatenate(([0], np.cumsum([len(code) for code in codes]))).astype(np.int32),
-            "code_branch": np.concatenate(codes).astype(np.int32),
-            "fallback": np.where(leaves, -1, tree.fallback[nodes]).astype(np.int32),
-            "branch_weight": share_of_child[nodes[child_order]],
+            "parent": _parents(np.where(leaf, 0, np.diff(tree.child_start)[tests])),
+            "feature": np.where(leaf, -1, tree.feature[tests]).astype(np.int32),
+            "test": np.where(leaf, LEAF, tree.test[tests]).astype(np.int8),
+            "threshold": np.where(leaf, np.nan, tree.threshold[tests]),
+            "code_start": code_start,
+            "code_branch": code_branch,
+            "fallback": np.where(leaf, -1, tree.fallback[tests]).astype(np.int32),
+            "branch_weight": shares,
             "weight": tree.weight[nodes],
-            "gain": np.where(leaves, np.nan, tree.gain[nodes]),
+            "gain": np.where(leaf, np.nan, tree.gain[tests]),
             "stats": tree.stats[nodes],
             "value": tree.value[nodes],
-            "surrogates": _selected_surrogates(tree.surrogates, nodes, leaves) if tree.surrogates else None,
+            "surrogates": None if tree.surrogates is None else _arranged_surrogates(tree.surrogates, splits),
+            "linear": None if tree.linear is None else tree.linear.selected(nodes),
         }
     )
 
 
-def _selected_surrogates(
-    surrogates: Surrogates, nodes: npt.NDArray[np.intp], leaves: npt.NDArray[np.bool_]
-) -> Surrogates:
-    counts = np.where(leaves, 0, np.diff(surrogates.start)[nodes])
-    kept = np.concatenate(
-        [
-            np.arange(surrogates.start[node], surrogates.start[node + 1])
-            for node, leaf in zip(nodes.tolist(), leaves.tolist(), strict=True)
-            if not leaf
-        ]
-        or [np.zeros(0, dtype=np.intp)]
-    )
-    codes = [surrogates.code_branch[surrogates.code_start[s] : surrogates.code_start[s + 1]] for s in kept.tolist()]
+def _arranged_surrogates(surrogates: Surrogates, splits: npt.NDArray[np.intp]) -> Surrogates:
+    start, kept = _gathered(surrogates.start, np.arange(len(surrogates.feature)), splits)
+    code_start, code_branch = _gathered(surrogates.code_start, surrogates.code_branch, kept)
     return Surrogates(
-        start=np.concatenate(([0], np.cumsum(counts))).astype(np.int32),
+        start=start,
         feature=surrogates.feature[kept],
         test=surrogates.test[kept],
         threshold=surrogates.threshold[kept],
         below=surrogates.below[kept],
-        code_start=np.concatenate(([0], np.cumsum([len(code) for code in codes]))).astype(np.int32),
-        code_branch=np.concatenate([surrogates.code_branch[:0], *codes]),
+        code_start=code_start,
+        code_branch=code_branch,
         agreement=surrogates.agreement[kept],
     )
 
 
-def _arrays(struct: Tree | Surrogates) -> list[npt.NDArray[Any]]:
+def _gathered(start: Ints, values: npt.NDArray[Any], picked: npt.NDArray[np.intp]) -> tuple[Ints, npt.NDArray[Any]]:
+    """Give start and values of the ragged rows `picked`; -1 is an empty row."""
+    counts = np.where(picked < 0, 0, np.diff(start)[picked] if len(start) > 1 else 0)
+    made = np.concatenate(([0], np.cumsum(counts)))
+    places = np.arange(made[-1]) + np.repeat(start[:-1][picked] - made[:-1] if len(start) > 1 else made[:-1], counts)
+    return made.astype(np.int32), values[places]
+
+
+def _parents(n_children: npt.NDArray[Any]) -> Ints:
+    """Give the parent of each node from the number of its children, nodes in preorder."""
+    parents, open_nodes = [-1] * len(n_children), []
+    for node, count in enumerate(n_children.tolist()):
+        if node > 0:
+            while open_nodes[-1][1] == 0:
+                open_nodes.pop()
+            parents[node] = open_nodes[-1][0]
+            open_nodes[-1][1] -= 1
+        open_nodes.append([node, count])
+    return np.array(parents, dtype=np.int32)
+
+
+def _all_arrays(tree: Tree) -> list[npt.NDArray[Any]]:
+    parts = [part for part in (tree, tree.surrogates, tree.linear) if part is not None]
+    return [array for part in parts for array in _arrays(part)]
+
+
+def _arrays(struct: Tree | Surrogates | LinearModels) -> list[npt.NDArray[Any]]:
     values = (getattr(struct, field.name) for field in fields(struct))
     return [value for value in values if isinstance(value, np.ndarray)]
 
@@ -329,6 +363,8 @@ def _conditions(tree: Tree, n_attributes: int) -> Iterator[tuple[str, bool, str]
     )
     if tree.surrogates is not None:
         yield from _surrogate_conditions(tree.surrogates, n_children, n_attributes)
+    if tree.linear is not None:
+        yield from tree.linear.conditions(n_nodes=n_nodes, n_attributes=n_attributes)
 
 
 def _surrogate_conditions(

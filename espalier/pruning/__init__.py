@@ -4,15 +4,39 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from espalier.config import ReducedError
-from espalier.dataset import Dataset
+from espalier.errors import NotApplicable
 from espalier.model import Model
+from espalier.progress import Progress
+from espalier.pruners import CostComplexity, Pessimistic, ReducedError, RulePostPruning
+from espalier.pruning.cost_complexity import PruningPath, prune_cost_complexity, pruning_path
+from espalier.pruning.pessimistic import add_errs, prune_pessimistic
 from espalier.pruning.reduced_error import prune_reduced_error
-from espalier.pruning.trace import Pruned
+from espalier.pruning.rule_post_pruning import post_prune_rules
+from espalier.pruning.trace import Pruned, PruningRows
 
-__all__ = ["PRUNING_FUNCTIONS", "Pruned"]
+__all__ = ["PRUNING_FUNCTIONS", "Pruned", "PruningPath", "PruningRows", "add_errs", "pruning_path"]
 
-PruningFunction = Callable[[Model, Any, Dataset], Pruned]
+PruningFunction = Callable[[Model, Any, PruningRows, Progress], Pruned]
 
-PRUNING_FUNCTIONS: Final[Mapping[type, PruningFunction]] = MappingProxyType({ReducedError: prune_reduced_error})
+
+def _by_held_out_rows(model: Model, parameters: ReducedError, rows: PruningRows, progress: Progress) -> Pruned:
+    if rows.held_out is None:
+        raise NotApplicable("reduced-error pruning needs rows that the model has not learned from")
+    pruned = prune_reduced_error(model, parameters, rows.held_out)
+    progress.check()
+    return pruned
+
+
+def _by_training_rows(model: Model, parameters: Pessimistic, rows: PruningRows, progress: Progress) -> Pruned:
+    return prune_pessimistic(model, parameters, rows.training, progress)
+
+
+PRUNING_FUNCTIONS: Final[Mapping[type, PruningFunction]] = MappingProxyType(
+    {
+        ReducedError: _by_held_out_rows,
+        Pessimistic: _by_training_rows,
+        CostComplexity: prune_cost_complexity,
+        RulePostPruning: post_prune_rules,
+    }
+)
 """What to call, by the class of the parameters."""

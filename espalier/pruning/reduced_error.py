@@ -1,104 +1,112 @@
 """Reduced-error pruning (Quinlan 1987): a subtree goes where held-out rows do not vote for it."""
 
 import dataclasses
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from espalier.config import ReducedError, pruner_name
 from espalier.dataset import Dataset
-from espalier.evaluation import encoded_columns, target_of
+from espalier.errors import NotApplicable
 from espalier.fields import parameters_to_dict
 from espalier.model import Model
-from espalier.prediction import leaves_of, router
-from espalier.pruning.trace import Pruned
-from espalier.rendering import branch_text
-from espalier.tree import LEAF
+from espalier.pruners import ReducedError, pruner_name
+from espalier.pruning.spreading import losses, node_sums, spread
+from espalier.pruning.trace import Pruned, collapsing, counts, pruned_model, step_lines
+from espalier.tree import LEAF, Tree
 
 __all__ = ["prune_reduced_error"]
 
 Floats = npt.NDArray[np.float64]
-NEVER_WORSE = 1e-9
+NEVER_WORSE: Final = 1e-9
 """Slack for sums of fractional weights: a loss of less than this is none."""
+ROUNDING: Final = 1e-13
+"""Slack for sums of large squares, as a share of the whole loss."""
+
+RULES: Final[Mapping[tuple[str, str], str]] = {
+    ("prune", "current"): "the held-out loss as a leaf is not above that of the subtree",
+    ("keep", "current"): "the held-out loss as a leaf is below that of the subtree",
+    ("prune", "initial"): "with a leaf here the tree's held-out loss is not above that of the unpruned tree",
+    ("keep", "initial"): "with a leaf here the tree's held-out loss is below that of the unpruned tree",
+}
 
 
 def prune_reduced_error(model: Model, parameters: ReducedError, held_out: Dataset) -> Pruned:
-    """Prune bottom-up: one pass from the leaves to the root.
+    """Prune a tree by rows that it has not learned from.
 
-    A node becomes a leaf when its held-out loss as a leaf is not above (``ties="prune"``) or is below (``"keep"``) that
-    of the subtree as pruned so far. The loss is the weight of wrong answers, or the sum of squared errors. A leaf
-    answers with its training rows' majority or mean. Rows with missing values are routed as in an answer, with their
-    weights.
+    ``bottom_up`` looks at each node once, from the leaves to the root; ``greedy`` makes a leaf of the node that lowers
+    the loss most, again and again. A node becomes a leaf when the tree's held-out loss then is not above
+    (``ties="prune"``) or is below (``"keep"``) that of the tree as pruned so far, or with ``compare="initial"`` that of
+    the unpruned one. The loss is the weight of wrong answers, or the sum of squared errors. A leaf answers with its
+    training rows' majority or mean. Rows with missing values are routed as in an answer, with their weights.
 
     Raises:
         DataError: The held-out rows do not have the model's columns.
+        NotApplicable: ``backfit``, and the leaves answer with medians.
     """
+    from espalier.kernels import subtree  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
+
+    if parameters.backfit and model.config.criterion == "absolute_error":
+        raise NotApplicable("backfit adds counts and means: the leaves of this model answer with medians")
     tree = model.tree
-    loss = _leaf_losses(model, held_out)
-    subtree = np.where(tree.test == LEAF, loss, 0.0)
-    mask = np.zeros(tree.n_nodes, dtype=np.bool_)
-    steps: list[dict[str, Any]] = []
-    for node in range(tree.n_nodes - 1, -1, -1):
-        if tree.test[node] != LEAF and (node > 0 or parameters.prune_root):
-            change = float(loss[node] - subtree[node])
-            if change <= NEVER_WORSE if parameters.ties == "prune" else change < -NEVER_WORSE:
-                mask[node] = True
-                steps.append(_step(model, node, float(subtree[node]), float(loss[node])))
-                subtree[node] = loss[node]
-        if node > 0:
-            subtree[tree.parent[node]] += subtree[node]
-    pruned = tree.collapsed(mask)
+    sums = node_sums(model, spread(model, held_out))
+    loss, _ = losses(model, sums)
     before = float(loss[tree.test == LEAF].sum())
-    method = {"method": pruner_name(parameters), **parameters_to_dict(parameters)}
-    trace = {
-        "method": method["method"],
-        "parameters": parameters_to_dict(parameters),
-        "estimate": "validation errors" if model.task == "classification" else "validation sum of squared errors",
-        "held_out_rows": held_out.n_rows,
-        "before": {"leaves": tree.n_leaves, "nodes": tree.n_nodes, "estimate": before},
-        "after": {"leaves": pruned.n_leaves, "nodes": pruned.n_nodes, "estimate": float(subtree[0])},
-        "steps": steps,
-    }
-    return Pruned(dataclasses.replace(model, body=pruned, pruning=method, notes=()), trace)
+    slack = NEVER_WORSE + ROUNDING * before
+    ties, from_initial = parameters.ties == "prune", parameters.compare == "initial"
+    rules = (ties, parameters.prune_root, from_initial, slack)
+    if parameters.order == "greedy":
+        gone, below = subtree.prune_greedily(tree.parent, tree.size, tree.test == LEAF, loss, *rules)
+    else:
+        gone, below = subtree.prune_bottom_up(tree.parent, tree.test == LEAF, loss, *rules)
+    nodes, splits = collapsing(tree, gone)
+    pruned = tree.arranged(nodes, splits)
+    after = float(loss[nodes[splits < 0]].sum())
+    if parameters.backfit:
+        pruned = _backfitted(pruned, sums[nodes], n_classes=len(model.schema.classes))
+
+    def trace() -> dict[str, Any]:
+        rule = RULES[parameters.ties, parameters.compare]
+        return {
+            "method": pruner_name(parameters),
+            "parameters": parameters_to_dict(parameters),
+            "estimate": "validation errors" if model.schema.classes else "validation sum of squared errors",
+            "held_out_rows": held_out.n_rows,
+            "before": counts(tree, before),
+            "after": counts(pruned, after),
+            "steps": step_lines(model, gone, rule, below, loss[gone]),
+        }
+
+    return Pruned(pruned_model(model, pruned, parameters), trace)
 
 
-def _leaf_losses(model: Model, held_out: Dataset) -> Floats:
-    """Give each node's loss on the held-out rows that reach it, were it a leaf: float64 (n)."""
-    tree, way = model.tree, router(model)
-    target, weight, values = target_of(model, held_out), held_out.weight, encoded_columns(model, held_out)
-    leaves = leaves_of(model, values)
-    loss = np.zeros(tree.n_nodes)
-    # Rows with one way down: all that share a leaf share the nodes above it.
-    level, rows = leaves[leaves >= 0], np.flatnonzero(leaves >= 0)
-    while len(rows):
-        np.add.at(loss, level, weight[rows] * _misses(model, level, target[rows]))
-        rows, level = rows[level > 0], tree.parent[level[level > 0]]
-    for row in np.flatnonzero(leaves < 0).tolist():
-        shares: dict[int, float] = {}
-        for visit in way.visits(values[:, row].tolist()):
-            for node in visit.nodes:
-                shares[node] = shares.get(node, 0.0) + visit.weight
-        nodes = np.array(list(shares))
-        loss[nodes] += weight[row] * np.array(list(shares.values())) * _misses(model, nodes, target[row])
-    return loss
+def _backfitted(tree: Tree, sums: Floats, *, n_classes: int) -> Tree:
+    """Add the held-out rows to the counts of every node, and answer from both; shares of branches stay."""
+    if n_classes:
+        stats = tree.stats + sums[:, :n_classes]
+        weight = tree.weight + sums[:, :n_classes].sum(axis=1)
+        value = np.where(weight > 0, stats.argmax(axis=1), tree.value)
+    else:
+        stats = _pooled(tree, sums)
+        weight = tree.weight + sums[:, 0]
+        value = np.where(weight > 0, stats[:, 1], tree.value)
+    empty = np.flatnonzero(weight <= 0)
+    for node in empty[empty > 0].tolist():
+        value[node] = value[tree.parent[node]]
+    return dataclasses.replace(tree, weight=weight, stats=stats, value=value.astype(tree.value.dtype))
 
 
-def _misses(model: Model, nodes: npt.NDArray[Any], target: Any) -> Floats:
-    """Give 1 where a node's answer is not the class, or the square of what it misses the number by."""
-    value = model.tree.value[nodes]
-    return np.asarray(value != target, dtype=np.float64) if model.schema.classes else (value - target) ** 2
-
-
-def _step(model: Model, node: int, before: float, after: float) -> dict[str, Any]:
-    tree = model.tree
-    return {
-        "node": node,
-        "attribute": model.schema.attributes[int(tree.feature[node])].name,
-        "reached_by": branch_text(model, node) if node else "every row",
-        "rule": "held-out errors as a leaf are not above those of the subtree",
-        "before": before,
-        "after": after,
-        "weight": float(tree.weight[node]),
-        "nodes_removed": int(tree.size[node]) - 1,
-    }
+def _pooled(tree: Tree, sums: Floats) -> Floats:
+    """Pool weight, mean and sum of squared deviations with rows given by their deviations from each node's answer."""
+    own, other = tree.stats[:, 0], sums[:, 0]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shift = np.where(other > 0, sums[:, 1] / other, 0.0)
+        other_mean = tree.value + shift
+        other_squares = np.maximum(sums[:, 2] - shift * sums[:, 1], 0.0)
+        total = own + other
+        gap = np.where((own > 0) & (other > 0), other_mean - tree.stats[:, 1], 0.0)
+        own_mean = np.where(own > 0, tree.stats[:, 1], other_mean)
+        mean = np.where(total > 0, own_mean + gap * other / total, 0.0)
+        squares = tree.stats[:, 2] + other_squares + np.where(total > 0, gap * gap * own * other / total, 0.0)
+    return np.stack([total, np.where(total > 0, mean, tree.stats[:, 1]), squares], axis=1)

@@ -1,24 +1,95 @@
-"""What a pruning gives: the new model, and the account of what went and why."""
+"""What a pruning looks at and what it gives: rows in; the new model and the account of what went and why out."""
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from espalier.model import Model
+import numpy as np
+import numpy.typing as npt
 
-__all__ = ["Pruned"]
+from espalier.dataset import Dataset
+from espalier.model import Model
+from espalier.pruners import Pruner, pruner_name, pruner_to_dict
+from espalier.rendering import branch_text
+from espalier.tree import LEAF, Tree
+
+__all__ = ["Pruned", "PruningRows", "counts", "pruned_model", "step_lines"]
 
 
 @dataclass(frozen=True, slots=True)
+class PruningRows:
+    """The rows that a method may look at.
+
+    Attributes:
+        training: Those that the tree was grown from; None where they are not at hand.
+        held_out: Those that it has not learned from; None where there are none.
+    """
+
+    training: Dataset | None = None
+    held_out: Dataset | None = None
+
+
+@dataclass(frozen=True)
 class Pruned:
     """A pruned model with its trace.
 
     Attributes:
         model: The new model; its parent is unchanged.
-        trace: JSON: ``method``, ``parameters``, ``before`` and ``after`` (leaves, nodes, and the estimate that was
-            optimised), and ``steps``: a line a node that became a leaf, in the order in which it happened, numbered as
-            in the parent's tree.
+        account: The trace, or what makes it: a line a node takes longer to write than to prune.
     """
 
     model: Model
-    trace: Mapping[str, Any]
+    account: Mapping[str, Any] | Callable[[], Mapping[str, Any]]
+
+    @cached_property
+    def trace(self) -> Mapping[str, Any]:
+        """JSON: what went and why.
+
+        ``method``, ``parameters``, ``estimate`` (what was optimised, in words), ``before`` and ``after`` (leaves, nodes
+        and the estimate), and ``steps``: a line a node that went, in the order in which it happened, numbered as in the
+        parent's tree, with its rule, the estimate of its subtree before and of what took its place.
+        """
+        return self.account() if callable(self.account) else self.account
+
+
+def pruned_model(model: Model, tree: Tree, pruner: Pruner) -> Model:
+    """Give `model` with the pruned tree; what was said of the unpruned one is no longer said."""
+    before = model.tree.n_leaves
+    note = f"pruned by {pruner_name(pruner)}: {tree.n_leaves} of {before} leaves remain"
+    notes = tuple(each for each in model.notes if not each.startswith(("unpruned", "pruned by")))
+    return dataclasses.replace(model, body=tree, pruning=pruner_to_dict(pruner), notes=(note, *notes))
+
+
+def counts(tree: Tree, estimate: float | None) -> dict[str, Any]:
+    """Give the size of a tree beside its estimate."""
+    return {"leaves": tree.n_leaves, "nodes": tree.n_nodes, "estimate": estimate}
+
+
+def step_lines(
+    model: Model, nodes: npt.NDArray[Any], rules: str | list[str], before: Any, after: Any, **more: list[Any]
+) -> list[dict[str, Any]]:
+    """Give a line a node that went: arrays and lists, an entry a step."""
+    tree, names = model.tree, [feature.name for feature in model.schema.attributes]
+    listed = nodes.tolist()
+    columns: dict[str, list[Any]] = {
+        "node": listed,
+        "attribute": [names[feature] for feature in tree.feature[nodes].tolist()],
+        "reached_by": [branch_text(model, node) if node else "every row" for node in listed],
+        "rule": [rules] * len(listed) if isinstance(rules, str) else rules,
+        "before": np.asarray(before).tolist(),
+        "after": np.asarray(after).tolist(),
+        "weight": tree.weight[nodes].tolist(),
+        "nodes_removed": (tree.size[nodes] - 1).tolist(),
+        **more,
+    }
+    return [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
+
+
+def collapsing(tree: Tree, gone: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Give the nodes that remain when those of `gone` become leaves, and their tests: see `Tree.arranged`."""
+    mask = np.zeros(tree.n_nodes, dtype=np.bool_)
+    mask[gone] = True
+    nodes = tree.remaining(mask)
+    return nodes, np.where(mask[nodes] | (tree.test[nodes] == LEAF), -1, nodes)

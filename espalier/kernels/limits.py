@@ -1,0 +1,100 @@
+"""Upper confidence limits of an error rate, as plain functions of numbers: called from Python and compiled by `subtree`.
+
+Nothing here imports numba.
+"""
+
+import math
+from typing import Final
+
+__all__ = ["C45", "EXACT", "NORMAL", "added_errors"]
+
+NORMAL: Final = 0
+C45: Final = 1
+EXACT: Final = 2
+
+C45_TAIL: Final = 0.67
+MAX_TERMS: Final = 10_000
+PRECISION: Final = 1e-15
+TINY: Final = 1e-300
+HALVINGS: Final = 200
+
+
+def added_errors(weight: float, errors: float, confidence: float, z: float, quantile: int) -> float:
+    """Give what must be added to `errors` among `weight` rows to reach the upper confidence limit (Quinlan 1993, ch. 4).
+
+    weight, errors: real numbers, errors at most weight. z: the normal quantile that goes with `confidence`.
+    quantile: NORMAL (Wilson's limit with continuity correction), C45 (the same, with release 8's tail) or EXACT.
+    """
+    if confidence > 0.5 or weight <= 0.0:
+        return 0.0
+    if quantile == EXACT:
+        return max(weight * exact_limit(weight, errors, confidence) - errors, 0.0)
+    if errors < 1.0:
+        base = weight * (1.0 - math.exp(math.log(confidence) / weight))
+        if errors <= 0.0:
+            return base
+        return base + errors * (larger_errors(weight, 1.0, z, quantile) - base)
+    return larger_errors(weight, errors, z, quantile)
+
+
+def larger_errors(weight: float, errors: float, z: float, quantile: int) -> float:
+    """Give the same for one error or more."""
+    if errors + 0.5 >= weight:
+        return (C45_TAIL if quantile == C45 else 1.0) * max(weight - errors, 0.0)
+    f = (errors + 0.5) / weight
+    square = z * z
+    spread = z * math.sqrt(f / weight - f * f / weight + square / (4.0 * weight * weight))
+    return weight * (f + square / (2.0 * weight) + spread) / (1.0 + square / weight) - errors
+
+
+def exact_limit(weight: float, errors: float, confidence: float) -> float:
+    """Give the rate at which no more than `errors` of `weight` rows go wrong with probability `confidence`.
+
+    It solves I_{1-p}(weight - errors, errors + 1) = confidence (Clopper and Pearson 1934), by halving.
+    """
+    if errors >= weight:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2.0
+        if middle <= low or middle >= high:
+            break
+        if beta_ratio(1.0 - middle, weight - errors, errors + 1.0) > confidence:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2.0
+
+
+def beta_ratio(x: float, a: float, b: float) -> float:
+    """Give the regularised incomplete beta function I_x(a, b) (Abramowitz and Stegun 1964, 26.5.8)."""
+    if x <= 0.0:
+        return 0.0
+    if x >= 1.0:
+        return 1.0
+    if x > (a + 1.0) / (a + b + 2.0):
+        return 1.0 - beta_series(1.0 - x, b, a)
+    return beta_series(x, a, b)
+
+
+def beta_series(x: float, a: float, b: float) -> float:
+    """Give I_x(a, b) where its continued fraction is quick, by Lentz's method (1976)."""
+    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)) / a
+    value, above, below = 1.0, 1.0, 0.0
+    for term in range(1, MAX_TERMS):
+        half = term // 2
+        if term % 2:
+            part = -(a + half) * (a + b + half) * x / ((a + 2.0 * half) * (a + 2.0 * half + 1.0))
+        else:
+            part = half * (b - half) * x / ((a + 2.0 * half - 1.0) * (a + 2.0 * half))
+        below = 1.0 + part * below
+        if below == 0.0:
+            below = TINY
+        below = 1.0 / below
+        above = 1.0 + part / above
+        if above == 0.0:
+            above = TINY
+        value *= above * below
+        if abs(above * below - 1.0) < PRECISION:
+            break
+    return front / value

@@ -1,0 +1,602 @@
+"""Sums and prunings over the subtrees of a tree in preorder: rows spread over all nodes, weakest links, raised branches.
+
+A *shape* says what each node does, int32 (n): the node whose test and children it uses, -1 where it is a leaf. A tree as
+it was grown has each inner node in its own shape; a node in whose place its branch c was put has ``shape[c]``.
+
+*Pieces* are parts of rows: a row with a missing value goes down several branches, each with a share of its weight. The
+pieces of a subtree stand together::
+
+    order  (preorder)   0    1    2    3    4
+    piece               [row 4, row 1 | row 0 | row 7, row 4 | …]       leaves 2, 3, 4 …
+    lo                  0    0    0    2    3                           hi of a node: lo of the node after its subtree
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from espalier.kernels import limits
+from espalier.kernels.codes import NUMERIC, UNKNOWN
+from espalier.kernels.jit import compiled, inner
+from espalier.kernels.limits import added_errors
+
+__all__ = [
+    "Nodes",
+    "Substitutes",
+    "arrange",
+    "distribute",
+    "earliest_above",
+    "prune_bottom_up",
+    "prune_greedily",
+    "prune_pessimistically",
+    "weakest_links",
+]
+
+for _name in ("added_errors", "larger_errors", "exact_limit", "beta_ratio", "beta_series"):
+    register_jitable(getattr(limits, _name))
+
+SLACK = 0.1
+"""A leaf or a raised branch may be this many errors worse than the subtree (Quinlan 1993)."""
+
+
+class Nodes(NamedTuple):
+    """The arrays of `espalier.tree.Tree` that say where a row goes."""
+
+    child_start: Any
+    child: Any
+    feature: Any
+    test: Any
+    threshold: Any
+    code_start: Any
+    code_branch: Any
+    fallback: Any
+
+
+class Substitutes(NamedTuple):
+    """The arrays of `espalier.tree.Surrogates`; ``start`` is all zeros where there are none."""
+
+    start: Any
+    feature: Any
+    test: Any
+    threshold: Any
+    below: Any
+    code_start: Any
+    code_branch: Any
+
+
+@inner
+def branch_at(nodes, substitutes, split, values, row):  # type: ignore[no-untyped-def]
+    """Give the branch that a row takes at a test, -1 for all of them. values: float64 (F, n), NaN missing."""
+    value = values[nodes.feature[split], row]
+    test = nodes.test[split]
+    if test == UNKNOWN:
+        return 1 if math.isnan(value) else 0
+    if not math.isnan(value):
+        if test == NUMERIC:
+            return 0 if value <= nodes.threshold[split] else 1
+        place = nodes.code_start[split] + int(value)
+        if place < nodes.code_start[split + 1] and nodes.code_branch[place] >= 0:
+            return int(nodes.code_branch[place])
+    for other in range(substitutes.start[split], substitutes.start[split + 1]):
+        value = values[substitutes.feature[other], row]
+        if math.isnan(value):
+            continue
+        if substitutes.test[other] == NUMERIC:
+            below = int(substitutes.below[other])
+            return below if value <= substitutes.threshold[other] else 1 - below
+        place = substitutes.code_start[other] + int(value)
+        if place < substitutes.code_start[other + 1] and substitutes.code_branch[place] >= 0:
+            return int(substitutes.code_branch[place])
+    return int(nodes.fallback[split])
+
+
+@compiled
+def longer(array, least):  # type: ignore[no-untyped-def]
+    """Give a copy of an array with room for `least` entries and more to come."""
+    made = np.empty(max(2 * len(array), least), dtype=array.dtype)
+    made[: len(array)] = array
+    return made
+
+
+@compiled
+def distribute(  # type: ignore[no-untyped-def]
+    nodes, substitutes, shape, shares, values, start, rows, weights, target, n_classes, answers, sums, renew, keep
+):
+    """Spread rows over all nodes of the subtree at `start`, and add them up at each.
+
+    shares: float64 (children), in the order of ``nodes.child``; with `renew` each visited test's are written anew, from
+    the rows that know its value. rows: int32, weights: float64: what arrives at `start`. target: float64 (n): class code
+    (below 0: none of the classes) or number. sums: float64 (nodes, width), written for every node visited: the weight of
+    each class and at last of none of them (width = n_classes + 1); or, with n_classes 0 and d = target - answers[node],
+    the sums of w, w·d, w·d² and w·d⁴ (width 4).
+
+    Returns (order, size, lo, rows, weights): the nodes visited in preorder, int32; the size of each one's subtree, int32;
+    the first of its pieces, int64; and, with `keep`, the pieces, leaf by leaf.
+    """
+    n_rows = len(rows)
+    row, weight = np.empty(n_rows + 16, np.int32), np.empty(n_rows + 16)
+    row[:n_rows] = rows
+    weight[:n_rows] = weights
+    from_row, from_weight = np.empty(n_rows + 16, np.int32), np.empty(n_rows + 16)
+    side = np.empty(n_rows + 16, np.int32)
+    out_row, out_weight = np.empty(n_rows + 16 if keep else 0, np.int32), np.empty(n_rows + 16 if keep else 0)
+    counts, at, known = np.empty(16, np.int64), np.empty(16, np.int64), np.empty(16)
+    waiting, waiting_lo, waiting_up = np.empty(64, np.int32), np.empty(64, np.int64), np.empty(64, np.int32)
+    order, lo, up = np.empty(64, np.int32), np.empty(64, np.int64), np.empty(64, np.int32)
+    waiting[0], waiting_lo[0], waiting_up[0] = start, 0, -1
+    n_waiting, n_order, n_out, end = 1, 0, 0, n_rows
+    width = sums.shape[1]
+    while n_waiting > 0:
+        n_waiting -= 1
+        node, first = waiting[n_waiting], waiting_lo[n_waiting]
+        for place in range(width):
+            sums[node, place] = 0.0
+        if n_classes > 0:
+            for piece in range(first, end):
+                code = int(target[row[piece]])
+                sums[node, code if code >= 0 else n_classes] += weight[piece]
+        else:
+            answer = answers[node]
+            for piece in range(first, end):
+                share, miss = weight[piece], target[row[piece]] - answer
+                square = miss * miss
+                sums[node, 0] += share
+                sums[node, 1] += share * miss
+                sums[node, 2] += share * square
+                sums[node, 3] += share * square * square
+        if n_order == len(order):
+            order, lo, up = longer(order, 0), longer(lo, 0), longer(up, 0)
+        order[n_order], lo[n_order], up[n_order] = node, n_out, waiting_up[n_waiting]
+        n_order += 1
+        split = shape[node]
+        n_pieces = end - first
+        if split < 0:
+            if keep:
+                if n_out + n_pieces > len(out_row):
+                    out_row, out_weight = longer(out_row, n_out + n_pieces), longer(out_weight, n_out + n_pieces)
+                out_row[n_out : n_out + n_pieces] = row[first:end]
+                out_weight[n_out : n_out + n_pieces] = weight[first:end]
+                n_out += n_pieces
+            end = first
+            continue
+        base = nodes.child_start[split]
+        n_branches = nodes.child_start[split + 1] - base
+        if n_branches > len(counts):
+            counts, at, known = longer(counts, n_branches), longer(at, n_branches), longer(known, n_branches)
+        if n_pieces > len(side):
+            side, from_row = longer(side, n_pieces), longer(from_row, n_pieces)
+            from_weight = longer(from_weight, n_pieces)
+        counts[:n_branches] = 0
+        known[:n_branches] = 0.0
+        n_unknown = 0
+        for piece in range(n_pieces):
+            own, own_weight = row[first + piece], weight[first + piece]
+            branch = branch_at(nodes, substitutes, split, values, own)
+            from_row[piece], from_weight[piece], side[piece] = own, own_weight, branch
+            if branch >= 0:
+                counts[branch] += 1
+                known[branch] += own_weight
+            else:
+                n_unknown += 1
+        if renew:
+            total = known[:n_branches].sum()
+            if total > 0.0:
+                for branch in range(n_branches):
+                    shares[base + branch] = known[branch] / total
+        n_needed = n_pieces - n_unknown
+        if n_unknown > 0:
+            for branch in range(n_branches):
+                if shares[base + branch] > 0.0:
+                    counts[branch] += n_unknown
+                    n_needed += n_unknown
+        if first + n_needed > len(row):
+            row, weight = longer(row, first + n_needed), longer(weight, first + n_needed)
+        if n_waiting + n_branches > len(waiting):
+            waiting, waiting_lo = longer(waiting, n_waiting + n_branches), longer(waiting_lo, n_waiting + n_branches)
+            waiting_up = longer(waiting_up, n_waiting + n_branches)
+        end = first
+        for branch in range(n_branches - 1, -1, -1):
+            at[branch] = end
+            waiting[n_waiting], waiting_lo[n_waiting] = nodes.child[base + branch], end
+            waiting_up[n_waiting] = n_order - 1
+            n_waiting += 1
+            end += counts[branch]
+        for piece in range(n_pieces):
+            branch = side[piece]
+            if branch >= 0:
+                row[at[branch]], weight[at[branch]] = from_row[piece], from_weight[piece]
+                at[branch] += 1
+                continue
+            for each in range(n_branches):
+                share = shares[base + each]
+                if share > 0.0:
+                    row[at[each]], weight[at[each]] = from_row[piece], from_weight[piece] * share
+                    at[each] += 1
+    size = np.ones(n_order, np.int32)
+    for place in range(n_order - 1, 0, -1):
+        size[up[place]] += size[place]
+    return order[:n_order], size, lo[:n_order], out_row[:n_out], out_weight[:n_out]
+
+
+@compiled
+def arrange(child_start, child, shape):  # type: ignore[no-untyped-def]
+    """List the nodes of a shape in preorder: (nodes, place of each one's parent, size of its subtree), int32 each."""
+    order, up = np.empty(64, np.int32), np.empty(64, np.int32)
+    waiting, waiting_up = np.empty(64, np.int32), np.empty(64, np.int32)
+    waiting[0], waiting_up[0] = 0, -1
+    n_waiting, n_order = 1, 0
+    while n_waiting > 0:
+        n_waiting -= 1
+        if n_order == len(order):
+            order, up = longer(order, 0), longer(up, 0)
+        node = waiting[n_waiting]
+        order[n_order], up[n_order] = node, waiting_up[n_waiting]
+        n_order += 1
+        if shape[node] < 0:
+            continue
+        base, last = child_start[shape[node]], child_start[shape[node] + 1]
+        if n_waiting + last - base > len(waiting):
+            waiting = longer(waiting, n_waiting + last - base)
+            waiting_up = longer(waiting_up, n_waiting + last - base)
+        for place in range(last - 1, base - 1, -1):
+            waiting[n_waiting], waiting_up[n_waiting] = child[place], n_order - 1
+            n_waiting += 1
+    size = np.ones(n_order, np.int32)
+    for place in range(n_order - 1, 0, -1):
+        size[up[place]] += size[place]
+    return order[:n_order], up[:n_order], size
+
+
+@compiled
+def prune_bottom_up(parent, is_leaf, loss, ties_prune, prune_root, from_initial, slack):  # type: ignore[no-untyped-def]
+    """Make leaves of nodes from the last to the first: reduced-error pruning in one pass (Quinlan 1987).
+
+    loss: float64 (n), of each node as a leaf. A node goes where the tree's loss then is not above (or, without
+    `ties_prune`, is below) that of the tree as pruned so far, or with `from_initial` that of the unpruned tree.
+
+    Returns (nodes in the order in which they went, int32; each one's loss below before, float64).
+    """
+    n_nodes = len(parent)
+    below = np.where(is_leaf, loss, 0.0)
+    gone, before = np.empty(n_nodes, np.int32), np.empty(n_nodes)
+    n_gone = 0
+    saved = 0.0
+    for node in range(n_nodes - 1, -1, -1):
+        if not is_leaf[node] and (node > 0 or prune_root):
+            change = loss[node] - below[node]
+            excess = change - saved if from_initial else change
+            if excess <= slack if ties_prune else excess < -slack:
+                gone[n_gone], before[n_gone] = node, below[node]
+                n_gone += 1
+                saved -= change
+                below[node] = loss[node]
+        if node > 0:
+            below[parent[node]] += below[node]
+    return gone[:n_gone], before[:n_gone]
+
+
+@inner
+def better(key, weight, one, other):  # type: ignore[no-untyped-def]
+    """Whether node `one` stands before `other`: larger key, then heavier, then the earlier node."""
+    if key[one] != key[other]:
+        return key[one] > key[other]
+    if weight[one] != weight[other]:
+        return weight[one] > weight[other]
+    return one < other
+
+
+@inner
+def update(winners, n_places, key, weight, node):  # type: ignore[no-untyped-def]
+    """Play the matches on the way from a node's place to the top of the tournament anew."""
+    place = (n_places + node) // 2
+    while place >= 1:
+        one, other = winners[2 * place], winners[2 * place + 1]
+        winners[place] = one if other < 0 or (one >= 0 and better(key, weight, one, other)) else other
+        place //= 2
+
+
+@inner
+def seed(winners, n_places, n_nodes, key, weight):  # type: ignore[no-untyped-def]
+    """Fill the tournament: nodes at n_places + node, -1 beyond; winners[1] is the best."""
+    for place in range(n_places):
+        winners[n_places + place] = place if place < n_nodes else -1
+    for place in range(n_places - 1, 0, -1):
+        one, other = winners[2 * place], winners[2 * place + 1]
+        winners[place] = one if other < 0 or (one >= 0 and better(key, weight, one, other)) else other
+
+
+@inner
+def remove(winners, n_places, key, weight, node, stop):  # type: ignore[no-untyped-def]
+    """Take the nodes from `node` up to `stop` out of the tournament."""
+    low, high = n_places + node, n_places + stop - 1
+    for place in range(node, stop):
+        key[place] = -np.inf
+    low //= 2
+    high //= 2
+    while low >= 1:
+        for place in range(low, high + 1):
+            one, other = winners[2 * place], winners[2 * place + 1]
+            winners[place] = one if other < 0 or (one >= 0 and better(key, weight, one, other)) else other
+        low //= 2
+        high //= 2
+
+
+@compiled
+def prune_greedily(parent, size, is_leaf, loss, ties_prune, prune_root, from_initial, slack):  # type: ignore[no-untyped-def]
+    """Make a leaf of the node that helps most, again and again; parameters and results as in `prune_bottom_up`.
+
+    Among nodes that help alike the one that takes most leaves away, then the earlier one. O((n + Σ depth) log n).
+    """
+    n_nodes = len(parent)
+    below = np.where(is_leaf, loss, 0.0)
+    leaves = np.where(is_leaf, 1.0, 0.0)
+    for node in range(n_nodes - 1, 0, -1):
+        below[parent[node]] += below[node]
+        leaves[parent[node]] += leaves[node]
+    key = np.where(is_leaf, -np.inf, below - loss)
+    if not prune_root:
+        key[0] = -np.inf
+    n_places = 1
+    while n_places < n_nodes:
+        n_places *= 2
+    winners = np.empty(2 * n_places, np.int32)
+    seed(winners, n_places, n_nodes, key, leaves)
+    gone, before = np.empty(n_nodes, np.int32), np.empty(n_nodes)
+    n_gone = 0
+    saved = 0.0
+    while True:
+        node = winners[1]
+        excess = -key[node] - saved if from_initial else -key[node]
+        if key[node] == -np.inf or not (excess <= slack if ties_prune else excess < -slack):
+            break
+        gone[n_gone], before[n_gone] = node, below[node]
+        n_gone += 1
+        change, fewer = loss[node] - below[node], leaves[node] - 1.0
+        saved -= change
+        remove(winners, n_places, key, leaves, node, node + size[node])
+        above = parent[node]
+        while above >= 0:
+            below[above] += change
+            leaves[above] -= fewer
+            if above > 0 or prune_root:
+                key[above] = below[above] - loss[above]
+                update(winners, n_places, key, leaves, above)
+            above = parent[above]
+    return gone[:n_gone], before[:n_gone]
+
+
+@compiled
+def weakest_links(parent, size, is_leaf, risk):  # type: ignore[no-untyped-def]
+    """Prune the weakest link again and again, down to the root (Breiman et al. 1984, section 3.3).
+
+    risk: float64 (n), of each node as a leaf. Returns (nodes in the order in which they went, int32; what each leaf saved
+    costs there, float64; risk of each one's subtree before, float64; its leaves before, int64). O((n + Σ depth) log n).
+    """
+    n_nodes = len(parent)
+    below = np.where(is_leaf, risk, 0.0)
+    leaves = np.where(is_leaf, 1.0, 0.0)
+    for node in range(n_nodes - 1, 0, -1):
+        below[parent[node]] += below[node]
+        leaves[parent[node]] += leaves[node]
+    key = np.full(n_nodes, -np.inf)
+    for node in range(n_nodes):
+        if not is_leaf[node]:
+            key[node] = (below[node] - risk[node]) / (leaves[node] - 1.0)
+    n_places = 1
+    while n_places < n_nodes:
+        n_places *= 2
+    winners = np.empty(2 * n_places, np.int32)
+    seed(winners, n_places, n_nodes, key, leaves)
+    gone, price, before = np.empty(n_nodes, np.int32), np.empty(n_nodes), np.empty(n_nodes)
+    leaves_before = np.empty(n_nodes, np.int64)
+    n_gone = 0
+    while key[winners[1]] > -np.inf:
+        node = winners[1]
+        gone[n_gone], price[n_gone], before[n_gone] = node, -key[node], below[node]
+        leaves_before[n_gone] = int(leaves[node])
+        n_gone += 1
+        change, fewer = risk[node] - below[node], leaves[node] - 1.0
+        remove(winners, n_places, key, leaves, node, node + size[node])
+        above = parent[node]
+        while above >= 0:
+            below[above] += change
+            leaves[above] -= fewer
+            key[above] = (below[above] - risk[above]) / (leaves[above] - 1.0)
+            update(winners, n_places, key, leaves, above)
+            above = parent[above]
+    return gone[:n_gone], price[:n_gone], before[:n_gone], leaves_before[:n_gone]
+
+
+@compiled
+def earliest_above(parent, step):  # type: ignore[no-untyped-def]
+    """Give the least `step` (int64 (n)) of each node's ancestors, int64 (n); the largest number there is for the root."""
+    earliest = np.empty(len(parent), np.int64)
+    earliest[0] = np.iinfo(np.int64).max
+    for node in range(1, len(parent)):
+        earliest[node] = min(earliest[parent[node]], step[parent[node]])
+    return earliest
+
+
+@inner
+def estimated_errors(stats, node, confidence, z, quantile):  # type: ignore[no-untyped-def]
+    """Give the upper limit of the errors of a node as a leaf, from its class weights."""
+    weight, most = 0.0, 0.0
+    for place in range(stats.shape[1]):
+        weight += stats[node, place]
+        most = max(most, stats[node, place])
+    return weight - most + added_errors(weight, weight - most, confidence, z, quantile)
+
+
+@compiled
+def prune_pessimistically(  # type: ignore[no-untyped-def]
+    nodes, substitutes, shape, shares, stats, values, rows, weights, target, confidence, z, quantile, raising, stop
+):
+    """Prune from the leaves by estimated errors, raising branches if asked (Quinlan 1993, chapter 4).
+
+    A node becomes a leaf, or its heaviest branch (of equals the last) takes its place, as `espalier.pruning.pessimistic`
+    says. shape, shares and stats (float64 (n, classes)) are written: the pruned tree. values, rows, weights and target as
+    in `distribute`: the training rows, not looked at without `raising`. stop: float64 (2); ends early where stop[1] is not 0.
+
+    Returns, a line a node that went: (node, the branch put in its place or -1, estimates: of the subtree, as a leaf, of the
+    raised branch (NaN without raising)).
+    """
+    n_nodes, n_classes = stats.shape
+    mass, estimate = np.zeros(n_nodes), np.zeros(n_nodes)
+    for node in range(n_nodes):
+        mass[node] = stats[node].sum()
+        if shape[node] < 0:
+            estimate[node] = estimated_errors(stats, node, confidence, z, quantile)
+    gone, put = np.empty(64, np.int32), np.empty(64, np.int32)
+    was, as_leaf, as_branch = np.empty(64), np.empty(64), np.empty(64)
+    n_gone = 0
+    sums, answers = np.zeros((n_nodes if raising else 1, n_classes + 1)), np.zeros(1)
+    extra = np.zeros((n_nodes if raising else 1, n_classes))
+    touched, is_touched = np.empty(n_nodes, np.int32), np.zeros(n_nodes, np.bool_)
+    held, listed = np.zeros(values.shape[1]), np.empty(values.shape[1], np.int32)
+    down, down_weight = np.empty(n_nodes + 1, np.int32), np.empty(n_nodes + 1)
+    if raising:
+        order, size, lo, row, weight = distribute(
+            nodes, substitutes, shape, shares, values, 0, rows, weights, target, n_classes, answers, sums, False, True
+        )
+    else:
+        order, up, size = arrange(nodes.child_start, nodes.child, shape)
+        lo, row, weight = np.zeros(len(order), np.int64), np.zeros(0, np.int32), np.zeros(0)
+    # A frame is a subtree whose nodes wait to be looked at, the last first; a raised branch opens one of its own.
+    base, n_own = np.empty(16, np.int64), np.empty(16, np.int64)
+    piece_base, at = np.empty(16, np.int64), np.empty(16, np.int64)
+    base[0], n_own[0], piece_base[0], at[0] = 0, len(order), 0, len(order) - 1
+    n_frames, end, piece_end = 1, len(order), len(row)
+    while n_frames > 0 and stop[1] == 0.0:
+        frame = n_frames - 1
+        place = at[frame]
+        if place < 0:
+            end, piece_end = base[frame], piece_base[frame]
+            n_frames -= 1
+            continue
+        at[frame] -= 1
+        here = base[frame] + place
+        node = order[here]
+        split = shape[node]
+        if split < 0:
+            continue
+        below, largest, largest_at = 0.0, -1, here
+        child_at = here + 1
+        for each in range(nodes.child_start[split], nodes.child_start[split + 1]):
+            child = nodes.child[each]
+            below += estimate[child]
+            if largest < 0 or mass[child] >= mass[largest]:
+                largest, largest_at = child, child_at
+            child_at += size[child_at]
+        leaf_estimate = estimated_errors(stats, node, confidence, z, quantile)
+        branch_estimate = np.inf
+        last = piece_end
+        if raising and shape[largest] < 0:
+            branch_estimate = leaf_estimate
+        elif raising:
+            # This frame is the newest, so its pieces end where all pieces end.
+            frame_end = base[frame] + n_own[frame]
+            beyond, largest_beyond = here + size[here], largest_at + size[largest_at]
+            last = lo[beyond] if beyond < frame_end else piece_end
+            largest_last = lo[largest_beyond] if largest_beyond < frame_end else piece_end
+            branch_estimate = estimate[largest]
+            n_touched = 0
+            for piece in range(lo[here], last):
+                if lo[largest_at] <= piece < largest_last:
+                    continue
+                own, code = row[piece], int(target[row[piece]])
+                down[0], down_weight[0] = largest, weight[piece]
+                n_down = 1
+                while n_down > 0:
+                    n_down -= 1
+                    reached, part = down[n_down], down_weight[n_down]
+                    test = shape[reached]
+                    if test < 0:
+                        extra[reached, code] += part
+                        if not is_touched[reached]:
+                            is_touched[reached] = True
+                            touched[n_touched] = reached
+                            n_touched += 1
+                        continue
+                    first = nodes.child_start[test]
+                    branch = branch_at(nodes, substitutes, test, values, own)
+                    if branch >= 0:
+                        down[n_down], down_weight[n_down] = nodes.child[first + branch], part
+                        n_down += 1
+                        continue
+                    for each in range(first, nodes.child_start[test + 1]):
+                        if shares[each] > 0.0:
+                            down[n_down], down_weight[n_down] = nodes.child[each], part * shares[each]
+                            n_down += 1
+            for each in range(n_touched):
+                leaf = touched[each]
+                for code in range(n_classes):
+                    extra[leaf, code] += stats[leaf, code]
+                branch_estimate += estimated_errors(extra, leaf, confidence, z, quantile) - estimate[leaf]
+                is_touched[leaf] = False
+                for code in range(n_classes):
+                    extra[leaf, code] = 0.0
+        # Without raising the branch's estimate is infinite and does not count.
+        becomes_leaf = leaf_estimate <= below + SLACK and leaf_estimate <= branch_estimate + SLACK
+        raises = raising and not becomes_leaf and branch_estimate <= below + SLACK
+        if not becomes_leaf and not raises:
+            estimate[node] = below
+            continue
+        if n_gone == len(gone):
+            gone, put, was = longer(gone, 0), longer(put, 0), longer(was, 0)
+            as_leaf, as_branch = longer(as_leaf, 0), longer(as_branch, 0)
+        gone[n_gone], put[n_gone], was[n_gone] = node, largest if raises else -1, below
+        as_leaf[n_gone], as_branch[n_gone] = leaf_estimate, branch_estimate if raising else np.nan
+        n_gone += 1
+        if becomes_leaf:
+            shape[node] = -1
+            estimate[node] = leaf_estimate
+            continue
+        shape[node] = shape[largest]
+        n_listed = 0
+        for piece in range(lo[here], last):
+            own = row[piece]
+            if held[own] == 0.0:
+                listed[n_listed] = own
+                n_listed += 1
+            held[own] += weight[piece]
+        arriving = np.empty(n_listed)
+        for each in range(n_listed):
+            arriving[each] = held[listed[each]]
+            held[listed[each]] = 0.0
+        new_order, new_size, new_lo, new_row, new_weight = distribute(
+            nodes, substitutes, shape, shares, values, node, listed[:n_listed], arriving, target, n_classes, answers,
+            sums, True, True,
+        )  # fmt: skip
+        for each in range(1, len(new_order)):
+            changed = new_order[each]
+            mass[changed] = 0.0
+            for code in range(n_classes):
+                stats[changed, code] = sums[changed, code]
+                mass[changed] += sums[changed, code]
+            if shape[changed] < 0:
+                estimate[changed] = estimated_errors(stats, changed, confidence, z, quantile)
+        if place == 0:
+            # Nothing of this frame is left to look at: the new one takes its place.
+            end, piece_end = base[frame], piece_base[frame]
+            n_frames -= 1
+        if end + len(new_order) > len(order):
+            order, size = longer(order, end + len(new_order)), longer(size, end + len(new_order))
+            lo = longer(lo, end + len(new_order))
+        if piece_end + len(new_row) > len(row):
+            row, weight = longer(row, piece_end + len(new_row)), longer(weight, piece_end + len(new_row))
+        if n_frames == len(base):
+            base, n_own = longer(base, 0), longer(n_own, 0)
+            piece_base, at = longer(piece_base, 0), longer(at, 0)
+        base[n_frames], n_own[n_frames], piece_base[n_frames] = end, len(new_order), piece_end
+        at[n_frames] = len(new_order) - 1
+        n_frames += 1
+        order[end : end + len(new_order)] = new_order
+        size[end : end + len(new_order)] = new_size
+        lo[end : end + len(new_order)] = new_lo + piece_end
+        row[piece_end : piece_end + len(new_row)] = new_row
+        weight[piece_end : piece_end + len(new_row)] = new_weight
+        end += len(new_order)
+        piece_end += len(new_row)
+    return gone[:n_gone], put[:n_gone], was[:n_gone], as_leaf[:n_gone], as_branch[:n_gone]

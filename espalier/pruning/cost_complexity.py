@@ -1,0 +1,353 @@
+"""Cost-complexity pruning (Breiman et al. 1984): a leaf has a price; what is not worth it goes, the weakest link first."""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.dataset import Dataset
+from espalier.errors import DataError, NotApplicable
+from espalier.fields import parameters_to_dict
+from espalier.growing import grow
+from espalier.model import Model
+from espalier.progress import Progress
+from espalier.pruners import CostComplexity, pruner_name
+from espalier.pruning.spreading import losses, node_sums, spread
+from espalier.pruning.trace import Pruned, PruningRows, collapsing, counts, pruned_model, step_lines
+from espalier.tree import LEAF, Tree
+
+__all__ = ["PruningPath", "prune_cost_complexity", "pruning_path"]
+
+Floats = npt.NDArray[np.float64]
+Places = npt.NDArray[np.int64]
+
+SAME_ALPHA: Final = 1e-11
+"""Prices that differ by less than this share of the root's risk are one price: what is between them is rounding."""
+ROUNDING: Final = 1e-12
+NEVER: Final = np.iinfo(np.int64).max
+
+IMPURITIES: Final[Mapping[str, str]] = {
+    "information_gain": "entropy",
+    "gain_ratio": "entropy",
+    "normalized_gain": "entropy",
+    "gini": "gini",
+    "chi_square": "gini",
+    "misclassification": "misclassification",
+    "squared_error": "variance",
+    "m5": "variance",
+    "sdr": "deviation",
+}
+"""The impurity that goes with a criterion; `absolute_error` and `poisson` need more than a node keeps."""
+RISK_WORDS: Final[Mapping[str, str]] = {
+    "impurity": "training impurity, each leaf's times its share of the weight",
+    "error": "training errors",
+    "leaf_impurity": "sum of the leaves' impurities",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PruningPath:
+    """The nested trees that are best for some price of a leaf, from the largest to the root alone; p of them.
+
+    Attributes:
+        alpha: float64 (p); from this price on the tree is the best one, ascending, the first 0.
+        leaves: int64 (p); its leaves, descending.
+        risk: float64 (p); the sum of its leaves' risks, in the unit of the parameters.
+        step: int64 (n); the first tree of the path in which a node is a leaf, a very large number where it never is one
+            before it is gone.
+        gone: int32 (s); the nodes in the order in which they became leaves.
+        before: float64 (s); the risk of each one's subtree then.
+    """
+
+    alpha: Floats
+    leaves: Places
+    risk: Floats
+    step: Places
+    gone: npt.NDArray[np.int32]
+    before: Floats
+
+    def place(self, alpha: float) -> int:
+        """Give the place of the tree that is best at a price."""
+        slack = SAME_ALPHA * max(abs(float(self.risk[-1])), math.ulp(0.0))
+        return int(np.searchsorted(self.alpha, alpha + slack, side="right")) - 1
+
+    def collapsed(self, place: int) -> npt.NDArray[np.intp]:
+        """Give the nodes that are made leaves for the tree at `place`."""
+        return self.gone[self.step[self.gone] <= place].astype(np.intp)
+
+
+def pruning_path(model: Model, risk: str = "impurity") -> PruningPath:
+    """Give the whole pruning path of a tree.
+
+    With ``impurity`` and ``leaf_impurity`` the risk of a node is that of the criterion: entropy in bits, gini, variance.
+
+    Raises:
+        NotApplicable: The tree does not keep what the impurity of its criterion is computed from.
+
+    >>> from espalier import dataset_from_rows, train
+    >>> rows = [{"wind": wind, "play": play} for wind, play in [("weak", "yes"), ("weak", "yes"), ("strong", "no")]]
+    >>> pruning_path(train(dataset_from_rows(rows, target="play"), "id3"), "error").alpha.tolist()
+    [0.0, 1.0]
+    """
+    return _path(model.tree, node_risks(model, risk))
+
+
+def node_risks(model: Model, risk: str) -> Floats:
+    """Give what each node costs as a leaf, float64 (n).
+
+    Raises:
+        NotApplicable: See `pruning_path`.
+    """
+    tree = model.tree
+    if risk == "error":
+        return _errors(model)
+    impurity = IMPURITIES.get(str(model.config.criterion))
+    if impurity is None:
+        raise NotApplicable(
+            f"a tree grown by {model.config.criterion} does not keep what its impurity is computed from: set risk to error"
+        )
+    impurities = MEASURES[impurity](tree.stats)
+    return impurities * (tree.weight / tree.weight[0]) if risk == "impurity" else impurities
+
+
+def prune_cost_complexity(
+    model: Model, parameters: CostComplexity, rows: PruningRows, progress: Progress | None = None
+) -> Pruned:
+    """Prune a tree to the one that is best at a price of a leaf, given or selected.
+
+    ``select="validation"`` measures every tree of the path on held-out rows; ``"cv"`` grows a tree on all parts of the
+    training rows but one, prunes it at the geometric means of neighbouring prices of the path and measures it on that
+    part, for each part in turn (Breiman et al. 1984, section 3.4.2). ``rule="min"`` takes the least error, of equals the
+    smaller tree; ``"one_se"`` the smallest tree within one standard error of it.
+
+    Raises:
+        NotApplicable: Rows that the selection needs are not at hand, or the risk cannot be computed.
+        Cancelled: `progress` was stopped.
+    """
+    watch = progress if progress is not None else Progress()
+    tree, path = model.tree, pruning_path(model, parameters.risk)
+    measured = _measured(model, parameters, path, rows, watch)
+    place = path.place(parameters.alpha or 0.0) if measured is None else _selected(measured, parameters.rule)
+    gone = path.collapsed(place)
+    nodes, splits = collapsing(tree, gone)
+    pruned = tree.arranged(nodes, splits)
+
+    def trace() -> dict[str, Any]:
+        went = path.step[path.gone] <= place
+        risks = node_risks(model, parameters.risk)
+        alpha = path.alpha[path.step[path.gone[went]]]
+        rule = "the risk that the subtree saves is not worth its leaves at this price"
+        return {
+            "method": pruner_name(parameters),
+            "parameters": parameters_to_dict(parameters),
+            "estimate": RISK_WORDS[parameters.risk],
+            "before": counts(tree, float(risks[tree.test == LEAF].sum())),
+            "after": counts(pruned, float(path.risk[place])),
+            "alpha": float(path.alpha[place]),
+            "table": _table(path, measured, place),
+            "steps": step_lines(
+                model, path.gone[went], rule, path.before[went], risks[path.gone[went]], alpha=alpha.tolist()
+            ),
+        }
+
+    return Pruned(pruned_model(model, pruned, parameters), trace)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The trees of a path on rows that they have not learned from.
+
+    Attributes:
+        error: float64 (p); mean loss: share of wrong answers, or mean squared error.
+        deviation: float64 (p); its standard error.
+    """
+
+    error: Floats
+    deviation: Floats
+
+
+def _path(tree: Tree, risk: Floats) -> PruningPath:
+    from espalier.kernels import subtree  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
+
+    is_leaf = tree.test == LEAF
+    gone, price, before, _ = subtree.weakest_links(tree.parent, tree.size, is_leaf, risk)
+    alpha, group = _merged(price, SAME_ALPHA * max(abs(float(risk[0])), math.ulp(0.0)))
+    step = np.full(tree.n_nodes, NEVER)
+    step[is_leaf] = 0
+    step[gone] = group
+    until = subtree.earliest_above(tree.parent, step)
+    n_steps = len(alpha)
+    leaves = _over_path(step, until, n_steps, np.ones(tree.n_nodes))
+    risks = _over_path(step, until, n_steps, risk)
+    return PruningPath(alpha, np.rint(leaves).astype(np.int64), risks, step, gone, before)
+
+
+def _merged(price: Floats, slack: float) -> tuple[Floats, Places]:
+    """Give the distinct prices, the first 0, and which of them each pruning belongs to."""
+    alphas, group = [0.0], []
+    for each in price.tolist():
+        # Pruning a link may leave another one that is cheaper than it was: it goes at once.
+        if each > alphas[-1] + slack:
+            alphas.append(each)
+        group.append(len(alphas) - 1)
+    return np.array(alphas), np.array(group, dtype=np.int64)
+
+
+def _over_path(step: Places, until: Places, n_steps: int, of_node: Floats) -> Floats:
+    """Add up a figure of the leaves of each tree of a path: a node is a leaf from its own step until one above it is."""
+    counted = np.flatnonzero((step < until) & (step < n_steps))
+    change = np.zeros(n_steps + 1)
+    np.add.at(change, step[counted], of_node[counted])
+    np.subtract.at(change, np.minimum(until[counted], n_steps), of_node[counted])
+    return np.cumsum(change[:-1])
+
+
+def _errors(model: Model) -> Floats:
+    """Give the weight of each node's wrong answers, or the sum of its squared errors."""
+    tree = model.tree
+    if model.schema.classes:
+        wrong = tree.stats.sum(axis=1) - tree.stats[np.arange(tree.n_nodes), tree.value]
+        return np.asarray(np.where(tree.weight > 0, wrong, 0.0))
+    return np.asarray(tree.stats[:, 2] + tree.stats[:, 0] * (tree.value - tree.stats[:, 1]) ** 2)
+
+
+def _shares(stats: Floats) -> Floats:
+    total = stats.sum(axis=1, keepdims=True)
+    return np.divide(stats, total, out=np.zeros_like(stats), where=total > 0)
+
+
+def _entropy(stats: Floats) -> Floats:
+    shares = _shares(stats)
+    return -(shares * np.log2(shares, out=np.zeros_like(shares), where=shares > 0)).sum(axis=1)
+
+
+def _gini(stats: Floats) -> Floats:
+    shares = _shares(stats)
+    return np.asarray((shares * (1 - shares)).sum(axis=1))
+
+
+def _misclassification(stats: Floats) -> Floats:
+    return np.where(stats.sum(axis=1) > 0, 1 - _shares(stats).max(axis=1), 0.0)
+
+
+def _variance(stats: Floats) -> Floats:
+    return np.divide(stats[:, 2], stats[:, 0], out=np.zeros(len(stats)), where=stats[:, 0] > 0)
+
+
+MEASURES: Final = {
+    "entropy": _entropy,
+    "gini": _gini,
+    "misclassification": _misclassification,
+    "variance": _variance,
+    "deviation": lambda stats: np.sqrt(_variance(stats)),
+}
+
+
+def _measured(
+    model: Model, parameters: CostComplexity, path: PruningPath, rows: PruningRows, watch: Progress
+) -> Measured | None:
+    if parameters.select == "validation":
+        if rows.held_out is None:
+            raise NotApplicable("selection by validation needs rows that the model has not learned from")
+        loss, squares, weight = _losses_over_path(model, path, rows.held_out)
+        return _mean_and_deviation(loss, squares, weight, n_rows=rows.held_out.n_rows)
+    return _cross_validated(model, parameters, path, rows.training, watch) if parameters.select == "cv" else None
+
+
+def _losses_over_path(model: Model, path: PruningPath, dataset: Dataset) -> tuple[Floats, Floats, float]:
+    """Give the loss of each tree of a path, the sum of the squared losses of its rows, and the weight of the rows."""
+    from espalier.kernels import subtree  # noqa: PLC0415
+
+    given = spread(model, dataset)
+    until = subtree.earliest_above(model.tree.parent, path.step)
+    loss, squares = losses(model, node_sums(model, given))
+    n_steps = len(path.alpha)
+    over = [np.maximum(_over_path(path.step, until, n_steps, of_node), 0.0) for of_node in (loss, squares)]
+    return over[0], over[1], float(given.weights.sum())
+
+
+def _mean_and_deviation(loss: Floats, squares: Floats, weight: float, *, n_rows: int) -> Measured:
+    if weight <= 0:
+        raise NotApplicable("selection needs rows to measure on, and these have no weight")
+    mean = loss / weight
+    return Measured(mean, np.sqrt(np.maximum(squares / weight - mean * mean, 0.0) / n_rows))
+
+
+def _cross_validated(
+    model: Model, parameters: CostComplexity, path: PruningPath, training: Dataset | None, watch: Progress
+) -> Measured:
+    if training is None:
+        raise NotApplicable(
+            "cross-validation grows trees on parts of the training rows, and they are not at hand: give the data set that "
+            "the model was trained on"
+        )
+    if model.config.validation_stop:
+        raise NotApplicable(
+            "cross-validation cannot grow trees that ask held-out rows when to stop: give alpha instead"
+        )
+    if training.n_rows < parameters.folds:
+        raise NotApplicable(f"{training.n_rows} training rows cannot be divided into {parameters.folds} parts")
+    # The price at which a tree of the path is judged: between the one from which it is best and the next.
+    prices = np.sqrt(path.alpha * np.append(path.alpha[1:], np.inf))
+    prices[-1] = np.inf
+    fold_of_row = _folds(training, parameters)
+    loss, squares, weight = np.zeros(len(prices)), np.zeros(len(prices)), 0.0
+    for fold in range(parameters.folds):
+        watch.check()
+        watch.state[0] = fold / parameters.folds
+        other, scale = _grown_without(model, training, fold_of_row != fold, parameters.risk)
+        own = _path(other.tree, node_risks(other, parameters.risk))
+        places = np.searchsorted(own.alpha, prices * scale * (1 + ROUNDING), side="right") - 1
+        fold_loss, fold_squares, fold_weight = _losses_over_path(
+            other, own, training.take(np.flatnonzero(fold_of_row == fold))
+        )
+        loss += fold_loss[places]
+        squares += fold_squares[places]
+        weight += fold_weight
+    return _mean_and_deviation(loss, squares, weight, n_rows=training.n_rows)
+
+
+def _grown_without(model: Model, training: Dataset, kept: npt.NDArray[np.bool_], risk: str) -> tuple[Model, float]:
+    """Grow a tree as `model` was grown, on some of its rows; give it with the size of its errors beside the whole's."""
+    try:
+        grown = grow(training.take(np.flatnonzero(kept)), dataclasses.replace(model.config, pruning=None))
+    except DataError:
+        raise NotApplicable("a part of the training rows has no weight: take fewer folds") from None
+    other = dataclasses.replace(model, body=grown.tree, preparation=grown.preparation, pruning=None, notes=())
+    return other, float(grown.tree.weight[0] / model.tree.weight[0]) if risk == "error" else 1.0
+
+
+def _folds(training: Dataset, parameters: CostComplexity) -> npt.NDArray[np.intp]:
+    """Deal the rows, in an order drawn for the seed, class by class, to the parts."""
+    order = np.argsort(np.random.PCG64(parameters.seed).random_raw(training.n_rows), kind="stable")
+    if training.schema.task == "classification":
+        order = order[np.argsort(np.asarray(training.target)[order], kind="stable")]
+    folds = np.empty(training.n_rows, dtype=np.intp)
+    folds[order] = np.arange(training.n_rows) % parameters.folds
+    return folds
+
+
+def _selected(measured: Measured, rule: str) -> int:
+    """Give the place of the tree that a rule takes; the path goes from the largest tree to the smallest."""
+    least = float(measured.error.min())
+    best = int(np.flatnonzero(measured.error <= least + ROUNDING * (1 + least))[-1])
+    if rule == "min":
+        return best
+    bound = measured.error[best] + measured.deviation[best]
+    return int(np.flatnonzero(measured.error <= bound + ROUNDING * (1 + bound))[-1])
+
+
+def _table(path: PruningPath, measured: Measured | None, place: int) -> list[dict[str, Any]]:
+    columns: dict[str, list[Any]] = {
+        "alpha": path.alpha.tolist(),
+        "leaves": path.leaves.tolist(),
+        "risk": path.risk.tolist(),
+    }
+    if measured is not None:
+        columns |= {"error": measured.error.tolist(), "standard_error": measured.deviation.tolist()}
+    columns["selected"] = [each == place for each in range(len(path.alpha))]
+    return [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]

@@ -6,6 +6,7 @@ Definitions: Quinlan (1986, 1992, 1993, 1996), Breiman and others (1984), Wang a
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -190,9 +191,10 @@ def _validation_rows(
 
 def _load_kernels(watch: Progress) -> None:
     """Import the kernels, which import numba; say so where they must be compiled first."""
-    from espalier.kernels.jit import is_warm  # noqa: PLC0415 - numba is loaded when a tree is grown, not before
+    from espalier.kernels import grow as kernel  # noqa: PLC0415 - numba is loaded when a tree is grown, not before
+    from espalier.kernels.jit import is_warm  # noqa: PLC0415
 
-    if not is_warm():
+    if not is_warm(Path(kernel.__file__)):
         watch.begin("compiling kernels")
 
 

@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ __all__ = ["cache_folder", "compiled", "inner", "is_warm"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 CACHE_VARIABLE: Final = "NUMBA_CACHE_DIR"
+IMPORTED: Final = re.compile(r"espalier\.kernels(?:\.|\s+import\s+)(\w+)")
 
 
 def inner(function: Function) -> Function:
@@ -45,23 +47,26 @@ def compiled(function: Function) -> Function:
     Without a folder to keep it in, it is compiled anew in each process. With ``NUMBA_DISABLE_JIT=1`` it stays Python.
     """
     dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
-    folder = cache_folder()
-    if folder is not None and hasattr(dispatcher, "py_func"):
+    if hasattr(dispatcher, "py_func") and cache_folder(Path(function.__code__.co_filename)) is not None:
         # What enable_caching() does, with a folder of our own choice.
         dispatcher._cache = KernelCache(dispatcher.py_func)
     return dispatcher  # type: ignore[no-any-return]
 
 
-@functools.cache
-def cache_folder() -> Path | None:
-    """Give the folder of the machine code, or None where none can be written or read.
+def cache_folder(path: Path) -> Path | None:
+    """Give the folder of the machine code of a kernel file, or None where none can be written or read.
 
-    Its name holds a hash of every kernel's source: numba does not notice an edit in a *called* function of another
-    file. A folder that is already filled is used even if it cannot be written, as in a read-only image.
+    Its name holds a hash of that file and of every kernel file that it imports, however indirectly: numba does not
+    notice an edit in a *called* function of another file. A folder that is already filled is used even if it cannot be
+    written, as in a read-only image.
     """
-    name = f"espalier-{sources_hash()[:16]}"
+    return _folder_of(sources_hash(path))
+
+
+@functools.cache
+def _folder_of(digest: str) -> Path | None:
     for base in _bases():
-        folder = base / name
+        folder = base / f"espalier-{digest[:16]}"
         if folder.is_dir() and any(folder.glob("*.nbi")):
             return folder
         if _is_writable(folder):
@@ -70,35 +75,42 @@ def cache_folder() -> Path | None:
 
 
 @functools.cache
-def sources_hash() -> str:
-    """Give the SHA-256 over the kernels' sources and numba's version."""
+def sources_hash(path: Path) -> str:
+    """Give the SHA-256 over a kernel file, those that it imports, and numba's version."""
     digest = hashlib.sha256(numba.__version__.encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode())
-        digest.update(path.read_bytes())
+    waiting, seen = [path, Path(__file__)], {path, Path(__file__)}
+    while waiting:
+        source = waiting.pop().read_text(encoding="utf-8")
+        digest.update(source.encode())
+        for name in sorted(set(IMPORTED.findall(source))):
+            imported = path.parent / f"{name}.py"
+            if imported.is_file() and imported not in seen:
+                seen.add(imported)
+                waiting.append(imported)
     return digest.hexdigest()
 
 
-def is_warm() -> bool:
-    """Whether some machine code is already in the cache folder."""
-    folder = cache_folder()
+def is_warm(path: Path) -> bool:
+    """Whether machine code of a kernel file is already in its folder."""
+    folder = cache_folder(path)
     return folder is not None and any(folder.glob("*.nbi"))
 
 
-class _KernelLocator(_CacheLocator):
-    """Keeps every kernel in `cache_folder`; the folder's name says which sources, so the stamp need not."""
+class _KernelLocator(_CacheLocator):  # type: ignore[misc]
+    """Keeps a kernel in the folder of its file; the folder's name says which sources, so the stamp need not."""
 
     def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
-        self._place = f"{Path(py_file).stem}.{py_func.__qualname__}"
+        self._path = Path(py_file)
+        self._place = f"{self._path.stem}.{py_func.__qualname__}"
 
     def get_cache_path(self) -> str:
-        return str(cache_folder())
+        return str(cache_folder(self._path))
 
     def ensure_cache_path(self) -> None:
         """Nothing to do: `cache_folder` has made it."""
 
     def get_source_stamp(self) -> str:
-        return sources_hash()
+        return sources_hash(self._path)
 
     def get_disambiguator(self) -> str:
         return self._place

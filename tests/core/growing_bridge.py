@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from espalier.config import resolved
 from espalier.fields import field_table
 from espalier.tree import LEAF, NOMINAL, NUMERIC, UNKNOWN, Tree
 from tests.reference.missing import Surrogate
+from tests.reference.predictor import next_branches
 from tests.reference.table import Table
 from tests.reference.tree import Node
 
@@ -24,7 +26,10 @@ def grow_table(table: Table, config: Mapping[str, Any], validation: Table | None
     """Grow with the compiled grower what the twin's function of the same name would."""
     grown = grown_table(table, config, validation)
     grown.tree.validate(n_attributes=len(table.columns))
-    return node_of(grown.tree, 0)
+    root = node_of(grown.tree, 0)
+    if config["missing"] == "surrogate":
+        root = with_disagreements(root, table, list(enumerate(table.weights)))
+    return root
 
 
 def grown_table(table: Table, config: Mapping[str, Any], validation: Table | None = None) -> Grown:
@@ -98,6 +103,25 @@ def node_of(tree: Tree, root: int) -> Node:
             children=tuple(made.pop(child) for child in tree.children(node)),
         )
     return made[root]
+
+
+def with_disagreements(node: Node, table: Table, sample: list[tuple[int, float]]) -> Node:
+    """Count what each surrogate sends the other way: a tree does not keep it, some published figures need it."""
+    if not node.children:
+        return node
+    branches: list[list[tuple[int, float]]] = [[] for _ in node.children]
+    astray = [0.0] * len(node.surrogates)
+    for row, weight in sample:
+        steps = next_branches(node, table.row(row), "surrogate")
+        branches[steps[0][0]].append((row, weight))
+        if table.row(row)[node.attribute] is None:
+            continue
+        for place, surrogate in enumerate(node.surrogates):
+            answer = surrogate.branch(table.row(row)[surrogate.attribute])
+            astray[place] += weight if answer not in (-1, steps[0][0]) else 0.0
+    children = (with_disagreements(child, table, rows) for child, rows in zip(node.children, branches, strict=True))
+    surrogates = (replace(each, disagreeing=wrong) for each, wrong in zip(node.surrogates, astray, strict=True))
+    return replace(node, children=tuple(children), surrogates=tuple(surrogates))
 
 
 def surrogates_of(tree: Tree, node: int) -> tuple[Surrogate, ...]:

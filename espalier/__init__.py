@@ -47,6 +47,9 @@ from espalier.progress import Progress
 from espalier.pruning import Pruned
 from espalier.reading import dataset_from_columns, dataset_from_csv, dataset_from_rows, rows_from_csv
 from espalier.rendering import to_mermaid, to_text
+from espalier.rule_extraction import class_dnf, extract_rules
+from espalier.rule_rendering import class_sentences, rules_to_dict, to_logic
+from espalier.rules import ClassDescription, Condition, Rule, RuleList
 from espalier.schema import Feature, FeatureKind, Label, Role, Schema
 from espalier.training import prune, summary, train
 from espalier.tree import Tree
@@ -57,7 +60,9 @@ __all__ = [
     "PRUNERS",
     "AttributeProfile",
     "Cancelled",
+    "ClassDescription",
     "ClassShare",
+    "Condition",
     "ConfigError",
     "DataError",
     "Dataset",
@@ -83,6 +88,8 @@ __all__ = [
     "ReducedError",
     "Role",
     "RowError",
+    "Rule",
+    "RuleList",
     "Schema",
     "SchemaError",
     "TrainingConfig",
@@ -91,6 +98,8 @@ __all__ = [
     "TreeClassifier",
     "TreeRegressor",
     "check_training",
+    "class_dnf",
+    "class_sentences",
     "config_from_dict",
     "config_to_dict",
     "dataset_from_arrow",
@@ -99,6 +108,7 @@ __all__ = [
     "dataset_from_rows",
     "evaluate",
     "explain",
+    "extract_rules",
     "field_table",
     "from_document",
     "from_json",
@@ -109,9 +119,11 @@ __all__ = [
     "pruning_method",
     "render_explanation",
     "rows_from_csv",
+    "rules_to_dict",
     "summary",
     "to_document",
     "to_json",
+    "to_logic",
     "to_mermaid",
     "to_text",
     "train",

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from espalier.errors import ConfigError, Fault, NotApplicable
 from espalier.model import Model
+from espalier.prediction import router
 from espalier.rules import ClassDescription, Condition, Rule, RuleList
 from espalier.schema import Feature, Label, label_key, label_text
 from espalier.simplification import simplified
@@ -38,13 +39,13 @@ def extract_rules(model: Model) -> Model:
     if isinstance(model.body, RuleList):
         return model
     refuse_linear(model)
-    tree = model.tree
+    tree, answers = model.tree, router(model).value.tolist()
     rules = []
     for leaf, conditions in paths(model):
         whole = merged(conditions)
         if whole is not None:
-            rules.append(Rule(whole, tree.value[leaf].item(), float(tree.weight[leaf]), leaf_stats(tree, leaf)))
-    default = Rule((), tree.value[0].item(), 0.0, leaf_stats(tree, 0))
+            rules.append(Rule(whole, answers[leaf], float(tree.weight[leaf]), leaf_stats(tree, leaf)))
+    default = Rule((), answers[0], 0.0, leaf_stats(tree, 0))
     body = RuleList(tuple(rules), default, exclusive=True)
     return dataclasses.replace(model, body=body, notes=(*model.notes, AS_A_TREE))
 

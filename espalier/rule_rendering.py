@@ -8,10 +8,10 @@ from espalier.model import Model
 from espalier.rule_explanation import rule_sentence
 from espalier.rule_extraction import class_dnf, extract_rules
 from espalier.rule_prediction import rule_router
-from espalier.rules import ClassDescription, Condition, Rule, condition_text, label_line, one_line
+from espalier.rules import ClassDescription, Condition, Rule, condition_text, label_line, one_line, sentence
 from espalier.schema import FeatureKind, Label
 
-__all__ = ["logic_lines", "rules_to_dict", "rules_to_mermaid", "rules_to_text", "to_logic"]
+__all__ = ["class_sentences", "logic_lines", "rules_to_dict", "rules_to_mermaid", "rules_to_text", "to_logic"]
 
 
 def to_logic(model: Model, label: Label | None = None) -> str:
@@ -47,6 +47,17 @@ def logic_lines(model: Model, label: Label | None) -> Iterator[str]:
     for number, rule in enumerate(rules.rules):
         yield f"{_conjunction(rule.conditions, alone=True)} → {answer_word(answers[number])}"
     yield f"otherwise → {answer_word(answers[-1])}"
+
+
+def class_sentences(model: Model, label: Label) -> tuple[str, ...]:
+    """Give the sentences of a class, simplified: ``if Outlook is Overcast then Yes``, a conjunction each.
+
+    Raises:
+        NotApplicable: A regression, or an ordered list of rules.
+        ConfigError: There is no such class.
+    """
+    description = class_dnf(model, label)
+    return tuple(sentence(conditions, label_line(description.label)) for conditions in description.conjunctions)
 
 
 def rules_to_text(model: Model) -> str:

@@ -22,6 +22,7 @@ from espalier.dataset import Dataset
 from espalier.errors import NotApplicable
 from espalier.evaluation import encoded_columns, evaluate, target_of
 from espalier.model import Model
+from espalier.prediction import router
 from espalier.progress import Progress
 from espalier.pruners import RulePostPruning, pruner_to_dict
 from espalier.pruning.pessimistic import add_errs
@@ -154,7 +155,7 @@ def _training_weight(model: Model, training: Dataset) -> Floats:
 
 def _whole_rules(model: Model, evidence: Evidence) -> Iterator[tuple[Shortened, Mask]]:
     """Give each path as a rule with its table: which of its tests (first axis) fails for which row."""
-    tree = model.tree
+    tree, answers = model.tree, router(model).value.tolist()
     place = {feature.name: number for number, feature in enumerate(model.schema.attributes)}
     depths, is_leaf = tree.depths.tolist(), (tree.test == LEAF).tolist()
     way: list[Condition] = []
@@ -167,8 +168,7 @@ def _whole_rules(model: Model, evidence: Evidence) -> Iterator[tuple[Shortened, 
             masks.append(~condition_mask(way[-1], evidence.values[place[way[-1].attribute.name]]))
         if is_leaf[node] and merged(way) is not None:
             failing = np.array(masks, dtype=np.bool_).reshape(len(way), evidence.values.shape[1])
-            value, stats = tree.value[node].item(), leaf_stats(tree, node)
-            yield Shortened(node, value, stats, tuple(way), math.nan, 0.0, []), failing
+            yield Shortened(node, answers[node], leaf_stats(tree, node), tuple(way), math.nan, 0.0, []), failing
 
 
 def _shorten(rule: Shortened, failing: Mask, evidence: Evidence) -> None:

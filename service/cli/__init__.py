@@ -1,4 +1,4 @@
-"""The command line: ``espalier train | prune | predict | show | presets | profile | up | serve | worker | migrate``.
+"""The command line: ``espalier COMMAND …``; `COMMANDS` lists them.
 
 Each command module brings a table of its commands. Importing this package must stay cheap: what a command needs (the
 web framework, the database, the compiled kernels) is imported inside the function that runs it.
@@ -9,12 +9,12 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-from service.cli import models, profile, server
+from service.cli import models, profile, rules, server
 from service.cli.command import Command, Refused
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS: Mapping[str, Command] = {**models.COMMANDS, **profile.COMMANDS, **server.COMMANDS}
+COMMANDS: Mapping[str, Command] = {**models.COMMANDS, **profile.COMMANDS, **rules.COMMANDS, **server.COMMANDS}
 
 INTERRUPTED = 130  # what a shell reports for a program ended by Ctrl-C
 

@@ -334,8 +334,7 @@ def _kind_text(feature: "espalier.Feature") -> str:
 
 
 def _model_lines(report: Mapping[str, Any]) -> Iterator[str]:
-    size = f"{_counted(report['n_leaves'], 'leaf', 'leaves')}, {_counted(report['n_nodes'], 'node', 'nodes')}"
-    yield f"tree      {report['preset']}: {size}, depth {report['depth']}, in {report['seconds']:.3f} s"
+    yield f"{_size_text(report)}, in {report['seconds']:.3f} s"
     figures = _figures_text(report["n_training_rows"], report["train_errors"], report["train_accuracy"], report["rmse"])
     yield f"training  {figures}"
     held = report["holdout"]
@@ -346,6 +345,14 @@ def _model_lines(report: Mapping[str, Any]) -> Iterator[str]:
     for note in report["notes"]:
         yield f"note      {note}"
     yield f"written   {report['out']}"
+
+
+def _size_text(report: Mapping[str, Any]) -> str:
+    if report["n_rules"] is not None:
+        size = f"{_counted(report['n_rules'], 'rule', 'rules')}, "
+        return f"rules     {report['preset']}: {size}{_counted(report['n_conditions'], 'condition', 'conditions')}"
+    size = f"{_counted(report['n_leaves'], 'leaf', 'leaves')}, {_counted(report['n_nodes'], 'node', 'nodes')}"
+    return f"tree      {report['preset']}: {size}, depth {report['depth']}"
 
 
 def _figures_text(n_rows: int, errors: float | None, accuracy: float | None, rmse: float | None) -> str:
@@ -360,6 +367,9 @@ def _counted(count: float, one: str, many: str) -> str:
 
 def _trace_lines(trace: Mapping[str, Any]) -> Iterator[str]:
     before, after = trace["before"], trace["after"]
+    if "rules" in after:
+        yield from _rule_trace_lines(trace)
+        return
     yield f"pruning   {trace['method']}: {before['leaves']} leaves before, {after['leaves']} after"
     yield f"          {trace['estimate']}: {before['estimate']:g} before, {after['estimate']:g} after"
     for step in trace["steps"]:
@@ -367,6 +377,18 @@ def _trace_lines(trace: Mapping[str, Any]) -> Iterator[str]:
             f"          node {step['node']} ({step['reached_by']}) became a leaf: "
             f"{step['before']:g} as a subtree, {step['after']:g} as a leaf"
         )
+
+
+def _rule_trace_lines(trace: Mapping[str, Any]) -> Iterator[str]:
+    before, after = trace["before"], trace["after"]
+    yield f"pruning   {trace['method']}: {before['leaves']} leaves before, {after['rules']} rules after"
+    yield f"          {trace['estimate']}: {before['estimate']:g} before, {after['estimate']:g} after"
+    for step in trace["steps"]:
+        was, is_now = ("none" if step[when] is None else f"{step[when]:.5g}" for when in ("before", "after"))
+        place = f"leaf {step['node']} (rule {step['to_rule']})"
+        yield f"          {place}: without {step['dropped']!r} {is_now} instead of {was}"
+    for rule in trace["rules"]:
+        yield f"rule {rule['number']:<4d} {rule['text']}"
 
 
 def _field_document(info: "espalier.FieldInfo") -> dict[str, Any]:

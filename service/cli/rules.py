@@ -1,0 +1,85 @@
+"""The command ``rules``: the rules of a model, as they are or shortened and put in order."""
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from service.cli.command import Command, Refused
+from service.cli.models import _check_folder, _existing, _read_model, _set_argument, _write, assignments, refusals
+
+if TYPE_CHECKING:
+    import espalier
+
+__all__ = ["COMMANDS"]
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL.json", type=Path)
+    parser.add_argument("--class", metavar="LABEL", dest="label", help="only what a row of this class must be like")
+    parser.add_argument("--format", choices=["text", "json", "logic"], default="text", help="default: text")
+    parser.add_argument("--prune", choices=["validation", "pessimistic"], help="shorten the rules, the best first")
+    _set_argument(parser, "with --prune, a parameter such as confidence; see `espalier presets`")
+    parser.add_argument("--data", metavar="TRAIN.csv", type=Path, help="with --prune, the rows it was trained on")
+    parser.add_argument("--holdout", metavar="FILE.csv", type=Path, help="rows that vote (default: those set aside)")
+    parser.add_argument("--out", metavar="RULES.json", type=Path, help="write the list of rules as a model")
+
+
+def rules(arguments: Namespace) -> int:
+    """Print the rules of a model file, and write them as a model where that is asked for."""
+    import espalier  # noqa: PLC0415 - `espalier --help` needs no arrays
+
+    if arguments.out is not None:
+        _check_folder(arguments.out)
+    model = _read_model(arguments.model)
+    with refusals(arguments.model):
+        pruned = _pruned(model, arguments) if arguments.prune else None
+        found = pruned.model if pruned is not None else espalier.extract_rules(model)
+        if arguments.label is not None:
+            text = _class_text(found, arguments)
+        elif arguments.format == "json":
+            text = _json({**espalier.rules_to_dict(found), **({"trace": dict(pruned.trace)} if pruned else {})})
+        else:
+            text = espalier.to_logic(found) if arguments.format == "logic" else espalier.to_text(found)
+    if arguments.out is not None:
+        _write(arguments.out, espalier.to_json(found))
+    sys.stdout.write(text)
+    return 0
+
+
+COMMANDS: Mapping[str, Command] = {
+    "rules": Command("print the rules of a model; shorten them and put them in order", _arguments, rules),
+}
+
+
+def _pruned(model: "espalier.Model", arguments: Namespace) -> "espalier.Pruned":
+    import espalier  # noqa: PLC0415 - as above
+
+    if arguments.data is None:
+        raise Refused("--prune counts the rows that each rule answers: give the training rows with --data")
+    with refusals(arguments.data):
+        dataset = espalier.dataset_from_csv(_existing(arguments.data), schema=model.schema)
+    holdout = None
+    if arguments.holdout is not None:
+        with refusals(arguments.holdout):
+            holdout = espalier.dataset_from_csv(_existing(arguments.holdout), like=model.schema)
+    method = espalier.pruning_method("rules", **{**assignments(arguments.set), "estimate": arguments.prune})
+    return espalier.prune(model, method, dataset=dataset, holdout=holdout)
+
+
+def _class_text(model: "espalier.Model", arguments: Namespace) -> str:
+    """Show one class: its rules as they stand, or its disjunction of conjunctions."""
+    import espalier  # noqa: PLC0415 - as above
+
+    if arguments.format == "json":
+        return _json(espalier.class_dnf(model, arguments.label).to_dict())
+    if arguments.format == "logic":
+        return espalier.to_logic(model, arguments.label)
+    sentences = espalier.class_sentences(model, arguments.label)
+    return "".join(f"{sentence}\n" for sentence in sentences)
+
+
+def _json(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, ensure_ascii=False) + "\n"

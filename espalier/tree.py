@@ -21,17 +21,10 @@ import numpy.typing as npt
 
 from espalier.errors import DocumentError, Fault
 from espalier.linear import LinearModels
+from espalier.node_tests import LEAF, NOMINAL, NUMERIC, UNKNOWN
+from espalier.surrogates import Surrogates, arranged_surrogates, gathered, surrogate_conditions
 
 __all__ = ["LEAF", "NOMINAL", "NUMERIC", "UNKNOWN", "Surrogates", "Tree", "tree_from_parents"]
-
-LEAF: Final = 0
-"""``test`` of a leaf."""
-NUMERIC: Final = 1
-"""Branch 0 where the value is at most ``threshold``, else branch 1; ordinal values are their codes."""
-NOMINAL: Final = 2
-"""Branch of a category's code: ``code_branch[code_start[i] + code]``."""
-UNKNOWN: Final = 3
-"""Branch 0 where the value is known, branch 1 where it is missing."""
 
 LARGEST: Final = 1e300
 """No weight or statistic is larger, so that a sum of some of them is a number."""
@@ -39,30 +32,6 @@ SHARE_SLACK: Final = 1e-6
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
-
-
-@dataclass(frozen=True, slots=True)
-class Surrogates:
-    """Tests that stand in where a node's own attribute is missing (rpart), best first; s of them in all.
-
-    Attributes:
-        start: int32 (n+1); those of node i are ``start[i] : start[i+1]``.
-        feature: int32 (s); the attribute tested instead.
-        test: int8 (s); NUMERIC or NOMINAL.
-        threshold: float64 (s); NaN for a nominal test.
-        below: int32 (s); the branch where the value is at most ``threshold`` (the other branch is 1 - below).
-        code_start: int32 (s+1), code_branch: int32; as in the tree.
-        agreement: float64 (s); adjusted agreement, above 0 and at most 1.
-    """
-
-    start: Ints
-    feature: Ints
-    test: npt.NDArray[np.int8]
-    threshold: Floats
-    below: Ints
-    code_start: Ints
-    code_branch: Ints
-    agreement: Floats
 
 
 @dataclass(frozen=True)
@@ -233,8 +202,8 @@ def tree_from_parents(arrays: dict[str, Any]) -> Tree:
 def _arranged(tree: Tree, nodes: npt.NDArray[np.intp], splits: npt.NDArray[np.intp]) -> Tree:
     leaf = splits < 0
     tests = np.where(leaf, 0, splits)
-    _, shares = _gathered(tree.child_start, tree.branch_weight, splits)
-    code_start, code_branch = _gathered(tree.code_start, tree.code_branch, splits)
+    _, shares = gathered(tree.child_start, tree.branch_weight, splits)
+    code_start, code_branch = gathered(tree.code_start, tree.code_branch, splits)
     return tree_from_parents(
         {
             "parent": _parents(np.where(leaf, 0, np.diff(tree.child_start)[tests])),
@@ -249,38 +218,16 @@ def _arranged(tree: Tree, nodes: npt.NDArray[np.intp], splits: npt.NDArray[np.in
             "gain": np.where(leaf, np.nan, tree.gain[tests]),
             "stats": tree.stats[nodes],
             "value": tree.value[nodes],
-            "surrogates": None if tree.surrogates is None else _arranged_surrogates(tree.surrogates, splits),
+            "surrogates": None if tree.surrogates is None else arranged_surrogates(tree.surrogates, splits),
             "linear": None if tree.linear is None else tree.linear.selected(nodes),
         }
     )
 
 
-def _arranged_surrogates(surrogates: Surrogates, splits: npt.NDArray[np.intp]) -> Surrogates:
-    start, kept = _gathered(surrogates.start, np.arange(len(surrogates.feature)), splits)
-    code_start, code_branch = _gathered(surrogates.code_start, surrogates.code_branch, kept)
-    return Surrogates(
-        start=start,
-        feature=surrogates.feature[kept],
-        test=surrogates.test[kept],
-        threshold=surrogates.threshold[kept],
-        below=surrogates.below[kept],
-        code_start=code_start,
-        code_branch=code_branch,
-        agreement=surrogates.agreement[kept],
-    )
-
-
-def _gathered(start: Ints, values: npt.NDArray[Any], picked: npt.NDArray[np.intp]) -> tuple[Ints, npt.NDArray[Any]]:
-    """Give start and values of the ragged rows `picked`; -1 is an empty row."""
-    counts = np.where(picked < 0, 0, np.diff(start)[picked] if len(start) > 1 else 0)
-    made = np.concatenate(([0], np.cumsum(counts)))
-    places = np.arange(made[-1]) + np.repeat(start[:-1][picked] - made[:-1] if len(start) > 1 else made[:-1], counts)
-    return made.astype(np.int32), values[places]
-
-
 def _parents(n_children: npt.NDArray[Any]) -> Ints:
     """Give the parent of each node from the number of its children, nodes in preorder."""
-    parents, open_nodes = [-1] * len(n_children), []
+    parents = [-1] * len(n_children)
+    open_nodes: list[list[int]] = []
     for node, count in enumerate(n_children.tolist()):
         if node > 0:
             while open_nodes[-1][1] == 0:
@@ -362,39 +309,9 @@ def _conditions(tree: Tree, n_attributes: int) -> Iterator[tuple[str, bool, str]
         "a node's shares must add up to 1",
     )
     if tree.surrogates is not None:
-        yield from _surrogate_conditions(tree.surrogates, n_children, n_attributes)
+        yield from surrogate_conditions(tree.surrogates, n_children, n_attributes)
     if tree.linear is not None:
         yield from tree.linear.conditions(n_nodes=n_nodes, n_attributes=n_attributes)
-
-
-def _surrogate_conditions(
-    surrogates: Surrogates, n_children: npt.NDArray[np.intp], n_attributes: int
-) -> Iterator[tuple[str, bool, str]]:
-    """Give the same of the surrogates."""
-    n_nodes, n_tests = len(n_children), len(surrogates.feature)
-    for name, length in (("start", n_nodes), ("code_start", n_tests)):
-        starts = getattr(surrogates, name)
-        holds = len(starts) == length + 1 and starts[0] == 0 and bool(np.all(np.diff(starts) >= 0))
-        yield f"surrogates/{name}", holds, f"must have {length + 1} entries, the first 0, and never fall"
-    for name in ("test", "threshold", "below", "agreement"):
-        yield f"surrogates/{name}", len(getattr(surrogates, name)) == n_tests, f"must have {n_tests} entries"
-    yield "surrogates/start", surrogates.start[-1] == n_tests, "must end at the number of surrogates"
-    ends = surrogates.code_start[-1] == len(surrogates.code_branch)
-    yield "surrogates/code_start", ends, "must end at the length of code_branch"
-    binary = bool(np.all(n_children[np.diff(surrogates.start) > 0] == 2))
-    yield "surrogates/start", binary, "only a node of two branches has surrogates"
-    inside = bool(np.all((surrogates.feature >= 0) & (surrogates.feature < n_attributes)))
-    yield "surrogates/feature", inside, f"there are {n_attributes} attributes"
-    cuts = surrogates.test == NUMERIC
-    yield "surrogates/test", bool(np.all(cuts | (surrogates.test == NOMINAL))), "must be 1 or 2"
-    finite = bool(np.all(np.isfinite(surrogates.threshold[cuts])))
-    yield "surrogates/threshold", finite, "a numeric test needs a finite threshold"
-    sides = bool(np.all((surrogates.below == 0) | (surrogates.below == 1)))
-    yield "surrogates/below", sides, "must be branch 0 or 1"
-    codes = surrogates.code_branch
-    yield "surrogates/code_branch", bool(np.all((codes >= -1) & (codes <= 1))), "must be -1 or a branch of its node"
-    shares = bool(np.all((surrogates.agreement > 0) & (surrogates.agreement <= 1)))
-    yield "surrogates/agreement", shares, "must be above 0 and at most 1"
 
 
 def _is_preorder(tree: Tree) -> bool:

@@ -62,22 +62,28 @@ def test_tennis_has_the_tree_of_the_book(preset):
 
 
 @needs_reference
-@pytest.mark.parametrize(("preset", "score"), [("id3", "information_gain_bits"), ("c45", "gain_ratio")])
-def test_tennis_scores_are_the_published_ones(preset, score):
+@pytest.mark.parametrize("preset", ["id3", "c45"])
+def test_tennis_gains_are_the_published_ones(preset):
     published = expected("theory")["tennis"]
     model = golden(f"tennis_{preset}.v1")
     names = [feature.name for feature in model.schema.attributes]
     nodes = {names[model.tree.feature[node]]: model.tree.gain[node] for node in range(8) if model.tree.test[node]}
     assert nodes == pytest.approx(
         {
-            "Outlook": published["root"]["Outlook"][score],
-            "Humidity": published["node Outlook=Sunny"]["Humidity"][score],
-            "Wind": published["node Outlook=Rain"]["Wind"][score],
+            "Outlook": published["root"]["Outlook"]["information_gain_bits"],
+            "Humidity": published["node Outlook=Sunny"]["Humidity"]["information_gain_bits"],
+            "Wind": published["node Outlook=Rain"]["Wind"]["information_gain_bits"],
         },
         abs=1e-9,
     )
-    assert max(published["root"].values(), key=lambda figures: figures[score]) == published["root"]["Outlook"]
     assert published["rows"] == [list(row.values()) for row in tennis_rows()]
+
+
+@needs_reference
+@pytest.mark.parametrize("score", ["information_gain_bits", "gain_ratio"])
+def test_the_root_asks_for_the_attribute_of_the_highest_published_score(score):
+    published = expected("theory")["tennis"]["root"]
+    assert max(published, key=lambda name: published[name][score]) == "Outlook"
 
 
 def test_tennis_root_gain_is_what_fourteen_rows_give_by_hand():

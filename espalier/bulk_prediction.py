@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.model import Model
-from espalier.prediction import answerer, leaves_of, router
+from espalier.prediction import answerer, answers_at, leaves_of, router
 from espalier.rows import EncodedRow
 from espalier.tree import LEAF, NOMINAL, UNKNOWN
 
@@ -57,7 +57,7 @@ def class_codes(model: Model, values: Floats) -> npt.NDArray[np.intp]:
 def numbers(model: Model, values: Floats) -> Floats:
     """Give the number that answers each row of a regression, float64 (rows,)."""
     leaves = leaves_of(model, values)
-    answers = np.asarray(answerer(model).value[np.maximum(leaves, 0)], dtype=np.float64)
+    answers = np.asarray(answers_at(answerer(model), np.maximum(leaves, 0), values), dtype=np.float64)
     several = np.flatnonzero(leaves < 0)
     if len(several):
         answers[several] = _mixed(model, values, several, _leaf_table(model))[:, 0]

@@ -27,6 +27,7 @@ from espalier.pruners import (
     PRUNERS,
     PRUNING,
     CostComplexity,
+    ModelTree,
     Pessimistic,
     Pruner,
     ReducedError,
@@ -40,6 +41,7 @@ __all__ = [
     "PRUNERS",
     "CostComplexity",
     "Holdout",
+    "ModelTree",
     "Pessimistic",
     "Pruner",
     "ReducedError",
@@ -203,6 +205,7 @@ PRESETS: Final[Mapping[str, TrainingConfig]] = MappingProxyType(
             min_sd_fraction=0.05,
             leaf="linear",
             smoothing=15.0,
+            pruning=ModelTree(),
         ),
     }
 )
@@ -215,7 +218,7 @@ PRESET_SENTENCES: Final[Mapping[str, str]] = MappingProxyType(
         "j48": "J48 (Weka's C4.5): as c45, pruned by the normal quantile",
         "cart": "CART (Breiman et al. 1984): two branches, gini or squared error, every cut tried",
         "reptree": "REPTree (Weka): information gain or squared error, pruned by a third of the rows",
-        "m5": "M5' (Quinlan 1992; Wang and Witten 1997), its growing: regression by the fifth root of the variance",
+        "m5": "M5' (Quinlan 1992; Wang and Witten 1997), linear models in the leaves, pruned and smoothed",
     }
 )
 TASK_CRITERIA: Final[Mapping[str, str]] = MappingProxyType({"classification": "gini", "regression": "squared_error"})
@@ -378,6 +381,9 @@ def _faults_of_classes(schema: Schema, config: TrainingConfig, criterion: str | 
         for name, neutral, legal in (("leaf", "constant", "constant"), ("smoothing", None, "null"))
         if getattr(config, name) != neutral
     ]
+    if isinstance(config.pruning, ModelTree):
+        message = "must not be model_tree, which compares errors of numbers: the target is classes"
+        faults.append(Fault("/pruning/method", "task", message))
     if config.mdl_correction and criterion not in ENTROPY_CRITERIA:
         message = f"must be false: it is in bits, and only {', '.join(ENTROPY_CRITERIA)} are"
         faults.append(Fault("/mdl_correction", "criterion", message))
@@ -410,8 +416,11 @@ def _faults_of_linear_leaves(schema: Schema, config: TrainingConfig) -> list[Fau
         message = "must be imputed where leaf is linear: a linear model needs every value"
         faults.append(Fault("/missing", "combination", message))
     if config.nominal != "ordered_binaries" and any(feature.unordered for feature in schema.attributes):
-        message = "must be ordered_binaries where leaf is linear: a linear model takes nominal attributes as such columns"
+        message = "must be ordered_binaries where leaf is linear: a linear model takes categories as such columns"
         faults.append(Fault("/nominal", "combination", message))
+    if config.pruning is not None and not isinstance(config.pruning, ModelTree):
+        message = "must be model_tree where leaf is linear: other methods weigh constants"
+        faults.append(Fault("/pruning/method", "combination", message))
     return faults
 
 

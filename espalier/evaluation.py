@@ -11,7 +11,7 @@ import numpy.typing as npt
 from espalier.dataset import Dataset
 from espalier.errors import DataError, Fault
 from espalier.model import Model
-from espalier.prediction import answerer, leaves_of
+from espalier.prediction import answerer, answers_at, leaves_of
 from espalier.rows import EncodedRow
 
 __all__ = ["Evaluation", "answers_and_shares", "evaluate"]
@@ -136,7 +136,7 @@ def answers_and_shares(model: Model, dataset: Dataset) -> tuple[npt.NDArray[Any]
     way, values = answerer(model), encoded_columns(model, dataset)
     leaves = leaves_of(model, values)
     of_node = np.array([[share for _, share in answer.distribution] for answer in way.answers])
-    answers, shares = way.value[leaves], of_node[leaves]
+    answers, shares = answers_at(way, leaves, values), of_node[leaves]
     for row in np.flatnonzero(leaves < 0).tolist():
         answer = way.answer(EncodedRow(tuple(values[:, row].tolist()), (), ()))
         answers[row] = answer.value if answer.value is not None else answer.code

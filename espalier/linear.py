@@ -89,6 +89,33 @@ class LinearModels:
             rank=self.rank,
         )
 
+    def conditions(self, *, n_nodes: int, n_attributes: int) -> Iterator[tuple[str, bool, str]]:
+        """Give (array, whether it holds, what must hold), each condition relying on those before it."""
+        n_terms = len(self.feature)
+        for name, n_rows in (("start", n_nodes), ("rank_start", n_attributes)):
+            starts = getattr(self, name)
+            holds = len(starts) == n_rows + 1 and starts[0] == 0 and bool(np.all(np.diff(starts) >= 0))
+            yield f"linear/{name}", holds, f"must have {n_rows + 1} entries, the first 0, and never fall"
+        yield "linear/start", self.start[-1] == n_terms, "must end at the number of terms"
+        yield "linear/rank_start", self.rank_start[-1] == len(self.rank), "must end at the length of rank"
+        for name, length in (("cut", n_terms), ("coefficient", n_terms), ("intercept", n_nodes), ("squares", n_nodes)):
+            yield f"linear/{name}", len(getattr(self, name)) == length, f"must have {length} entries"
+        inside = bool(np.all((self.feature >= 0) & (self.feature < n_attributes)))
+        yield "linear/feature", inside, f"there are {n_attributes} attributes"
+        yield "linear/cut", bool(np.all(self.cut >= 0)), "must be at least 0"
+        yield "linear/rank", bool(np.all(self.rank >= 0)), "must be at least 0"
+        for name in ("coefficient", "intercept"):
+            bounded = bool(np.all(np.abs(getattr(self, name)) <= LARGEST_VALUE))
+            yield f"linear/{name}", bounded, f"must be numbers between ±{LARGEST_VALUE:g}"
+        squares = bool(np.all((self.squares >= 0) & (self.squares <= LARGEST_VALUE**2)))
+        yield "linear/squares", squares, f"must be between 0 and {LARGEST_VALUE**2:g}"
+        node = np.repeat(np.arange(n_nodes), np.diff(self.start))
+        same = (node[1:] == node[:-1]) & (self.feature[1:] == self.feature[:-1])
+        rises = (
+            (node[1:] > node[:-1]) | (self.feature[1:] > self.feature[:-1]) | (same & (self.cut[1:] > self.cut[:-1]))
+        )
+        yield "linear/feature", bool(np.all(rises)), "terms of a node must ascend by attribute, then by cut"
+
 
 @dataclass(frozen=True, slots=True)
 class LeafModel:
@@ -150,7 +177,7 @@ def smoothing_shares(weight: Sequence[float] | Floats, path: Sequence[int], cons
 
 
 def smoothed_leaf(
-    weight: Floats, value: Floats, models: LinearModels | None, path: Sequence[int], constant: float | None
+    weight: Floats, value: Floats | Ints, models: LinearModels | None, path: Sequence[int], constant: float | None
 ) -> LeafModel:
     """Give what the last node of a path (root first) answers; see `smoothing_shares`.
 

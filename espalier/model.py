@@ -6,6 +6,7 @@ from typing import Any
 
 from espalier.config import Holdout, TrainingConfig
 from espalier.errors import NotApplicable
+from espalier.linear import LinearModels
 from espalier.preparation import Preparation
 from espalier.rules import RuleList
 from espalier.schema import Schema
@@ -76,6 +77,11 @@ class Model:
         if not isinstance(self.body, Tree):
             raise NotApplicable("the model is a list of rules: this needs a tree, such as the version it was made from")
         return self.body
+
+    @property
+    def linear(self) -> LinearModels | None:
+        """The linear models of the tree's nodes; None where leaves are constants, and for a list of rules."""
+        return self.body.linear if isinstance(self.body, Tree) else None
 
     @property
     def rules(self) -> RuleList:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.answers import LeafAnswer, LeafVisit, Prediction, answer_from, wilson
+from espalier.linear_prediction import LinearAnswers, smoothed_constants
 from espalier.model import Model
 from espalier.rows import EncodedRow, RowEncoder, encode_rows
 from espalier.rule_prediction import RuleRouter, firing_rules, rule_router
@@ -17,7 +19,7 @@ from espalier.rules import RuleList
 from espalier.schema import Label
 from espalier.tree import LEAF, NOMINAL, NUMERIC, UNKNOWN
 
-__all__ = ["LeafVisit", "Prediction", "Router", "answerer", "leaves_of", "predict", "router"]
+__all__ = ["LeafVisit", "Prediction", "Router", "answerer", "answers_at", "leaves_of", "predict", "router"]
 
 
 def predict(model: Model, rows: Sequence[Mapping[str, Any]]) -> list[Prediction]:
@@ -73,6 +75,18 @@ def answerer(model: Model) -> "Router | RuleRouter":
     return rule_router(model) if isinstance(model.body, RuleList) else router(model)
 
 
+def answers_at(
+    way: "Router | RuleRouter", leaves: npt.NDArray[np.int32], values: npt.NDArray[np.float64]
+) -> npt.NDArray[Any]:
+    """Give codes or numbers, (rows), for rows that ended at `leaves`: encoded attributes (attributes, rows).
+
+    Where a leaf is -1, which several leaves answer, what is given means nothing.
+    """
+    if isinstance(way, Router) and way.linear is not None:
+        return way.linear.many(leaves, values)
+    return np.asarray(way.value[leaves])
+
+
 def router(model: Model) -> "Router":
     """Give a tree's compact form, made on first use and kept as long as the model.
 
@@ -91,11 +105,17 @@ class Router:
     Attributes:
         answers: What each node answers if it is a leaf.
         value: The same as codes or numbers, int32 or float64 (nodes).
+        linear: What answers instead where leaves are linear models; None where they are constants.
+        smoothing: How a leaf's answer comes about where it is linear or smoothed; None where the leaf answers alone.
     """
 
     def __init__(self, model: Model) -> None:
         tree = model.tree
-        self.value = tree.value
+        constant = model.config.smoothing
+        smoothed = constant is not None and not model.schema.classes
+        self.value = smoothed_constants(tree, constant) if constant is not None and smoothed else tree.value
+        self.smoothing = LinearAnswers(tree, tree.linear, constant) if smoothed or tree.linear is not None else None
+        self.linear = self.smoothing if tree.linear is not None else None
         self.classes = model.schema.classes
         self.encode = RowEncoder(model.schema, model.preparation.imputed)
         self.is_number = self.encode.is_number
@@ -110,7 +130,7 @@ class Router:
         self.shares = [share[low:high] for low, high in pairwise(starts)]
         codes, branches = tree.code_start.tolist(), tree.code_branch.tolist()
         self.codes = [branches[low:high] for low, high in pairwise(codes)]
-        self.answers = [_leaf_answer(model, node) for node in range(tree.n_nodes)]
+        self.answers = [_leaf_answer(model, node, self.value[node].item()) for node in range(tree.n_nodes)]
 
     def predict(self, rows: Sequence[Mapping[str, Any]]) -> list[Prediction]:
         """Answer each row; see `predict`."""
@@ -168,10 +188,11 @@ class Router:
     def _leaf_prediction(self, visits: tuple[LeafVisit, ...], row: EncodedRow) -> Prediction:
         nodes = visits[0].nodes
         answer = self.answers[nodes[-1]]
+        value = answer.value if self.linear is None else self.linear.value(nodes, row.values)
         return Prediction(
             label=answer.label,
             code=answer.code,
-            value=answer.value,
+            value=value,
             distribution=answer.distribution,
             confidence=answer.confidence,
             std=answer.std,
@@ -219,10 +240,14 @@ class Router:
 _ROUTERS: WeakKeyDictionary[Model, Router] = WeakKeyDictionary()
 
 
-def _leaf_answer(model: Model, node: int) -> LeafAnswer:
+def _leaf_answer(model: Model, node: int, value: float) -> LeafAnswer:
     tree = model.tree
     # A branch that no training row took answers with the distribution of the nearest node above that has rows.
     seen = node
     while tree.weight[seen] <= 0 and seen > 0:
         seen = int(tree.parent[seen])
-    return answer_from(model, tree.value[node].item(), tree.stats[seen].tolist(), float(tree.weight[node]))
+    answer = answer_from(model, value, tree.stats[seen].tolist(), float(tree.weight[node]))
+    if tree.linear is None or tree.weight[node] <= 0:
+        return answer
+    # Around the leaf's own linear model the training rows scatter less than around their mean.
+    return replace(answer, std=math.sqrt(float(tree.linear.squares[node]) / float(tree.weight[node])))

@@ -15,6 +15,7 @@ __all__ = [
     "PRUNERS",
     "PRUNING",
     "CostComplexity",
+    "ModelTree",
     "Pessimistic",
     "Pruner",
     "ReducedError",
@@ -127,7 +128,16 @@ class RulePostPruning:
         return []
 
 
-Pruner = ReducedError | Pessimistic | CostComplexity | RulePostPruning
+@dataclass(frozen=True, slots=True)
+class ModelTree:
+    """Pruning of regression and model trees by the corrected error of each node's own model (Quinlan 1992)."""
+
+    def faults(self) -> list[Fault]:
+        """Give what is wrong with the values together: there are none."""
+        return []
+
+
+Pruner = ReducedError | Pessimistic | CostComplexity | RulePostPruning | ModelTree
 
 PRUNERS: Final[Mapping[str, type[Pruner]]] = MappingProxyType(
     {
@@ -135,6 +145,7 @@ PRUNERS: Final[Mapping[str, type[Pruner]]] = MappingProxyType(
         "pessimistic": Pessimistic,
         "cost_complexity": CostComplexity,
         "rules": RulePostPruning,
+        "model_tree": ModelTree,
     }
 )
 """Pruning methods by name; the value is the class of their parameters."""

@@ -25,8 +25,10 @@ from espalier.compiled_growing import Grown, grow
 from espalier.linear_fitting import fit_linear_models
 from espalier.model import Model, TrainingRecord
 from espalier.progress import Progress
-from espalier.pruners import PRUNERS, Pruner, changed_pruner, needs_held_out, pruning_method
+from espalier.pruners import PRUNERS, ModelTree, Pruner, changed_pruner, needs_held_out, pruning_method
 from espalier.pruning import PRUNING_FUNCTIONS, Pruned, PruningRows
+from espalier.rules import RuleList
+from espalier.tree import Tree
 
 __all__ = ["held_out_rows", "prune", "row_order", "summary", "train", "train_traced"]
 
@@ -141,6 +143,8 @@ def prune(
     """
     watch = progress if progress is not None else Progress()
     chosen = _chosen_method(method, params)
+    if model.linear is not None and not isinstance(chosen, ModelTree):
+        raise NotApplicable("the leaves are linear models, which only model_tree weighs: train with leaf=constant")
     watch.begin("pruning")
     if dataset is not None and dataset.fingerprint != model.training.fingerprint:
         raise DataError([Fault("/dataset", "other_data", "is not the data set that the model was trained on")])

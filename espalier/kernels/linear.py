@@ -22,6 +22,8 @@ LEAST_GAIN = 1e-9
 """A criterion that improves by less than this share has not improved."""
 ILL_CONDITIONED = 1e-6
 """Below this share of a node's weight, the least pivot asks for sums of squares taken from the rows themselves."""
+LARGEST = 1e148
+"""No term is larger at the mean of its column, so that a few hundred of them stay below the bound of an answer."""
 BLOCK = 256
 
 
@@ -103,6 +105,11 @@ def fit_nodes(  # type: ignore[no-untyped-def]
             )  # fmt: skip
             if n_kept > 0:
                 squares[node] = sse
+        for j in range(n_kept):
+            if not abs(beta[j] / deviation[kept[j]]) * max(1.0, abs(mean[kept[j]])) <= LARGEST:
+                # Beyond what an answer may hold: the node keeps its mean.
+                n_kept = 0
+                squares[node] = node_stats[node, 2]
         start[node + 1] = start[node] + n_kept
         if start[node + 1] > len(term):
             term = _longer_ints(term, start[node + 1])

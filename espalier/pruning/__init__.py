@@ -7,8 +7,9 @@ from typing import Any, Final
 from espalier.errors import NotApplicable
 from espalier.model import Model
 from espalier.progress import Progress
-from espalier.pruners import CostComplexity, Pessimistic, ReducedError, RulePostPruning
+from espalier.pruners import CostComplexity, ModelTree, Pessimistic, ReducedError, RulePostPruning
 from espalier.pruning.cost_complexity import PruningPath, prune_cost_complexity, pruning_path
+from espalier.pruning.model_tree import prune_model_tree
 from espalier.pruning.pessimistic import add_errs, prune_pessimistic
 from espalier.pruning.reduced_error import prune_reduced_error
 from espalier.pruning.rule_post_pruning import post_prune_rules
@@ -37,6 +38,7 @@ PRUNING_FUNCTIONS: Final[Mapping[type, PruningFunction]] = MappingProxyType(
         Pessimistic: _by_training_rows,
         CostComplexity: prune_cost_complexity,
         RulePostPruning: post_prune_rules,
+        ModelTree: prune_model_tree,
     }
 )
 """What to call, by the class of the parameters."""

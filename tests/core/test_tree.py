@@ -17,7 +17,7 @@ ROOT = Cut(0, 1.5, (Ask(1, (0, 1, -1), (A, B), fallback=0), Known(2, (C, A))), f
 
 
 FIELDS = [
-    field for field in dataclasses.fields(Tree) if field.name not in ("size", "child_start", "child", "surrogates")
+    field for field in dataclasses.fields(Tree) if field.name not in ("size", "child_start", "child", "surrogates", "linear")
 ]
 
 
@@ -136,7 +136,7 @@ def test_a_test_of_one_branch_is_refused():
 
 
 def test_no_nodes_are_no_tree():
-    empty = {field.name: getattr(tree(), field.name)[:0] for field in dataclasses.fields(tree())[:-1]}
+    empty = {field.name: getattr(tree(), field.name)[:0] for field in dataclasses.fields(tree())[:-2]}
     with pytest.raises(DocumentError):
         type(tree())(**empty).validate(n_attributes=4)
 

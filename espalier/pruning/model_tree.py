@@ -1,0 +1,120 @@
+"""Pruning of model trees (Quinlan 1992; Wang and Witten 1997): a node's own model against the models below it."""
+
+import math
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.errors import NotApplicable
+from espalier.model import Model
+from espalier.progress import Progress
+from espalier.pruners import ModelTree, pruner_name, pruner_to_dict
+from espalier.pruning.trace import Pruned, PruningRows, counts, pruned_model, step_lines
+from espalier.tree import LEAF, Tree
+
+__all__ = ["prune_model_tree"]
+
+Floats = npt.NDArray[np.float64]
+
+WITHOUT_FREEDOM: Final = 10.0
+"""The factor on the error of a node that has no more rows than parameters."""
+SLACK: Final = 1e-6
+"""Of the root's standard deviation: errors this close are equal, so that an exact fit is one model and not many."""
+RULE: Final = "the corrected error of the node's own model is not above that of its subtree"
+
+
+def prune_model_tree(model: Model, parameters: ModelTree, rows: PruningRows, progress: Progress) -> Pruned:
+    """Prune bottom-up: a node stays alone where rmse·(n + 2v)/(n − v) of its model is not above the subtree's.
+
+    n is the node's training weight; v the parameters of its model, or those of the leaves below it and one for each
+    test. The subtree's rmse is that of its leaves pooled, before smoothing. Where leaves are constants, each has one
+    parameter. What was fitted in training is all that is looked at: `rows` may be empty.
+
+    Raises:
+        NotApplicable: The model is a classification.
+    """
+    if model.task != "regression":
+        raise NotApplicable("model_tree compares the errors of numbers: the model answers with classes")
+    tree = model.tree
+    own = _corrected(_own_squares(tree), tree.weight, _own_parameters(tree))
+    gone, before, estimates = _walk(tree, own)
+    progress.check()
+    mask = np.zeros(tree.n_nodes, dtype=np.bool_)
+    mask[gone] = True
+    pruned = tree.collapsed(mask)
+
+    def account() -> dict[str, Any]:
+        return {
+            "method": pruner_name(parameters),
+            "parameters": {name: value for name, value in pruner_to_dict(parameters).items() if name != "method"},
+            "estimate": "root mean squared error on the training rows, times (n + 2v)/(n − v)",
+            "before": counts(tree, _unpruned_estimate(tree)),
+            "after": counts(pruned, estimates[0]),
+            "steps": step_lines(model, np.array(gone, dtype=np.intp), RULE, before, own[gone]),
+        }
+
+    return Pruned(pruned_model(model, pruned, parameters), account)
+
+
+def _own_squares(tree: Tree) -> Floats:
+    """Give the squared residuals of each node's own answer on its training rows."""
+    if tree.linear is not None:
+        return tree.linear.squares
+    # A constant that is not the mean (a median) misses by its distance from the mean besides.
+    squares: Floats = tree.stats[:, 2] + tree.stats[:, 0] * (tree.stats[:, 1] - tree.value) ** 2
+    return squares
+
+
+def _own_parameters(tree: Tree) -> npt.NDArray[np.int64]:
+    if tree.linear is not None:
+        return tree.linear.n_terms() + 1
+    return np.ones(tree.n_nodes, dtype=np.int64)
+
+
+def _corrected(squares: Floats, weight: Floats, parameters: npt.NDArray[np.int64]) -> Floats:
+    """Give rmse·(n + 2v)/(n − v) of each node, ten times the rmse where n ≤ v; 0 where there are no rows."""
+    rmse = np.sqrt(squares / np.where(weight > 0, weight, 1.0))
+    free = weight > parameters
+    factor = (weight + 2 * parameters) / np.where(free, weight - parameters, 1.0)
+    corrected: Floats = rmse * np.where(free, factor, WITHOUT_FREEDOM)
+    return corrected
+
+
+def _walk(tree: Tree, own: Floats) -> tuple[list[int], list[float], list[float]]:
+    """Give the nodes that become leaves, in order; what the subtree of each was estimated at; every estimate after."""
+    squares, parameters = _own_squares(tree).tolist(), _own_parameters(tree).tolist()
+    weight, alone, parents = tree.weight.tolist(), own.tolist(), tree.parent.tolist()
+    is_leaf = (tree.test == LEAF).tolist()
+    slack = SLACK * math.sqrt(tree.stats[0, 2] / tree.stats[0, 0])
+    below_squares, below_parameters = [0.0] * tree.n_nodes, [1] * tree.n_nodes
+    gone, before = [], []
+    for node in range(tree.n_nodes - 1, -1, -1):
+        if not is_leaf[node]:
+            subtree = _one_corrected(below_squares[node], weight[node], below_parameters[node])
+            if alone[node] <= subtree + slack:
+                gone.append(node)
+                before.append(subtree)
+                is_leaf[node] = True
+            else:
+                alone[node] = subtree
+        if is_leaf[node]:
+            below_squares[node], below_parameters[node] = squares[node], parameters[node]
+        if node > 0:
+            below_squares[parents[node]] += below_squares[node]
+            below_parameters[parents[node]] += below_parameters[node]
+    return gone, before, alone
+
+
+def _one_corrected(squares: float, weight: float, parameters: int) -> float:
+    if weight <= 0:
+        return 0.0
+    factor = (weight + 2 * parameters) / (weight - parameters) if weight > parameters else WITHOUT_FREEDOM
+    return math.sqrt(squares / weight) * factor
+
+
+def _unpruned_estimate(tree: Tree) -> float:
+    """Give the corrected error of the whole tree as it was grown."""
+    leaves = tree.test == LEAF
+    parameters = int(_own_parameters(tree)[leaves].sum()) + tree.n_nodes - tree.n_leaves
+    return _one_corrected(float(_own_squares(tree)[leaves].sum()), float(tree.weight[0]), parameters)

@@ -12,6 +12,7 @@ import orjson
 
 from espalier.config import (
     Holdout,
+    TrainingConfig,
     check_training,
     config_from_dict,
     config_to_dict,
@@ -19,6 +20,7 @@ from espalier.config import (
     holdout_to_dict,
 )
 from espalier.errors import DocumentError, Fault, InvalidInput, within
+from espalier.linear_documents import faults_of_linear, linear_document, read_linear
 from espalier.model import Model, TrainingRecord
 from espalier.preparation import Preparation
 from espalier.rule_documents import LARGEST_VALUE, read_rules, rules_document
@@ -130,6 +132,7 @@ def _read_document(document: Any) -> Model:
         raise DocumentError(within("/config", error.faults)) from None
     body = READERS[current["kind"]](_object(current, current["kind"]), schema)
     imputed = _read_imputed(_object(current, "preparation").get("imputed"), schema)
+    _check_linear(body, schema, config, imputed)
     notes = current.get("notes", [])
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
         raise DocumentError([Fault("/notes", "wrong_type", "must be a list of texts")])
@@ -138,6 +141,18 @@ def _read_document(document: Any) -> Model:
         raise DocumentError([Fault("/pruning", "wrong_type", "must be an object or null")])
     record = _read_record(_object(current, "training"))
     return Model(schema, config, Preparation(imputed), body, record, pruning, tuple(notes))
+
+
+def _check_linear(
+    body: Tree | RuleList, schema: Schema, config: TrainingConfig, imputed: tuple[float, ...] | None
+) -> None:
+    models = body.linear if isinstance(body, Tree) else None
+    if isinstance(body, Tree) and (models is not None) != (config.leaf == "linear"):
+        message = "must be given where the configuration's leaf is linear, and only there"
+        raise DocumentError([Fault("/tree/linear", "combination", message)])
+    faults = [] if models is None else faults_of_linear(models, schema, imputed)
+    if faults:
+        raise DocumentError(faults)
 
 
 def _read_imputed(given: Any, schema: Schema) -> tuple[float, ...] | None:
@@ -192,6 +207,8 @@ def _tree_document(tree: Tree) -> dict[str, Any]:
     columns["surrogates"] = (
         None if surrogates is None else {name: _nulls(getattr(surrogates, name)) for name in SURROGATE_DTYPES}
     )
+    if tree.linear is not None:
+        columns["linear"] = linear_document(tree.linear)
     return columns
 
 
@@ -225,6 +242,8 @@ def _read_tree(columns: Mapping[str, Any], schema: Schema) -> Tree:
                 for name, dtype in SURROGATE_DTYPES.items()
             }
         )
+    if columns.get("linear") is not None:
+        arrays["linear"] = read_linear(columns["linear"], _numbers)
     if len(arrays["parent"]) > MAX_NODES:
         raise DocumentError([Fault("/tree/parent", "too_large", f"at most {MAX_NODES} nodes")])
     tree = Tree(**arrays)

@@ -149,7 +149,11 @@ def _conjunction(one: Condition, other: Condition) -> Condition:
     if one.known is not None and other.known is not None and one.known != other.known:
         # Nothing is missing and known: no category is listed in what cannot be.
         categories = ()
-    return Condition(one.attribute, max(one.above, other.above), min(one.at_most, other.at_most), categories, known)
+    above, at_most = max(one.above, other.above), min(one.at_most, other.at_most)
+    if known and (categories is not None or above > -math.inf or at_most < math.inf):
+        # A value within bounds is known: to say so twice would make two rules of one.
+        known = None
+    return Condition(one.attribute, above, at_most, categories, known)
 
 
 def _is_impossible(condition: Condition) -> bool:

@@ -43,7 +43,8 @@ class Prediction:
         value: The number; None for a classification.
         distribution: Share of each class, in the schema's order; empty for a regression.
         confidence: Wilson's lower bound (1927, z = 1.96) of the label's share at the leaf; None for a regression.
-        std: Standard deviation of the training rows at the leaf; None for a classification.
+        std: Standard deviation of the training rows at the leaf, around its own linear model where it has one, before
+            smoothing; None for a classification.
         support: Training weight at the leaf.
         leaf: Number of the leaf; of the heaviest where the answer is fractional.
         nodes: The nodes visited, root first; on the heaviest way where the answer is fractional.
@@ -83,10 +84,11 @@ def wilson(share: float, weight: float) -> float:
     """
     if weight <= 0:
         return 0.0
+    # Numerator and denominator times the weight: nothing is divided by a weight that may be tiny.
     square = WILSON_Z * WILSON_Z
-    centre = share + square / (2 * weight)
-    spread = WILSON_Z * math.sqrt(max(share * (1 - share), 0.0) / weight + square / (4 * weight * weight))
-    return max(0.0, (centre - spread) / (1 + square / weight))
+    centre = share * weight + square / 2
+    spread = WILSON_Z * math.sqrt(max(share * (1 - share), 0.0) * weight + square / 4)
+    return max(0.0, (centre - spread) / (weight + square))
 
 
 @dataclass(frozen=True, slots=True)

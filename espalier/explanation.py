@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from espalier.answers import answer_word
 from espalier.errors import ConfigError, Fault
+from espalier.linear_explanation import LinearAnswer, equation_text, linear_answer, linear_lines
 from espalier.model import Model
 from espalier.prediction import LeafVisit, Prediction, Router, router
 from espalier.rule_explanation import passed_over, rule_sentence, rule_steps
@@ -36,6 +37,8 @@ class Explanation:
         baseline: The label's share (or the mean) at the root: baseline + contributions = the leaf's.
         passed_over: Of a list of rules, and only with ``full``: the rules before the one that fired, in order, each
             with the first of its conditions that does not hold.
+        linear: Where the leaf answers with a linear model, or is smoothed by the nodes above it: the sum that the
+            number is. The baseline is then the intercept, and the contributions are those of its terms.
     """
 
     prediction: Prediction
@@ -45,6 +48,7 @@ class Explanation:
     contributions: Mapping[str, float] | None = None
     baseline: float | None = None
     passed_over: tuple[PassedOver, ...] | None = None
+    linear: LinearAnswer | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Give the JSON form."""
@@ -59,6 +63,8 @@ class Explanation:
         document["rule"] = self.rule
         if self.contributions is not None:
             document |= {"baseline": self.baseline, "contributions": dict(self.contributions)}
+        if self.linear is not None:
+            document["linear"] = self.linear.to_dict()
         if self.passed_over is not None:
             document["passed_over"] = [rule.to_dict() for rule in self.passed_over]
         return document
@@ -99,6 +105,7 @@ def render_explanation(explanation: Explanation) -> str:
     lines += [f"  not {passed_over_text(rule)}" for rule in explanation.passed_over or ()]
     lines.append(f"answer: {_answer_text(prediction)}")
     lines.append(f"because: {explanation.rule}")
+    lines += linear_lines(explanation.linear) if explanation.linear is not None else []
     for name, flagged in (("missing", prediction.row.missing), ("never seen in training", prediction.row.unseen)):
         if flagged:
             lines.append(f"{name}: {', '.join(map(one_line, flagged))}")
@@ -138,15 +145,23 @@ def _branch_categories(model: Model, node: int, branch: int) -> tuple[Label, ...
 
 def _explanation(model: Model, way: Router, prediction: Prediction, detail: str) -> Explanation:
     conditions = conditions_of(model, prediction.nodes)
-    contributions, baseline = _contributions(model, way, prediction) if detail == "full" else (None, None)
+    linear = linear_answer(model, way.smoothing, prediction)
+    contributions, baseline = _contributions(model, way, prediction, linear) if detail == "full" else (None, None)
     return Explanation(
         prediction=prediction,
         paths=tuple(_steps(model, way, prediction, visit) for visit in prediction.visits),
         conditions=conditions,
-        rule=sentence(conditions, answer_word(prediction)),
+        rule=sentence(conditions, _answer_of_rule(model, way, prediction)),
         contributions=contributions,
         baseline=baseline,
+        linear=linear,
     )
+
+
+def _answer_of_rule(model: Model, way: Router, prediction: Prediction) -> str:
+    if way.linear is None:
+        return answer_word(prediction)
+    return equation_text(model, way.linear, way.linear.leaf_model(prediction.nodes))
 
 
 def _by_rule(model: Model, prediction: Prediction, detail: str) -> Explanation:
@@ -186,13 +201,22 @@ def _step(model: Model, way: Router, values: Sequence[float], node: int, child: 
     )
 
 
-def _contributions(model: Model, way: Router, prediction: Prediction) -> tuple[dict[str, float], float]:
-    """Give each attribute the change of the label's share (or mean) over its tests, weighted over the ways taken."""
+def _contributions(
+    model: Model, way: Router, prediction: Prediction, linear: LinearAnswer | None
+) -> tuple[dict[str, float], float]:
+    """Give each attribute the change of the label's share (or mean) over its tests, weighted over the ways taken.
+
+    Where a linear model answers, give each attribute its terms; where smoothed constants do, the change of those.
+    """
+    if linear is not None and way.linear is not None:
+        return linear.contributions(), linear.intercept
     place = prediction.code if way.classes else None
 
     def level(node: int) -> float:
         answer = way.answers[node]
-        return answer.mean if place is None else answer.distribution[place][1]
+        if place is not None:
+            return answer.distribution[place][1]
+        return answer.mean if way.smoothing is None or answer.value is None else answer.value
 
     added: dict[str, list[float]] = {}
     for visit in prediction.visits:

@@ -1,7 +1,8 @@
 """What the leaves of a model tree answer: linear models, smoothed by the nodes above them, for one row and for many."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -137,6 +138,20 @@ class LinearAnswers:
             step += 1
             rows = rows[count[rows] > step]
         return np.clip(answers, -LARGEST_VALUE, LARGEST_VALUE)
+
+    @cached_property
+    def numbers(self) -> list[int]:
+        """The number by which each leaf is called, from 1 in preorder; at an inner node, that of the leaf before it."""
+        numbers: list[int] = np.cumsum(self.tree.test == LEAF).tolist()
+        return numbers
+
+    def leaf_models(self) -> Iterator[tuple[int, LeafModel]]:
+        """Give each leaf in preorder with what it answers."""
+        table = self.table
+        terms = list(zip(table.feature.tolist(), table.cut.tolist(), table.coefficient.tolist(), strict=True))
+        for node in np.flatnonzero(self.tree.test == LEAF).tolist():
+            part = terms[table.start[node] : table.start[node + 1]]
+            yield node, LeafModel(float(table.intercept[node]), tuple(part))
 
     @property
     def table(self) -> LeafTable:

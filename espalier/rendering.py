@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from espalier.linear_explanation import equation_text
 from espalier.model import Model
 from espalier.prediction import router
 from espalier.rule_rendering import rules_to_mermaid, rules_to_text
@@ -19,20 +20,18 @@ def to_text(model: Model) -> str:
     """Give the tree as indented lines, a branch a line, leaves with the weight and the errors of their training rows.
 
     ``Outlook is Overcast: Yes (4)`` is a leaf of weight 4 without errors; ``: No (9/2)`` has errors of weight 2 in it.
-    A regression leaf shows its weight and standard deviation: ``: 12.5 (30 ± 2.1)``. A list of rules is given as
-    sentences, a rule a line.
+    A regression leaf shows its weight and standard deviation: ``: 12.5 (30 ± 2.1)``; linear leaves are numbered, LM1,
+    LM2, …, and their equations, as smoothed, stand below the tree. A list of rules is given as sentences, one a line.
     """
     if isinstance(model.body, RuleList):
         return rules_to_text(model)
-    if model.tree.n_nodes == 1:
-        return f"{_leaf_text(model, 0)}\n"
     depths = model.tree.depths.tolist()
-    lines = []
+    lines = [_leaf_text(model, 0)] if model.tree.n_nodes == 1 else []
     for node in range(1, model.tree.n_nodes):
         indent = "|   " * (depths[node] - 1)
         leaf = f": {_leaf_text(model, node)}" if model.tree.test[node] == LEAF else ""
         lines.append(f"{indent}{branch_text(model, node)}{leaf}")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_equation_lines(model)]) + "\n"
 
 
 def to_mermaid(model: Model) -> str:
@@ -60,7 +59,10 @@ def branch_text(model: Model, node: int) -> str:
 
 
 def _leaf_text(model: Model, node: int) -> str:
-    answer, weight = router(model).answers[node], float(model.tree.weight[node])
+    way, weight = router(model), float(model.tree.weight[node])
+    answer = way.answers[node]
+    if way.linear is not None:
+        return f"LM{way.linear.numbers[node]} ({_weight_text(weight)} ± {answer.std:.4g})"
     if answer.value is not None:
         return f"{number_text(answer.value)} ({_weight_text(weight)} ± {answer.std:.4g})"
     errors = weight - float(model.tree.stats[node, int(model.tree.value[node])])
@@ -68,15 +70,27 @@ def _leaf_text(model: Model, node: int) -> str:
     return f"{label_line(answer.label) if answer.label is not None else ''} ({shown})"
 
 
+def _equation_lines(model: Model) -> Iterator[str]:
+    linear = router(model).linear
+    if linear is not None:
+        yield ""
+        for node, leaf in linear.leaf_models():
+            yield f"LM{linear.numbers[node]}: {equation_text(model, linear, leaf)}"
+
+
 def _weight_text(weight: float) -> str:
     return f"{weight:.4f}".rstrip("0").rstrip(".")
 
 
 def _mermaid_lines(model: Model) -> Iterator[str]:
-    tree = model.tree
+    tree, linear = model.tree, router(model).linear
+    leaves = (
+        [] if linear is None else [(node, equation_text(model, linear, leaf)) for node, leaf in linear.leaf_models()]
+    )
+    equations = {node: f" {text}" for node, text in leaves}
     for node in range(tree.n_nodes):
         if tree.test[node] == LEAF:
-            yield f'n{node}(["{_quoted(_leaf_text(model, node))}"])'
+            yield f'n{node}(["{_quoted(_leaf_text(model, node) + equations.get(node, ""))}"])'
         else:
             yield f'n{node}["{_quoted(one_line(model.schema.attributes[int(tree.feature[node])].name))}"]'
         if node:

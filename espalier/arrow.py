@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from espalier.cell_faults import fault_of_rows, faults_of_target, faults_of_weights
 from espalier.dataset import Column, Dataset
 from espalier.errors import DataError, Fault, pointer, within
 from espalier.frames import FrameColumn, frame_columns
@@ -18,9 +19,6 @@ from espalier.reading import (
     _declaration,
     _declaration_like,
     _declared_columns,
-    _fault_of_rows,
-    _faults_of_missing,
-    _faults_of_weights,
     _read_column,
 )
 from espalier.schema import (
@@ -126,9 +124,9 @@ def _resolved(
         return feature, array, _read_column(told, distinct.all_cells(), task=task)[2]
     whole = _spread(array, distinct.places)
     if declared.role is Role.TARGET:
-        faults = _faults_of_missing(whole, "the target")
+        faults = faults_of_target(whole)
     if declared.role is Role.WEIGHT:
-        faults = _faults_of_weights(np.asarray(whole, dtype=np.float64))
+        faults = faults_of_weights(np.asarray(whole, dtype=np.float64))
     return feature, whole, faults
 
 
@@ -156,13 +154,13 @@ def _plain_numbers(column: FrameColumn, declared: ColumnDeclaration) -> tuple[Fe
     feature = Feature(column.name, column.kind, declared.role or Role.ATTRIBUTE)
     bad = np.flatnonzero(np.isinf(values)).tolist()
     if bad:
-        return feature, values, [_fault_of_rows(bad, "wrong_type", "must be a finite number or missing")]
+        return feature, values, [fault_of_rows(bad, "wrong_type", "must be a finite number or missing")]
     if column.kind is FeatureKind.DATETIME:
         bad = np.flatnonzero((values < EARLIEST_INSTANT) | (values > LATEST_INSTANT)).tolist()
         if bad:
             message = "must be within the years 1 to 9999, or missing"
-            return feature, values, [_fault_of_rows(bad, "wrong_type", message)]
-    return feature, values, _faults_of_weights(values) if declared.role is Role.WEIGHT else []
+            return feature, values, [fault_of_rows(bad, "wrong_type", message)]
+    return feature, values, faults_of_weights(values) if declared.role is Role.WEIGHT else []
 
 
 def _floats(column: FrameColumn) -> npt.NDArray[np.float64]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from espalier.cell_faults import fault_of_rows, faults_of_target, faults_of_weights
 from espalier.csv_text import read_csv_text
 from espalier.dataset import Column, Dataset
 from espalier.errors import DataError, Fault, SchemaError, pointer, within
@@ -32,7 +33,6 @@ __all__ = ["dataset_from_columns", "dataset_from_csv", "dataset_from_rows", "row
 
 MAX_CLASSES_INFERRED: Final = 20
 """A numeric target with at most so many distinct whole numbers is a class."""
-SHOWN_ROWS: Final = 3
 
 NOBODY: Final = ColumnDeclaration("")
 TEXT_OF_NUMBERS: Final = (None, FeatureKind.NUMERIC)
@@ -249,9 +249,9 @@ def _read_column(
     else:
         categories, array, faults = _read_codes(declared, cells, numeric_text=declared.kind in TEXT_OF_NUMBERS)
     if role is Role.TARGET and not faults:
-        faults = _faults_of_missing(array, "the target")
+        faults = faults_of_target(array)
     if role is Role.WEIGHT and not faults:
-        faults = _faults_of_weights(np.asarray(array, dtype=np.float64))
+        faults = faults_of_weights(np.asarray(array, dtype=np.float64))
     return Feature(declared.name, kind, role, categories), array, faults
 
 
@@ -305,7 +305,7 @@ def _read_numbers(
     values = [math.nan if cell is None else read(cell) for cell in cells]
     bad = [row for row, value in enumerate(values) if value is None]
     if bad:
-        return np.zeros(len(cells)), [_fault_of_rows(bad, "wrong_type", f"must be {legal} or missing")]
+        return np.zeros(len(cells)), [fault_of_rows(bad, "wrong_type", f"must be {legal} or missing")]
     return np.array(values, dtype=np.float64), []
 
 
@@ -316,7 +316,7 @@ def _read_codes(
     bad = [row for row, cell in enumerate(cells) if cell is not None and not isinstance(cell, str | int | float)]
     bad += [row for row, cell in enumerate(cells) if isinstance(cell, float) and not math.isfinite(cell)]
     if bad:
-        return (), codes, [_fault_of_rows(bad, "wrong_type", "must be text, a number, true, false or missing")]
+        return (), codes, [fault_of_rows(bad, "wrong_type", "must be text, a number, true, false or missing")]
     labels = list(cells)
     if numeric_text and declared.categories is None:
         labels = _numbers_from_text(labels)
@@ -344,7 +344,7 @@ def _read_codes(
         by_key = {label_key(label): len(categories) + place for place, label in enumerate(more)}
         codes[unknown] = [by_key[label_key(labels[row])] for row in unknown]
         return (*categories, *more), codes, []
-    faults = [_fault_of_rows(unknown, "unknown_category", "must be one of the declared categories")] if unknown else []
+    faults = [fault_of_rows(unknown, "unknown_category", "must be one of the declared categories")] if unknown else []
     return categories, codes, faults
 
 
@@ -361,26 +361,6 @@ def _numbers_from_text(labels: Sequence[Cell]) -> list[Cell]:
 def _is_plain_whole(text: str, value: float | None) -> bool:
     padded = len(text) > 1 and text[0] == "0" and text[1].isdigit()
     return value is not None and value.is_integer() and abs(value) < LARGEST_WHOLE and not padded
-
-
-def _fault_of_rows(rows: Sequence[int], code: str, message: str) -> Fault:
-    shown = ", ".join(str(row) for row in rows[:SHOWN_ROWS]) + (", …" if len(rows) > SHOWN_ROWS else "")
-    return Fault("", code, f"{message}: {len(rows)} cell{'s' if len(rows) > 1 else ''} (row {shown}, counted from 0)")
-
-
-def _faults_of_missing(column: Column, what: str) -> list[Fault]:
-    rows = np.flatnonzero(np.isnan(column) if column.dtype == np.float64 else column < 0).tolist()
-    return [_fault_of_rows(rows, "missing", f"{what} must not be missing")] if rows else []
-
-
-def _faults_of_weights(column: npt.NDArray[np.float64]) -> list[Fault]:
-    faults = _faults_of_missing(column, "a weight")
-    negative = np.flatnonzero(column < 0).tolist()
-    if negative:
-        faults.append(_fault_of_rows(negative, "negative", "a weight must be at least 0"))
-    if not faults and not np.any(column > 0):
-        faults.append(Fault("", "no_weight", "at least one weight must be above 0"))
-    return faults
 
 
 def rows_from_csv(schema: Schema, source: str | bytes | Path) -> list[dict[str, Any]]:

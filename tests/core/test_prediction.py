@@ -126,6 +126,7 @@ def test_confidence_is_wilsons_lower_bound():
 def test_wilsons_bound_is_a_share_even_where_nothing_was_seen():
     assert wilson(1.0, 0.0) == 0.0
     assert 0.0 <= wilson(0.0, 1e-9) <= 1.0
+    assert 0.0 <= wilson(1.0, 5e-324) <= wilson(1.0, 1e300) <= 1.0
 
 
 def test_laplace_shares_add_one_to_each_class():

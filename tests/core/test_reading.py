@@ -373,11 +373,24 @@ def test_a_weight_or_ignored_column_that_is_not_there_is_refused(column):
 
 
 @pytest.mark.parametrize(
-    ("cells", "code"), [("-1", "negative"), ("", "missing"), ("x", "wrong_type"), ("0", "no_weight")]
+    ("cells", "code"),
+    [
+        ("-1", "negative"),
+        ("", "missing"),
+        ("x", "wrong_type"),
+        ("0", "no_weight"),
+        ("1e200", "out_of_range"),
+        ("1e-200", "out_of_range"),
+    ],
 )
 def test_weights_must_be_known_not_negative_and_not_all_zero(cells, code):
     text = f"x,w,y\n1,{cells},a\n2,0,b\n"
     assert refused(DataError, lambda: dataset_from_csv(text, target="y", weight="w")) == [("/w", code)]
+
+
+def test_a_target_whose_square_is_no_number_is_refused():
+    text = "x,y\n1,1e200\n2,-1e200\n3,0.5\n"
+    assert refused(DataError, lambda: dataset_from_csv(text, target="y")) == [("/y", "too_large")]
 
 
 def test_cells_that_do_not_fit_a_declared_kind_are_counted_and_named_by_row_in_every_column():

@@ -1,0 +1,405 @@
+"""Rules extracted from trees: they answer as the tree does, describe its classes, and read as the seeds write them."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from espalier import (
+    Condition,
+    ConfigError,
+    Feature,
+    FeatureKind,
+    NotApplicable,
+    Role,
+    Schema,
+    class_dnf,
+    class_sentences,
+    dataset_from_csv,
+    dataset_from_rows,
+    evaluate,
+    explain,
+    extract_rules,
+    predict,
+    render_explanation,
+    rules_to_dict,
+    summary,
+    to_logic,
+    to_mermaid,
+    to_text,
+    train,
+)
+from espalier.bulk_prediction import class_codes, class_shares, numbers
+from espalier.evaluation import encoded_columns
+from espalier.prediction import leaves_of
+from espalier.simplification import simplified
+from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, mixed_rows, plant, roots
+from tests.core.test_explanation import holds
+from tests.factories import REFERENCE, needs_reference
+
+A, B, C = Leaf((4.0, 0.0, 0.0)), Leaf((0.0, 2.0, 0.0)), Leaf((0.0, 1.0, 3.0))
+
+full_rows = st.fixed_dictionaries(
+    {
+        "length": st.integers(-8, 8).map(lambda n: n / 2),
+        "colour": st.sampled_from(["red", "green", "blue"]),
+        "size": st.sampled_from(["small", "middle", "large"]),
+        "sold": st.booleans(),
+    }
+)
+
+
+def tennis(preset="id3"):
+    figures = json.loads((REFERENCE / "expected" / "theory.json").read_text())["tennis"]
+    rows = [dict(zip(figures["columns"], row, strict=True)) for row in figures["rows"]]
+    return train(dataset_from_rows(rows, target=figures["columns"][-1]), preset), figures
+
+
+@given(root=roots(MIXED), row=full_rows)
+def test_extracted_rules_answer_a_row_without_missing_values_as_the_tree_does(root, row):
+    model = plant(MIXED, root)
+    tree_says = predict(model, [row])[0]
+    if len(tree_says.visits) == 1:
+        rules_say = predict(extract_rules(model), [row])[0]
+        for name in ("label", "code", "distribution", "confidence", "support"):
+            assert getattr(rules_say, name) == getattr(tree_says, name)
+
+
+@given(root=roots(NUMBERS), row=full_rows)
+def test_extracted_rules_of_a_regression_answer_as_the_tree_does(root, row):
+    model = plant(NUMBERS, root)
+    tree_says = predict(model, [row])[0]
+    if len(tree_says.visits) == 1:
+        rules_say = predict(extract_rules(model), [row])[0]
+        assert (rules_say.value, rules_say.std, rules_say.support) == (
+            tree_says.value,
+            tree_says.std,
+            tree_says.support,
+        )
+
+
+@given(root=roots(MIXED), row=mixed_rows())
+def test_at_most_one_extracted_rule_holds_for_any_row(root, row):
+    body = extract_rules(plant(MIXED, root)).rules
+    fired = [rule for rule in body.rules if all(holds(condition, row) is True for condition in rule.conditions)]
+    assert len(fired) <= 1
+
+
+@given(root=roots(MIXED), rows=st.lists(mixed_rows(), min_size=1, max_size=6))
+def test_many_rows_get_the_answers_that_single_rows_get(root, rows):
+    model = extract_rules(plant(MIXED, root))
+    answers = predict(model, rows)
+    values = np.array([answer.row.values for answer in answers]).T
+    assert leaves_of(model, values).tolist() == [answer.leaf for answer in answers]
+    assert class_codes(model, values).tolist() == [answer.code for answer in answers]
+    assert class_shares(model, values).tolist() == [[share for _, share in each.distribution] for each in answers]
+
+
+@given(root=roots(NUMBERS), rows=st.lists(mixed_rows(), min_size=1, max_size=6))
+def test_many_rows_get_the_numbers_that_single_rows_get(root, rows):
+    model = extract_rules(plant(NUMBERS, root))
+    answers = predict(model, rows)
+    values = np.array([answer.row.values for answer in answers]).T
+    assert numbers(model, values).tolist() == [answer.value for answer in answers]
+
+
+@given(root=roots(MIXED), row=full_rows)
+def test_a_row_is_of_a_class_exactly_where_a_conjunction_of_it_holds_and_none_of_the_others(root, row):
+    model = plant(MIXED, root)
+    answer = predict(model, [row])[0]
+    if len(answer.visits) == 1:
+        for label in MIXED.classes:
+            dnf = class_dnf(model, label)
+            own, others = (
+                sum(all(holds(condition, row) for condition in each) for each in side)
+                for side in (dnf.conjunctions, dnf.excluded)
+            )
+            assert (own, others) == ((1, 0) if answer.label == label else (0, 1))
+
+
+@given(root=roots(MIXED))
+def test_the_description_of_a_class_is_never_longer_than_its_paths(root):
+    model = plant(MIXED, root)
+    body = extract_rules(model).rules
+    for code, label in enumerate(MIXED.classes):
+        own = [rule for rule in body.rules if rule.value == code]
+        dnf = class_dnf(model, label)
+        assert len(dnf.conjunctions) <= len(own)
+        assert sum(map(len, dnf.conjunctions)) <= sum(len(rule.conditions) for rule in own)
+
+
+@needs_reference
+@pytest.mark.parametrize("preset", ["cart", "c45", "reptree"])
+@pytest.mark.parametrize("name", ["drug200", "iris", "kyphosis", "titanic"])
+def test_the_rules_of_a_trained_tree_give_its_answers(name, preset):
+    folder = REFERENCE / "data"
+    schema = folder / f"{name}.schema.json"
+    document = json.loads(schema.read_text())
+    data = dataset_from_csv(folder / document["file"], schema=document)
+    model = train(data, preset)
+    values = encoded_columns(model, data)
+    coded = np.array([feature.coded for feature in model.schema.attributes])
+    whole = np.flatnonzero(~np.any(np.isnan(values) | (coded[:, None] & (values < 0)), axis=0))
+    assert len(whole) > 50
+    expected = class_codes(model, values[:, whole])
+    assert class_codes(extract_rules(model), values[:, whole]).tolist() == expected.tolist()
+
+
+@needs_reference
+def test_the_rules_of_the_id3_tree_of_play_tennis_are_the_published_ones():
+    model, figures = tennis()
+    rules = extract_rules(model).rules
+    found = {
+        " & ".join(f"{condition.attribute.name}={condition.categories[0]}" for condition in rule.conditions)
+        + f" -> {model.schema.classes[rule.value]}"
+        for rule in rules.rules
+    }
+    assert found == set(figures["id3_rules"])
+    assert len(rules.rules) == figures["id3_leaves"]
+
+
+@needs_reference
+def test_the_description_of_playing_is_the_seeds_own_and_so_is_its_negation():
+    model, _ = tennis()
+    lines = to_logic(model, "Yes").splitlines()
+    # Lecture notes on machine learning (Alvarez 2022), "Disjunction of conjunctions"; the terms stand in leaf order.
+    assert set(lines[0].removeprefix("Yes ⇔ ").split(" ∨ ")) == {
+        "(Outlook = Sunny ∧ Humidity = Normal)",
+        "(Outlook = Overcast)",
+        "(Outlook = Rain ∧ Wind = Weak)",
+    }
+    # The other notes write the same tree as a negation.
+    negated = lines[1].strip().removeprefix("⇔ ¬(").removesuffix(")")
+    assert set(negated.split(" ∨ ")) == {
+        "(Outlook = Sunny ∧ Humidity = High)",
+        "(Outlook = Rain ∧ Wind = Strong)",
+    }
+    assert len(lines) == 2
+
+
+def test_truth_values_are_written_by_their_names():
+    schema = Schema(
+        (
+            *(Feature(name, FeatureKind.BOOLEAN, categories=(False, True)) for name in "AB"),
+            Feature("y", FeatureKind.NOMINAL, Role.TARGET, ("no", "yes")),
+        )
+    )
+    no, yes = Leaf((1.0, 0.0)), Leaf((0.0, 1.0))
+    model = plant(schema, Ask(0, (0, 1), (no, Ask(1, (0, 1), (yes, no)))))
+    assert to_logic(model, "yes") == "yes ⇔ A ∧ ¬B\n"
+    assert to_logic(model) == "no ⇔ (¬A) ∨ (A ∧ B)\n   ⇔ ¬(A ∧ ¬B)\nyes ⇔ A ∧ ¬B\n"
+
+
+def test_leaves_of_one_class_side_by_side_are_united():
+    model = plant(MIXED, Cut(0, 1.5, (Ask(1, (0, 1, 0), (A, A)), B)))
+    assert to_logic(model, "a") == "a ⇔ length ≤ 1.5\n"
+    assert class_sentences(model, "b") == ("if length > 1.5 then b",)
+
+
+def test_paths_that_differ_in_one_attribute_are_united_wherever_they_stand():
+    below = Ask(1, (0, 1, 1), (A, B))
+    model = plant(MIXED, Cut(0, 0.0, (below, Cut(0, 3.0, (below, B)))))
+    assert class_dnf(model, "a").to_dict()["any_of"] == [
+        [
+            {"attribute": "length", "at_most": 3.0, "text": "length ≤ 3"},
+            {"attribute": "colour", "in": ["red"], "text": "colour is red"},
+        ]
+    ]
+
+
+def test_sets_of_categories_are_united_and_a_full_set_is_no_condition():
+    model = plant(MIXED, Ask(1, (0, 1, 2), (A, A, B)))
+    assert to_logic(model, "a") == "a ⇔ colour ∈ {red, green}\n"
+    assert to_logic(plant(MIXED, Ask(1, (0, 1, 2), (A, A, A))), "a") == "a ⇔ ⊤\n"
+    assert to_logic(plant(MIXED, Ask(1, (0, 1, 2), (A, A, A))), "b") == "b ⇔ ⊥\n"
+
+
+def test_a_path_that_asks_for_what_excludes_itself_gives_no_rule():
+    model = plant(MIXED, Cut(0, 1.0, (Cut(0, 2.0, (A, B)), Cut(2, 0.5, (A, Cut(2, 0.7, (B, C)))))))
+    assert to_text(extract_rules(model)).splitlines()[:4] == [
+        "rule 0: if length ≤ 1 then a (4)",
+        "rule 1: if length > 1 and size ≤ small then a (4)",
+        "rule 2: if length > 1 and size > small then c (4/1)",
+        "otherwise a",
+    ]
+
+
+def test_a_category_without_training_rows_is_listed_with_the_branch_that_it_falls_back_to():
+    model = plant(MIXED, Ask(1, (0, 1, -1), (A, B), fallback=1))
+    assert to_text(extract_rules(model)).splitlines()[1] == "rule 1: if colour is green or blue then b (2)"
+
+
+def test_a_condition_on_a_missing_value_does_not_hold_and_the_default_answers():
+    model = extract_rules(plant(MIXED, Cut(0, 1.0, (A, B), fallback=1)))
+    answer = predict(model, [{}])[0]
+    assert (answer.leaf, answer.label, answer.support) == (2, "a", 0.0)
+    assert answer.distribution == (("a", 4 / 6), ("b", 2 / 6), ("c", 0.0))
+
+
+def test_a_condition_may_ask_for_the_missing_value_itself():
+    model = extract_rules(plant(MIXED, Known(0, (A, B))))
+    assert [predict(model, [row])[0].label for row in ({"length": 1}, {})] == ["a", "b"]
+    assert to_text(model).splitlines()[:2] == [
+        "rule 0: if length is known then a (4)",
+        "rule 1: if length is missing then b (2)",
+    ]
+
+
+def test_an_empty_branch_answers_with_the_distribution_of_the_node_above():
+    model = plant(MIXED, Ask(1, (0, 1, 2), (A, B, Leaf((0.0, 0.0, 0.0)))))
+    rules = extract_rules(model)
+    row = {"colour": "blue"}
+    assert predict(rules, [row])[0].distribution == predict(model, [row])[0].distribution
+
+
+def test_a_tree_of_one_leaf_is_one_rule_without_conditions():
+    model = extract_rules(plant(MIXED, C))
+    assert to_text(model) == "rule 0: always c (4/1)\notherwise c\n"
+    assert to_logic(model) == "a ⇔ ⊥\nb ⇔ ⊥\nc ⇔ ⊤\n"
+
+
+def test_rules_of_rules_are_the_same_rules():
+    rules = extract_rules(plant(MIXED, Cut(0, 1.0, (A, B))))
+    assert extract_rules(rules) is rules
+
+
+def test_a_regression_writes_its_rules_as_arrows():
+    model = plant(NUMBERS, Cut(0, 2.5, (Leaf((3.0, 10.0, 12.0)), Leaf((1.0, 20.0, 0.0)))))
+    assert to_logic(model) == "length ≤ 2.5 → 10\nlength > 2.5 → 20\notherwise → 12.5\n"
+    assert to_text(extract_rules(model)) == (
+        "rule 0: if length ≤ 2.5 then 10 (3 ± 2)\nrule 1: if length > 2.5 then 20 (1 ± 0)\notherwise 12.5\n"
+    )
+
+
+def test_what_has_no_description_says_why():
+    with pytest.raises(NotApplicable, match="numbers"):
+        class_dnf(plant(NUMBERS, Leaf((1.0, 1.0, 0.0))), 1)
+    with pytest.raises(ConfigError, match="must be one of a, b, c"):
+        class_dnf(plant(MIXED, A), "d")
+    with pytest.raises(NotApplicable, match="is a list of rules"):
+        _ = extract_rules(plant(MIXED, A)).tree
+    with pytest.raises(NotApplicable, match="is a tree"):
+        _ = plant(MIXED, A).rules
+
+
+def test_a_class_is_found_by_how_it_is_written():
+    schema = Schema((Feature("x", FeatureKind.NUMERIC), Feature("y", FeatureKind.NOMINAL, Role.TARGET, (1, 2))))
+    model = plant(schema, Cut(0, 0.0, (Leaf((1.0, 0.0)), Leaf((0.0, 1.0)))))
+    assert to_logic(model, "2") == to_logic(model, 2) == "2 ⇔ x > 0\n"
+
+
+def test_an_explanation_names_the_rule_that_fired_bound_by_bound():
+    model = extract_rules(plant(MIXED, Cut(0, 4.0, (Cut(0, 1.0, (A, Ask(1, (0, 1, 1), (B, C)))), A))))
+    explanation = explain(model, [{"length": 2.5, "colour": "red"}])[0]
+    assert explanation.rule == "if 1 < length ≤ 4 and colour is red then b"
+    steps = [step.to_dict() for step in explanation.paths[0]]
+    assert [(step["attribute"], step["test"], step.get("threshold"), step["branch"]) for step in steps] == [
+        ("length", "<=", 1.0, "no"),
+        ("length", "<=", 4.0, "yes"),
+        ("colour", "in", None, "yes"),
+    ]
+    assert [step.get("margin") for step in steps] == [1.5, 1.5, None]
+    assert {step["node"] for step in steps} == {explanation.prediction.leaf} == {1}
+    assert "passed_over" not in explanation.to_dict()
+
+
+def test_a_full_explanation_names_the_rules_before_it_each_with_what_failed_first():
+    model = extract_rules(plant(MIXED, Cut(0, 4.0, (Ask(1, (0, 1, 1), (B, C)), A))))
+    explanation = explain(model, [{"length": 5.0}], detail="full")[0]
+    assert [rule.to_dict() for rule in explanation.passed_over] == [
+        {
+            "number": 0,
+            "rule": "if length ≤ 4 and colour is red then b",
+            "failed": {"attribute": "length", "at_most": 4.0, "text": "length ≤ 4"},
+            "value": 5.0,
+        },
+        {
+            "number": 1,
+            "rule": "if length ≤ 4 and colour is green or blue then c",
+            "failed": {"attribute": "length", "at_most": 4.0, "text": "length ≤ 4"},
+            "value": 5.0,
+        },
+    ]
+    missing = explain(model, [{"colour": "mauve"}], detail="full")[0]
+    assert [rule.reason for rule in missing.passed_over] == ["missing", "missing", "missing"]
+    assert missing.rule == "otherwise a"
+    unseen = explain(model, [{"length": 1.0, "colour": "mauve"}], detail="full")[0]
+    why = [(rule.value, rule.reason) for rule in unseen.passed_over]
+    assert why == [(None, "unseen"), (None, "unseen"), (1.0, "value")]
+
+
+def test_the_text_of_an_explanation_tells_the_rule_and_what_was_passed_over():
+    model = extract_rules(plant(MIXED, Cut(0, 4.0, (A, B))))
+    assert render_explanation(explain(model, [{"length": 5}], detail="full")[0]).splitlines() == [
+        "  length > 4  (it is 5)",
+        "  not rule 0, if length ≤ 4 then a: length ≤ 4 does not hold (it is 5)",
+        "answer: b (a 0, b 1, c 0; from training weight 2)",
+        "because: if length > 4 then b",
+        "missing: colour, size, sold",
+    ]
+    assert "  no rule holds" in render_explanation(explain(model, [{}])[0]).splitlines()
+
+
+@given(root=roots(MIXED), row=mixed_rows())
+def test_every_rule_passed_over_fails_at_its_first_condition_that_does_not_hold(root, row):
+    model = extract_rules(plant(MIXED, root))
+    explanation = explain(model, [row], detail="full")[0]
+    assert len(explanation.passed_over) == explanation.prediction.leaf
+    for passed in explanation.passed_over:
+        rule = model.rules.rules[passed.number]
+        failing = [condition for condition in rule.conditions if holds(condition, row) is not True]
+        assert passed.failed == failing[0]
+    assert all(holds(condition, row) is True for condition in explanation.conditions)
+
+
+def test_the_json_of_rules_names_attributes_and_categories():
+    document = rules_to_dict(plant(MIXED, Ask(1, (0, 1, 1), (A, C))))
+    assert document["n_rules"] == 2
+    assert document["rules"][1]["conditions"] == [
+        {"attribute": "colour", "in": ["green", "blue"], "text": "colour is green or blue"}
+    ]
+    assert (document["rules"][1]["label"], document["rules"][1]["stats"]) == ("c", [0.0, 1.0, 3.0])
+    assert document["default"]["text"] == "otherwise a"
+    assert json.loads(json.dumps(document)) == document
+
+
+def test_mermaid_is_a_chain_of_rules():
+    assert to_mermaid(extract_rules(plant(MIXED, Cut(0, 1.5, (A, B))))).splitlines() == [
+        "flowchart TD",
+        '    r0["length ≤ 1.5"]',
+        '    a0(["a (4)"])',
+        '    r0 -->|"yes"| a0',
+        '    r0 -->|"no"| r1',
+        '    r1["length #62; 1.5"]',
+        '    a1(["b (2)"])',
+        '    r1 -->|"yes"| a1',
+        '    r1 -->|"no"| r2',
+        '    r2(["a (0)"])',
+    ]
+
+
+def test_a_summary_counts_rules_and_conditions_instead_of_leaves():
+    figures = summary(extract_rules(plant(MIXED, Cut(0, 1.5, (A, Ask(1, (0, 1, 1), (B, C)))))))
+    assert (figures["n_rules"], figures["n_conditions"]) == (3, 5)
+    assert figures["n_leaves"] is figures["n_nodes"] is figures["depth"] is None
+    assert summary(plant(MIXED, A))["n_rules"] is None
+
+
+def test_rules_are_evaluated_like_trees():
+    rows = [{"x": float(x), "y": "a" if x < 5 else "b"} for x in range(10)]
+    data = dataset_from_rows(rows, target="y")
+    model = train(data, "cart")
+    assert evaluate(extract_rules(model), data) == evaluate(model, data)
+
+
+def test_intervals_that_touch_or_overlap_are_joined_and_others_are_not():
+    x, y = Feature("x", FeatureKind.NUMERIC), Feature("y", FeatureKind.NUMERIC)
+    joined = simplified([(Condition(x, at_most=1.0),), (Condition(x, above=3.0),), (Condition(x, 1.0, 2.0),)])
+    assert [[condition.to_dict()["text"] for condition in each] for each in joined] == [["x ≤ 2"], ["x > 3"]]
+    apart = simplified([(Condition(x, at_most=1.0), Condition(y, at_most=0.0)), (Condition(x, above=1.0),)])
+    assert len(apart) == 2
+    assert simplified([(Condition(x, at_most=1.0),), (Condition(x, above=0.0),)]) == ((),)
+    assert math.isinf(apart[0][0].above)

@@ -4,6 +4,7 @@ Times are the database's own where hosts must agree (leases), so their clocks ne
 """
 
 import os
+import sqlite3
 import threading
 import time
 import uuid
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import sqlalchemy
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import NullPool, Pool
@@ -203,6 +204,8 @@ def _translated() -> Iterator[None]:
     except DBAPIError as error:
         if error.connection_invalidated:
             raise Unavailable("the connection to the database was lost") from error
+        if type(error) is DatabaseError:  # what SQLite says of a file that is damaged, or no database at all
+            raise Unavailable("the database cannot be read") from error
         raise
 
 
@@ -223,13 +226,14 @@ def _prepare_sqlite(connection: Any, record: object) -> None:
 def _use_write_ahead_log(cursor: Any) -> None:
     """Several processes may open a new file at once; the change of mode does not wait for the others by itself."""
     deadline = time.monotonic() + BUSY_SECONDS
-    while cursor.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+    while True:
         try:
-            cursor.execute("PRAGMA journal_mode=WAL")
-        except Exception:
-            if time.monotonic() > deadline:
+            if "wal" in (cursor.execute(f"PRAGMA journal_mode{mode}").fetchone()[0] for mode in ("", "=WAL")):
+                return
+        except sqlite3.OperationalError as error:  # anything else, such as a file of another kind, does not pass
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
-            time.sleep(0.01)
+        time.sleep(0.01)
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -1,28 +1,30 @@
-"""The two example data sets and their models, loaded by the use cases that the API calls, and what to try with them."""
+"""The two example data sets and their models, loaded over HTTP as anybody would, and what to try with them.
+
+Nothing here needs arrays or a database: the process that only watches over the others stays small.
+"""
 
 import http.client
+import json
 import threading
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-import espalier
-from service import catalog, db, queue, usecases
-from service.db import Sessions, reading, transaction
-from service.errors import NotFound
-from service.settings import Settings
-from service.tables import State
-
 __all__ = ["EXAMPLES", "is_ready", "load_examples", "suggestions"]
 
 LOOK_SECONDS = 0.05
-LONGEST_SECONDS = 300.0  # the first training of all may compile the kernels, on a slow machine
-PAGE = 200
+WAIT_SECONDS = 5  # that the service is asked to wait for the end of a job before it answers
+LONGEST_SECONDS = 30.0  # of one request
+UNFINISHED = ("queued", "running")
+CSV = "text/csv"
+JSON = "application/json"
+OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # our own address is behind no proxy
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,26 +47,27 @@ def is_ready(address: str, *, stopping: threading.Event, seconds: float) -> bool
     deadline = time.monotonic() + seconds
     while not stopping.is_set() and time.monotonic() < deadline:
         try:
-            with urllib.request.urlopen(f"{address}/readyz", timeout=5):  # noqa: S310 - our own address
+            with OPENER.open(f"{address}/readyz", timeout=5):
                 return True
         except (urllib.error.URLError, http.client.HTTPException, OSError):
             stopping.wait(LOOK_SECONDS)
     return False
 
 
-def load_examples(settings: Settings, *, stopping: threading.Event) -> list[str]:
+def load_examples(address: str, *, stopping: threading.Event) -> list[str]:
     """Upload the examples and train on them, where that was not done before; give a line for each that failed.
 
-    What is there already is kept: a model that has a version is left alone, a data set of the same name and content is
-    used again, a job that is under way is waited for.
+    What is there already is kept: a model that has a version is left alone, a job that is under way is waited for.
+
+    Raises:
+        OSError: The service does not answer.
     """
-    with _connected(settings) as sessions:
-        jobs = {name: _begin(sessions, name, example, settings) for name, example in EXAMPLES.items()}
-        failures = []
-        for name, job_id in jobs.items():
-            if job_id is not None and (reason := _failure(sessions, job_id, stopping)):
-                failures.append(f"the example {name} could not be trained: {reason}")
-        return failures
+    jobs = {name: _begin(address, name, example) for name, example in EXAMPLES.items()}
+    failures = []
+    for name, job in jobs.items():
+        if job is not None and (reason := _failure(address, job, stopping)):
+            failures.append(f"the example {name} could not be trained: {reason}")
+    return failures
 
 
 def suggestions(address: str) -> list[str]:
@@ -79,54 +82,53 @@ def suggestions(address: str) -> list[str]:
     ]
 
 
-@contextmanager
-def _connected(settings: Settings) -> Iterator[Sessions]:
-    engine = db.connect(settings)
-    try:
-        yield db.sessions(engine)
-    finally:
-        engine.dispose()
-
-
-def _begin(sessions: Sessions, name: str, example: Example, settings: Settings) -> str | None:
-    """Give the id of the job that trains the example, or None if its model is there."""
-    with reading(sessions) as session:
-        try:
-            catalog.find_version(session, name)
-        except NotFound:
-            under_way = queue.list_jobs(session, model=name, limit=PAGE).items
-        else:
-            return None
-    for job in under_way:
-        if job.state not in queue.FINAL:
-            return job.id
+def _begin(address: str, name: str, example: Example) -> Mapping[str, Any] | None:
+    """Give the job that trains the example as it stands, or None if its model is there."""
+    if _ask(f"{address}/v1/models/{name}") is not None:
+        return None
+    for job in _asked(f"{address}/v1/jobs?model={name}")["items"]:
+        if job["state"] in UNFINISHED:
+            return dict(job)
     content = files("service").joinpath("examples", example.file).read_bytes()
-    dataset = espalier.dataset_from_csv(content, target=example.target)
-    new = usecases.NewDataSet.of(dataset, name=name, settings=settings)
-    with transaction(sessions) as session:
-        same = (
-            row
-            for row in catalog.list_data_sets(session, limit=PAGE).items
-            if row.name == name and row.fingerprint == dataset.fingerprint
-        )
-        data_set = next(same, None) or usecases.upload_data_set(session, new)
-        asked: dict[str, Any] = {
-            "model": name,
-            "dataset": data_set.id,
-            "preset": example.preset,
-            "params": {},
-            "holdout": None,
-        }
-        return usecases.request_training(session, asked, settings=settings).id
+    query = urllib.parse.urlencode({"name": name, "target": example.target})
+    data_set = _asked(f"{address}/v1/datasets?{query}", content, content_type=CSV)
+    wanted = {"model": name, "dataset": data_set["id"], "preset": example.preset}
+    return dict(_asked(f"{address}/v1/training-jobs", json.dumps(wanted).encode(), content_type=JSON))
 
 
-def _failure(sessions: Sessions, job_id: str, stopping: threading.Event) -> str | None:
-    """Wait for the end of a job; say why it did not succeed."""
-    deadline = time.monotonic() + LONGEST_SECONDS
-    while not stopping.is_set() and time.monotonic() < deadline:
-        with reading(sessions) as session:
-            job = queue.find_job(session, job_id)
-        if job.state in queue.FINAL:
-            return None if job.state == State.SUCCEEDED else f"{job.state} ({(job.error or {}).get('message', '')})"
+def _failure(address: str, job: Mapping[str, Any], stopping: threading.Event) -> str | None:
+    """Wait for the end of a job, however long it takes; say why it did not succeed."""
+    while job["state"] in UNFINISHED and not stopping.is_set():
+        with suppress(OSError):  # a web process that died is started again
+            job = _asked(f"{address}/v1/jobs/{job['id']}?wait={WAIT_SECONDS}")
         stopping.wait(LOOK_SECONDS)
-    return None if stopping.is_set() else "it takes too long"
+    if stopping.is_set() or job["state"] == "succeeded":
+        return None
+    return f"{job['state']} ({(job['error'] or {}).get('message', '')})"
+
+
+def _asked(url: str, body: bytes | None = None, *, content_type: str = JSON) -> Any:
+    """Answer what `_ask` does; nothing is a failure."""
+    found = _ask(url, body, content_type=content_type)
+    if found is None:
+        raise OSError(f"{url} is not there")
+    return found
+
+
+def _ask(url: str, body: bytes | None = None, *, content_type: str = JSON) -> Any | None:
+    """GET, or POST a body; give the JSON that comes back, None where nothing is found.
+
+    Raises:
+        OSError: No answer, or one that refuses, with what it says.
+    """
+    request = urllib.request.Request(url, data=body, headers={"Content-Type": content_type})  # noqa: S310 - our own address
+    try:
+        with OPENER.open(request, timeout=LONGEST_SECONDS) as response:
+            return json.load(response)
+    except urllib.error.HTTPError as refusal:
+        with refusal:
+            if refusal.code == http.HTTPStatus.NOT_FOUND:
+                return None
+            raise OSError(json.load(refusal)["detail"]) from None
+    except http.client.HTTPException as error:
+        raise OSError(str(error)) from None

@@ -3,6 +3,7 @@
 import logging
 import os
 import socket
+import subprocess
 import sys
 import threading
 from argparse import ArgumentParser, Namespace
@@ -24,15 +25,15 @@ __all__ = ["COMMANDS"]
 GUNICORN_CONFIGURATION = Path(__file__).resolve().parent.parent / "gunicorn.conf.py"
 READY_SECONDS = 60.0
 PATIENCE_SECONDS = 3.0  # before a person is told what takes so long
+WHAT_TAKES_LONG = "Training the examples; the first training on a machine compiles its code, a minute or so ..."
 
 
 def up(arguments: Namespace) -> int:
     """Migrate, then run the web server and a worker until asked to stop."""
     settings = _settings(arguments)
-    with _claimed(settings) as listener, _failing_clearly():
-        from service.db import migrate  # noqa: PLC0415 - `espalier --help` needs neither web nor database
-
-        migrate(settings)
+    with _claimed(settings) as listener:
+        if code := _migrated_apart():
+            return code
         children = [
             Child("the web server", ("serve", "--socket", str(listener.fileno())), keep_open=[listener.fileno()]),
             Child("the worker", ("worker",)),
@@ -51,6 +52,7 @@ def serve(arguments: Namespace) -> int:
     """Run the web server alone."""
     settings = _settings(arguments)
     _follow(arguments)
+    _check_folder(settings)
     if arguments.socket is not None:
         return _gunicorn(arguments.socket)
     listener = listen(settings.host, settings.port)
@@ -62,6 +64,7 @@ def worker(arguments: Namespace) -> int:
     """Run one worker."""
     settings = _settings(arguments)
     _follow(arguments)
+    _check_folder(settings)
     from service.worker import run  # noqa: PLC0415 - as above
 
     run(settings)
@@ -72,7 +75,7 @@ def migrate(arguments: Namespace) -> int:
     """Bring the database's tables up to this version."""
     settings = _settings(arguments)
     with _failing_clearly():
-        from service.db import migrate as upgrade  # noqa: PLC0415 - as above
+        from service.db import migrate as upgrade  # noqa: PLC0415 - `espalier --help` needs no database
 
         upgrade(settings)
     _report("the tables are of this version")
@@ -140,6 +143,26 @@ def _claimed(settings: "Settings") -> Iterator[socket.socket]:
             lock.close()
 
 
+def _migrated_apart() -> int:
+    """Migrate in a process of its own, which takes all that it loaded with it; give its exit code.
+
+    What it says is shown only if it fails.
+    """
+    command = [sys.executable, "-m", "service.cli", "migrate"]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)  # noqa: S603 - our own, no shell
+    if done.returncode:
+        sys.stderr.write(done.stderr)
+    return done.returncode
+
+
+def _check_folder(settings: "Settings") -> None:
+    """Make the folder of the database file, or say why that cannot be done."""
+    with _failing_clearly():
+        from service.db import connect  # noqa: PLC0415 - as above
+
+        connect(settings).dispose()
+
+
 @contextmanager
 def _failing_clearly() -> Iterator[None]:
     """Say in one line why the database cannot be used."""
@@ -184,17 +207,17 @@ def _greet(supervisor: Supervisor, settings: "Settings", address: str, *, exampl
     print(f"Espalier runs at {address}   (to read and try: {address}/docs)")
     print(f"Data: {settings.database_file or 'as ESPALIER_DATABASE_URL says'}   Stop: Ctrl-C", flush=True)
     if examples:
-        _offer_examples(supervisor, settings, address)
+        _offer_examples(supervisor, address)
 
 
-def _offer_examples(supervisor: Supervisor, settings: "Settings", address: str) -> None:
+def _offer_examples(supervisor: Supervisor, address: str) -> None:
     from service.cli.examples import load_examples, suggestions  # noqa: PLC0415 - as above
 
-    patience = threading.Timer(PATIENCE_SECONDS, print, ("Training the examples ...",), {"flush": True})
+    patience = threading.Timer(PATIENCE_SECONDS, print, (WHAT_TAKES_LONG,), {"flush": True})
     patience.start()
     try:
-        failures = load_examples(settings, stopping=supervisor.stopping)
-    except Exception as error:  # the service runs all the same
+        failures = load_examples(address, stopping=supervisor.stopping)
+    except OSError as error:  # the service runs all the same
         failures = [f"the examples could not be loaded: {error}"]
     patience.cancel()
     if supervisor.stopping.is_set():

@@ -25,6 +25,16 @@ def test_help_needs_no_web_framework_no_database_and_no_kernels() -> None:
     )
 
 
+def test_the_process_that_watches_over_the_others_loads_no_arrays_and_no_database() -> None:
+    script = (
+        "import sys, service.cli.examples, service.settings; service.settings.Settings.from_env();"
+        "print({'espalier', 'sqlalchemy', 'numba', 'numpy', 'pyarrow'} & set(sys.modules))"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "set()\n"
+    )
+
+
 def test_every_command_is_in_the_help_with_its_sentence() -> None:
     shown = " ".join(run_command(["--help"]).stdout.split())
     assert all(name in shown and command.summary in shown for name, command in COMMANDS.items())
@@ -111,15 +121,26 @@ def test_after_the_parent_was_killed_the_next_one_starts_at_once_on_the_same_por
             assert next_one.get("/readyz") == {"status": "ready"}
 
 
-@pytest.mark.parametrize("command", ["up", "migrate"])
-def test_a_database_that_cannot_be_used_is_one_clear_line(tmp_path: Path, command: str) -> None:
-    (tmp_path / "text.db").write_text("not a database at all, but long enough to be looked at" * 50)
-    for file in (tmp_path / "text.db", tmp_path / "text.db" / "below.db"):
-        environment = environment_for(tmp_path) | {"ESPALIER_DATABASE_URL": f"sqlite:///{file}"}
-        refused = run_command([command], env=environment | {"ESPALIER_PORT": str(free_port())})
-        assert refused.returncode == 2, refused.stderr
-        assert refused.stderr.count("\n") == 1, refused.stderr
-        assert "ESPALIER_DATABASE_URL" in refused.stderr
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [
+        ("up", "a file"),
+        ("up", "a folder that is a file"),
+        ("migrate", "a file"),
+        ("migrate", "a folder that is a file"),
+        ("serve", "a folder that is a file"),
+        ("worker", "a folder that is a file"),
+    ],
+)
+def test_a_database_that_cannot_be_used_is_one_clear_line(tmp_path: Path, command: str, place: str) -> None:
+    file = tmp_path / "text.db"
+    file.write_text("not a database at all, but long enough to be looked at" * 50)
+    database = file if place == "a file" else file / "below.db"
+    environment = environment_for(tmp_path) | {"ESPALIER_DATABASE_URL": f"sqlite:///{database}"}
+    refused = run_command([command], env=environment | {"ESPALIER_PORT": str(free_port())})
+    assert refused.returncode == 2, refused.stderr
+    assert refused.stderr.count("\n") == 1, refused.stderr
+    assert "ESPALIER_DATABASE_URL" in refused.stderr
 
 
 def test_the_examples_are_loaded_once_and_the_lines_shown_work_when_pasted(tmp_path: Path) -> None:

@@ -110,6 +110,18 @@ def test_a_database_that_cannot_be_opened_is_unavailable(tmp_path: Path) -> None
     assert not db.is_ready(engine)
 
 
+def test_a_file_of_another_kind_is_unavailable_at_once(tmp_path: Path) -> None:
+    (tmp_path / "text.db").write_text("not a database, whatever its name says; " * 50)
+    engine = db.connect(Settings(database_url=f"sqlite:///{tmp_path}/text.db"))
+    began = time.monotonic()
+
+    with pytest.raises(Unavailable, match="cannot be read"), reading(db.sessions(engine)) as session:
+        session.execute(select(ModelName))
+
+    engine.dispose()
+    assert time.monotonic() - began < db.BUSY_SECONDS / 2
+
+
 def test_a_server_that_does_not_answer_is_unavailable() -> None:
     engine = db.connect(Settings(database_url="postgresql+psycopg://nobody@127.0.0.1:1/none"))
 

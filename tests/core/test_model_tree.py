@@ -1,0 +1,466 @@
+"""Model trees: the published M5P figures, the slow twin on small tables, and what a linear leaf owes its reader."""
+
+import functools
+import json
+import math
+import re
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from espalier import (
+    Cancelled,
+    ConfigError,
+    DocumentError,
+    Holdout,
+    NotApplicable,
+    Progress,
+    dataset_from_csv,
+    dataset_from_rows,
+    evaluate,
+    explain,
+    from_json,
+    predict,
+    prune,
+    render_explanation,
+    summary,
+    to_json,
+    to_mermaid,
+    to_text,
+    train,
+)
+from espalier.config import resolved, training_config
+from espalier.evaluation import answers_and_shares
+from espalier.linear_fitting import fit_linear_models
+from espalier.prediction import router
+from tests.core.growing_bridge import dataset_of, grow, node_of
+from tests.factories import REFERENCE, needs_reference
+from tests.reference import missing, model_tree
+from tests.reference.grower import impute
+from tests.reference.table import Column, Table, Target
+from tests.reference.test_model_tree_twin import agree, printed_models, table_of
+
+COMMANDS: dict[str, dict[str, Any]] = {
+    "M5P": {},
+    "M5P_N_unpruned": {"pruning": None},
+    "M5P_U_unsmoothed": {"smoothing": None},
+    "M5P_N_U": {"pruning": None, "smoothing": None},
+    "M5P_R_regtree": {"leaf": "constant"},
+    "M5P_R_N_U": {"leaf": "constant", "pruning": None, "smoothing": None},
+}
+CASES = [(name, entry) for name in ("cpu", "car_test_frame") for entry in COMMANDS]
+
+
+@functools.cache
+def reference_data(name):
+    schema = json.loads((REFERENCE / "data" / f"{name}.schema.json").read_text())
+    return dataset_from_csv(REFERENCE / "data" / f"{name}.csv", schema=schema)
+
+
+@functools.cache
+def published(name, entry):
+    return json.loads((REFERENCE / "expected" / "weka" / f"{name}.json").read_text())["weka-3.9.7"][entry]
+
+
+@functools.cache
+def splits(name):
+    return json.loads((REFERENCE / "splits" / f"{name}.json").read_text())
+
+
+@functools.cache
+def trained(name, entry, *, holdout=False):
+    rows = Holdout(rows=tuple(splits(name)["test_rows"])) if holdout else None
+    return train(reference_data(name), "m5", holdout=rows, **COMMANDS[entry])
+
+
+def line():
+    """Rows with y = 2x + 1 below 10, and 100 − x from there on."""
+    rows = [{"x": float(x), "noise": float(x * 7 % 5), "y": 2.0 * x + 1 if x < 10 else 100.0 - x} for x in range(40)]
+    return dataset_from_rows(rows, target="y", task="regression")
+
+
+# The published figures
+
+
+@needs_reference
+@pytest.mark.parametrize("holdout", [False, True])
+@pytest.mark.parametrize(("name", "entry"), CASES)
+def test_sizes_and_errors_are_those_of_m5p(name, entry, holdout):
+    model, figures = trained(name, entry, holdout=holdout), published(name, entry)
+    part = figures["holdout"] if holdout else figures
+    ours = model.training.held_out if holdout else model.training.train
+    theirs = figures["holdout" if holdout else "train"]
+    assert model.tree.n_leaves == part["measureNumRules"]
+    assert (ours["rmse"], ours["mae"]) == pytest.approx((theirs["rmse"], theirs["mae"]), rel=1e-9)
+
+
+@needs_reference
+@pytest.mark.parametrize("holdout", [False, True])
+@pytest.mark.parametrize(("name", "entry"), [case for case in CASES if "_R_" not in case[1]])
+def test_every_printed_linear_model_is_ours_to_the_printed_digits(name, entry, holdout):
+    model, table = trained(name, entry, holdout=holdout), table_of(name)
+    figures = published(name, entry)["holdout"] if holdout else published(name, entry)
+    theirs = printed_models(figures["tree"], table)
+    ours = leaf_equations(model)
+    assert theirs
+    assert [number for number, its in theirs.items() if not agree(ours[number - 1], its)] == []
+
+
+@needs_reference
+@pytest.mark.parametrize(("name", "entry"), CASES)
+def test_ten_folds_give_the_published_error(name, entry):
+    data, folds = reference_data(name), np.array(splits(name)["weka_cv10_seed1_fold_of_row"])
+    squares = 0.0
+    for fold in range(10):
+        held = data.take(np.flatnonzero(folds == fold))
+        model = train(data.take(np.flatnonzero(folds != fold)), "m5", **COMMANDS[entry])
+        squares += evaluate(model, held).rmse ** 2 * held.n_rows
+    assert math.sqrt(squares / data.n_rows) == pytest.approx(published(name, entry)["cv10_seed1"]["rmse"], rel=1e-8)
+
+
+@needs_reference
+@pytest.mark.parametrize("name", ["cpu", "car_test_frame"])
+def test_pruning_later_gives_what_training_gives_at_once(name):
+    at_once = trained(name, "M5P")
+    later = prune(trained(name, "M5P_N_unpruned"), "model_tree", dataset=reference_data(name))
+    assert later.model.tree == at_once.tree
+    assert later.model.training.train == at_once.training.train
+    assert trained(name, "M5P_N_unpruned").tree.n_leaves == published(name, "M5P_N_unpruned")["measureNumRules"]
+
+
+@needs_reference
+def test_the_text_shows_the_published_equations_below_the_tree():
+    text = to_text(trained("cpu", "M5P"))
+    assert text.startswith("CHMIN ≤ 7.5: LM1 (165 ± ")
+    assert "|   MMAX > 28000: LM5 (23 ± " in text
+    assert "\nLM1: class = 11.0971 - 0.00554485 × MYCT + " in text
+    assert len(re.findall(r"^LM\d: ", text, re.MULTILINE)) == 5
+    assert to_mermaid(trained("cpu", "M5P")).count("LM") == 5
+
+
+# The slow twin
+
+
+CELLS = st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0, 7.0])
+TARGETS = st.one_of(st.sampled_from([0.0, 1.0, 2.0, 5.0, 8.0]), st.floats(-100, 100).map(lambda y: round(y, 3)))
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Table:
+    """Four to thirty rows: numbers, categories, holes, weights."""
+    n_rows = draw(st.integers(4, 30))
+
+    def exactly(cell: st.SearchStrategy[Any]) -> tuple[Any, ...]:
+        return tuple(draw(st.lists(cell, min_size=n_rows, max_size=n_rows)))
+
+    columns = []
+    for _ in range(draw(st.integers(1, 4))):
+        k = draw(st.sampled_from([0, 0, 2, 3, 5]))
+        cell = st.integers(0, k - 1) if k else CELLS
+        values = exactly(st.one_of(cell, cell, cell, cell, st.none()))
+        columns.append(Column("nominal" if k else "numeric", values, k))
+    weights = exactly(st.sampled_from([0.5, 1.0, 1.0, 1.0, 2.0]))
+    return Table(tuple(columns), Target("number", exactly(TARGETS)), weights)
+
+
+@given(tables(), st.sampled_from(["m5", "sdr", "squared_error"]))
+def test_every_model_is_the_twins(table, criterion):
+    models, twin, _ = both(table, criterion)
+    for node, its in enumerate(preorder(twin)):
+        ours = own_equation(models, node)
+        theirs = {None: its.own.intercept, **its.own.coefficients}
+        assert set(ours) == set(theirs), node
+        size = max(map(abs, theirs.values()))
+        assert ours == pytest.approx(theirs, rel=1e-6, abs=1e-6 * size), node
+        assert models.squares[node] == pytest.approx(its.squares, rel=1e-6, abs=1e-6 * (1 + its.grown.stats[2]))
+
+
+@given(
+    tables(),
+    st.sampled_from(["linear", "constant"]),
+    st.sampled_from([None, 15.0, 0.5]),
+    st.sampled_from([None, {"method": "model_tree"}]),
+)
+def test_every_answer_is_the_twins(table, leaf, smoothing, pruning):
+    data = dataset_of(table)
+    model = train(data, "m5", leaf=leaf, smoothing=smoothing, pruning=pruning, criterion="sdr", missing="imputed")
+    _, twin, complete = both(table, "sdr", linear=leaf == "linear")
+    if pruning is not None:
+        twin = model_tree.pruned(twin)
+    rows = [complete.row(row) for row in range(table.n_rows)]
+    expected = [model_tree.answer(twin, row, smoothing) for row in rows]
+    one_by_one = [answer.value for answer in predict(model, data.rows())]
+    assert one_by_one == pytest.approx(expected, rel=1e-6, abs=1e-5)
+    assert answers_and_shares(model, data)[0].tolist() == one_by_one
+    assert model.tree.n_leaves == len(model_tree.leaves(twin))
+
+
+@given(tables())
+def test_a_document_gives_the_same_model_back(table):
+    model = train(dataset_of(table), "m5", pruning=None)
+    again = from_json(to_json(model))
+    assert again.tree == model.tree
+    assert to_json(again) == to_json(model)
+
+
+def test_a_row_of_weight_two_is_two_rows():
+    rows = [{"x": x % 7, "z": x * x % 11, "y": x % 7 * 1.5 + x * x % 11 / 3 + x % 3, "w": 1 + x % 2} for x in range(60)]
+    twice = [row for row in rows for _ in range(row["w"])]
+    weighed = dataset_from_rows(rows, target="y", weight="w", task="regression")
+    repeated = dataset_from_rows(twice, target="y", ignore=["w"], task="regression")
+    one, other = (train(data, "m5", criterion="sdr") for data in (weighed, repeated))
+    rows_without = [{"x": row["x"], "z": row["z"]} for row in rows]
+    assert [answer.value for answer in predict(one, rows_without)] == pytest.approx(
+        [answer.value for answer in predict(other, rows_without)], rel=1e-9
+    )
+
+
+# What a linear leaf owes its reader
+
+
+def test_a_line_is_one_equation_a_piece():
+    model = train(line(), "m5", smoothing=None, criterion="sdr")
+    assert model.tree.n_leaves == 2
+    assert [round(answer.value, 6) for answer in predict(model, [{"x": 4}, {"x": 100}])] == [9, 0]
+    assert "if x ≤ 9.5 then y = 1 + 2 × x" in render_explanation(explain(model, [{"x": 4}])[0])
+
+
+@needs_reference
+@pytest.mark.parametrize(("name", "entry"), CASES)
+def test_the_terms_of_an_explanation_add_up_to_the_answer(name, entry):
+    model, data = trained(name, entry), reference_data(name)
+    for explanation in explain(model, data.rows(0, 40), detail="full"):
+        answer = explanation.prediction.value
+        assert explanation.baseline + math.fsum(explanation.contributions.values()) == pytest.approx(answer, rel=1e-9)
+        if explanation.linear is None:
+            assert (model.config.leaf, model.config.smoothing) == ("constant", None)
+            continue
+        terms = [term["contribution"] for term in explanation.to_dict()["linear"]["terms"]]
+        assert explanation.linear.intercept + math.fsum(terms) == pytest.approx(answer, rel=1e-9)
+        for step in explanation.linear.smoothing[-1:]:
+            assert step.smoothed == pytest.approx(answer, rel=1e-9)
+
+
+@needs_reference
+def test_smoothing_is_shown_from_the_leaf_to_the_root():
+    model = trained("cpu", "M5P")
+    steps = explain(model, reference_data("cpu").rows(0, 1))[0].linear.smoothing
+    k = 15
+    assert [step.node for step in steps] == list(reversed(predict(model, reference_data("cpu").rows(0, 1))[0].nodes))
+    assert math.fsum(step.share for step in steps) == pytest.approx(1)
+    for below, step in pairwise(steps):
+        mixed = (below.weight * below.smoothed + k * step.value) / (below.weight + k)
+        assert step.smoothed == pytest.approx(mixed, rel=1e-12)
+
+
+@needs_reference
+def test_a_missing_or_unseen_value_enters_as_what_was_imputed():
+    model = trained("car_test_frame", "M5P")
+    row = reference_data("car_test_frame").rows(0, 1)[0] | {"HP": None, "Country": "Atlantis"}
+    explanation = explain(model, [row])[0]
+    mean = float(np.mean(reference_data("car_test_frame").attributes[6]))
+    [power] = [term for term in explanation.linear.terms if term.attribute.name == "HP"]
+    assert power.value == pytest.approx(mean)
+    assert explanation.to_dict()["flags"] == {"missing": ["HP"], "unseen": ["Country"]}
+
+
+def test_a_value_beyond_every_bound_is_answered_with_a_number():
+    model = train(line(), "m5", smoothing=None, criterion="sdr")
+    answers = [answer.value for answer in predict(model, [{"x": 1e308}, {"x": -1e308}])]
+    assert answers == pytest.approx([-1e150, -1e150], rel=1e-6)
+
+
+def test_numbers_that_no_square_can_hold_leave_the_means():
+    rows = [{"x": x * 1e200, "y": float(x % 5)} for x in range(20)]
+    model = train(dataset_from_rows(rows, target="y", task="regression"), "m5")
+    assert all(math.isfinite(answer.value) for answer in predict(model, rows))
+    assert from_json(to_json(model)).tree == model.tree
+
+
+def test_equal_columns_share_the_work_and_the_first_is_dropped():
+    rows = [{"a": x, "b": x, "y": 3.0 * x + x % 2} for x in range(30)]
+    model = train(dataset_from_rows(rows, target="y", task="regression"), "m5", smoothing=None)
+    assert [round(answer.value) for answer in predict(model, [{"a": 10, "b": 10}])] in ([30], [31])
+
+
+# Documents
+
+
+@functools.cache
+def document():
+    rows = [{"x": x, "c": "abc"[x % 3], "y": x / 3 + x % 3 * 5 + x * x % 7} for x in range(30)]
+    return to_json(train(dataset_from_rows(rows, target="y", task="regression"), "m5", pruning=None))
+
+
+def broken(change):
+    made = json.loads(document())
+    change(made)
+    with pytest.raises(DocumentError) as caught:
+        from_json(json.dumps(made))
+    return [fault.path for fault in caught.value.faults]
+
+
+def in_linear(name, change):
+    def applied(made):
+        linear = made["tree"]["linear"]
+        linear[name] = change(linear[name])
+
+    return applied
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("start", lambda values: values[:-1]),
+        ("start", lambda values: [1, *values[1:]]),
+        ("start", lambda values: [*values[:-1], values[-1] + 1]),
+        ("feature", lambda values: [-1, *values[1:]]),
+        ("feature", lambda values: [9, *values[1:]]),
+        ("feature", lambda values: values[::-1]),
+        ("cut", lambda values: [-1, *values[1:]]),
+        ("cut", lambda values: [1 - min(1, values[0]), *values[1:]]),
+        ("cut", lambda values: values[:-1]),
+        ("coefficient", lambda values: [None, *values[1:]]),
+        ("coefficient", lambda values: [1e200, *values[1:]]),
+        ("coefficient", lambda values: ["1", *values[1:]]),
+        ("coefficient", lambda _: 3),
+        ("intercept", lambda values: [-1e200, *values[1:]]),
+        ("intercept", lambda values: values[:-1]),
+        ("squares", lambda values: [-1.0, *values[1:]]),
+        ("squares", lambda values: [None, *values[1:]]),
+        ("rank", lambda values: [-1, *values[1:]]),
+        ("rank", lambda values: values[:-1]),
+        ("rank_start", lambda values: [0, *values[:-1]]),
+        ("rank_start", lambda values: values[:-1]),
+    ],
+)
+def test_a_broken_linear_model_is_refused_by_its_array(name, change):
+    [path] = broken(in_linear(name, change))
+    # What ends elsewhere than its starts say is told of either array; a wrong order is told of the attributes.
+    assert path.startswith("/tree/linear/")
+    assert path.removeprefix("/tree/linear/") in {name, "start", "rank_start", "feature", "cut"}
+
+
+def test_models_and_configuration_must_agree():
+    assert broken(lambda made: made["tree"].pop("linear")) == ["/tree/linear"]
+    assert broken(lambda made: made["config"].update(leaf="constant")) == ["/tree/linear"]
+    assert broken(lambda made: made["tree"].update(linear=7)) == ["/tree/linear"]
+    assert broken(lambda made: made["preparation"].update(imputed=None)) == ["/preparation/imputed"]
+    assert broken(lambda made: made["preparation"].update(imputed=[None, None])) == ["/preparation/imputed"]
+
+
+# Pruning
+
+
+def test_the_trace_names_each_node_that_went_with_its_errors_before_and_after():
+    grown = train(line(), "m5", pruning=None, criterion="sdr")
+    pruned = prune(grown, "model_tree")
+    trace = pruned.trace
+    assert trace["method"] == "model_tree"
+    assert trace["before"]["leaves"] == grown.tree.n_leaves
+    assert trace["after"]["leaves"] == pruned.model.tree.n_leaves == 2
+    assert trace["steps"]
+    assert all(step["after"] <= step["before"] + 1e-6 * 20 for step in trace["steps"])
+    assert [step["node"] for step in trace["steps"]] == sorted((s["node"] for s in trace["steps"]), reverse=True)
+    assert json.loads(json.dumps(trace)) == trace
+    assert grown.pruning is None
+    assert pruned.model.pruning == {"method": "model_tree"}
+
+
+def test_a_pruned_tree_is_not_pruned_again():
+    once = prune(train(line(), "m5", pruning=None), "model_tree").model
+    assert prune(once, "model_tree").trace["steps"] == []
+
+
+def test_a_regression_tree_of_constants_is_pruned_by_its_means():
+    data = dataset_from_rows(
+        [{"x": x, "y": float(x >= 20) * 10 + x % 2} for x in range(40)], target="y", task="regression"
+    )
+    assert prune(train(data, "m5", leaf="constant", pruning=None), "model_tree", dataset=data).model.tree.n_leaves == 2
+
+
+def test_other_methods_do_not_weigh_linear_models():
+    model = train(line(), "m5", pruning=None, holdout=Holdout(fraction=0.3))
+    with pytest.raises(NotApplicable, match="linear models"):
+        prune(model, "reduced_error", dataset=line())
+
+
+def test_classes_have_no_model_tree():
+    data = dataset_from_rows([{"x": x, "y": "ab"[x % 2]} for x in range(8)], target="y")
+    with pytest.raises(NotApplicable, match="classes"):
+        prune(train(data, "cart"), "model_tree", dataset=data)
+    with pytest.raises(ConfigError) as caught:
+        train(data, "cart", leaf="linear", smoothing=15, pruning={"method": "model_tree"})
+    assert {fault.path for fault in caught.value.faults} == {"/leaf", "/smoothing", "/pruning/method"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ({"missing": "fractional"}, "/missing"),
+        ({"nominal": "subset"}, "/nominal"),
+        ({"pruning": {"method": "reduced_error"}}, "/pruning/method"),
+        ({"smoothing": 0}, "/smoothing"),
+        ({"smoothing": -1}, "/smoothing"),
+        ({"leaf": "cubic"}, "/leaf"),
+    ],
+)
+def test_what_linear_leaves_cannot_take_is_refused_by_path(fields, path):
+    rows = [{"x": x, "c": "abc"[x % 3], "y": x / 3} for x in range(12)]
+    with pytest.raises(ConfigError) as caught:
+        train(dataset_from_rows(rows, target="y", task="regression"), "m5", **fields)
+    assert [fault.path for fault in caught.value.faults] == [path]
+
+
+def test_fitting_stops_when_it_is_told_to():
+    data = line()
+    grown = grow(data, resolved(training_config("m5"), data.schema))
+    progress = Progress()
+    progress.stop()
+    with pytest.raises(Cancelled):
+        fit_linear_models(grown.tree, data, grown.preparation.imputed, progress=progress)
+
+
+def test_the_summary_of_a_model_tree_counts_its_leaves():
+    facts = summary(train(line(), "m5", smoothing=None, criterion="sdr"))
+    assert (facts["preset"], facts["n_leaves"]) == ("m5", 2)
+    assert facts["rmse"] == pytest.approx(0, abs=1e-6)
+
+
+def both(table, criterion, *, linear=True):
+    """The product's models of a grown tree and the twin's of the same tree; the table with nothing missing."""
+    data = dataset_of(table)
+    grown = grow(data, resolved(training_config("m5", criterion=criterion), data.schema))
+    models = fit_linear_models(grown.tree, data, grown.preparation.imputed)
+    complete = Table(
+        impute(table.columns, missing.imputed_values(table.columns, table.weights)), table.target, table.weights
+    )
+    sample = list(enumerate(table.weights))
+    return models, model_tree.with_models(node_of(grown.tree, 0), complete, sample, linear=linear), complete
+
+
+def preorder(node):
+    return [node, *(below for child in node.children for below in preorder(child))]
+
+
+def own_equation(models, node):
+    """A node's own model as the twin writes it: {column: coefficient}, the intercept under None."""
+    return {None: float(models.intercept[node]), **named(models, models.terms(node))}
+
+
+def leaf_equations(model):
+    answers = router(model).linear
+    return [{None: leaf.intercept, **named(model.tree.linear, leaf.terms)} for _, leaf in answers.leaf_models()]
+
+
+def named(models, terms):
+    found = {}
+    for feature, cut, coefficient in terms:
+        ranks = models.ranks(feature).tolist()
+        upper = frozenset(code for code, rank in enumerate(ranks) if rank >= cut) if cut else None
+        found[feature, upper] = coefficient
+    return found

@@ -26,7 +26,7 @@ def student_t_two_sided(statistic: float, degrees: float) -> float:
 def binomial_two_sided(successes: int, trials: int) -> float:
     """Give the probability of a split at least as uneven as this one, each side being equally likely.
 
-    >>> binomial_two_sided(1, 10)
+    >>> round(binomial_two_sided(1, 10), 12)
     0.021484375
     """
     if trials == 0:

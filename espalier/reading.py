@@ -234,7 +234,7 @@ def _read_column(
     declared: ColumnDeclaration, cells: Sequence[Cell], *, task: str | None
 ) -> tuple[Feature, Column, list[Fault]]:
     role = declared.role or Role.ATTRIBUTE
-    kind = declared.kind or _inferred_kind(cells)
+    kind = declared.kind or (FeatureKind.NOMINAL if role is Role.IGNORE else _inferred_kind(cells))
     if role is Role.TARGET:
         kind = _target_kind(kind, cells, task=task, declared=declared.kind is not None)
     if role is Role.WEIGHT and declared.kind is None:
@@ -247,7 +247,9 @@ def _read_column(
     elif kind is FeatureKind.DATETIME:
         array, faults = _read_numbers(cells, _instant, "an ISO 8601 date or time")
     else:
-        categories, array, faults = _read_codes(declared, cells, numeric_text=declared.kind in TEXT_OF_NUMBERS)
+        categories, array, faults = _read_codes(
+            declared, cells, numeric_text=role is not Role.IGNORE and declared.kind in TEXT_OF_NUMBERS
+        )
     if role is Role.TARGET and not faults:
         faults = faults_of_target(array)
     if role is Role.WEIGHT and not faults:
@@ -320,7 +322,8 @@ def _read_codes(
     labels = list(cells)
     if numeric_text and declared.categories is None:
         labels = _numbers_from_text(labels)
-    if declared.categories is not None:
+    # A model's schema lists no categories of ignored columns: there, none stands for any.
+    if declared.categories or (declared.categories is not None and declared.role is not Role.IGNORE):
         categories = declared.categories
     else:
         distinct = {label_key(label): label for label in labels if label is not None}

@@ -8,10 +8,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from espalier.compiled_growing import Grown, grow
 from espalier.config import (
     Holdout,
     TrainingConfig,
     check_training,
+    config_from_dict,
     holdout_from_dict,
     holdout_to_dict,
     resolved,
@@ -21,13 +23,13 @@ from espalier.dataset import Dataset
 from espalier.errors import ConfigError, DataError, Fault, NotApplicable, within
 from espalier.evaluation import evaluate
 from espalier.fields import parameters_from
-from espalier.compiled_growing import Grown, grow
 from espalier.linear_fitting import fit_linear_models
 from espalier.model import Model, TrainingRecord
 from espalier.progress import Progress
 from espalier.pruners import PRUNERS, ModelTree, Pruner, changed_pruner, needs_held_out, pruning_method
 from espalier.pruning import PRUNING_FUNCTIONS, Pruned, PruningRows
 from espalier.rules import RuleList
+from espalier.schema import Role, Schema
 from espalier.tree import Tree
 
 __all__ = ["held_out_rows", "prune", "row_order", "summary", "train", "train_traced"]
@@ -39,7 +41,7 @@ PRESET_HOLDOUTS: Final[Mapping[str, float]] = MappingProxyType({"reptree": 1 / 3
 
 def train(
     dataset: Dataset,
-    config: TrainingConfig | str = "cart",
+    config: TrainingConfig | Mapping[str, Any] | str = "cart",
     *,
     holdout: Holdout | Dataset | None = None,
     progress: Progress | None = None,
@@ -49,7 +51,7 @@ def train(
 
     Args:
         dataset: With a target.
-        config: A preset's name or a configuration.
+        config: A preset's name, a configuration, or the JSON form of one.
         holdout: Rows to set aside before anything is learned, or a data set of its own: to measure on, or to stop or
             prune by. The preset ``reptree`` sets aside a third of the rows if nothing is said.
         progress: Watched from, and stopped by, another thread.
@@ -71,7 +73,7 @@ def train(
 
 def train_traced(
     dataset: Dataset,
-    config: TrainingConfig | str = "cart",
+    config: TrainingConfig | Mapping[str, Any] | str = "cart",
     *,
     holdout: Holdout | Dataset | None = None,
     progress: Progress | None = None,
@@ -85,7 +87,7 @@ def train_traced(
         Cancelled: `progress` was stopped.
     """
     watch = progress if progress is not None else Progress()
-    chosen = training_config(config) if isinstance(config, str) else config
+    chosen = config if isinstance(config, TrainingConfig) else _read_config(config)
     chosen = parameters_from(TrainingConfig, fields, base=chosen, what="the training configuration")
     check_training(dataset.schema, chosen)
     chosen = resolved(chosen, dataset.schema)
@@ -100,7 +102,8 @@ def train_traced(
         holdout=holdout if isinstance(holdout, Holdout) else None,
         train={},
     )
-    model = Model(dataset.schema, chosen, grown.preparation, grown.tree, record, notes=(UNPRUNED, *grown.notes))
+    notes = (UNPRUNED, *grown.notes)
+    model = Model(_looked_at(dataset.schema), chosen, grown.preparation, grown.tree, record, notes=notes)
     pruned = None
     if chosen.pruning is not None:
         watch.begin("pruning")
@@ -233,6 +236,21 @@ def _sizes(body: Tree | RuleList) -> dict[str, int | None]:
         "n_rules": rules.n_rules if rules else None,
         "n_conditions": rules.n_conditions if rules else None,
     }
+
+
+def _read_config(config: Mapping[str, Any] | str) -> TrainingConfig:
+    return config_from_dict(config) if isinstance(config, Mapping) else training_config(config)
+
+
+def _looked_at(schema: Schema) -> Schema:
+    """Leave out the categories of ignored columns: a model must not carry the ids of the rows it was trained on."""
+    return Schema(
+        tuple(
+            dataclasses.replace(feature, categories=()) if feature.role is Role.IGNORE else feature
+            for feature in schema.features
+        ),
+        schema.missing_values,
+    )
 
 
 def _set_aside(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[Dataset, Dataset | None]:

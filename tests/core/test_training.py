@@ -288,3 +288,14 @@ def test_a_model_that_was_read_back_can_be_pruned_on_the_remembered_rows():
     assert to_json(prune(again, "reduced_error", dataset=data).model) == to_json(
         prune(model, "reduced_error", dataset=data).model
     )
+
+
+def test_a_model_does_not_carry_the_ids_of_the_rows_it_was_trained_on() -> None:
+    table = "id,x,y\n007,1,a\n0008,2,b\nclerk@example.org,3,a\n"
+    data = dataset_from_csv(table, target="y", ignore=["id"])
+
+    model = train(data, "cart")
+
+    assert data.rows()[0]["id"] == "007"  # the data set shows it as it was written
+    assert b"example.org" not in to_json(model)
+    assert dataset_from_csv(table, schema=model.schema).fingerprint == data.fingerprint

@@ -189,15 +189,8 @@ def retry(session: Session, job_id: str) -> Job:
         NotFound: there is no such job.
         Conflict: the job is queued, running or succeeded.
     """
-    fresh: dict[str, Any] = {
-        "attempt": 0,
-        "error": None,
-        "cancel_requested": False,
-        "progress": 0.0,
-        "phase": "",
-        "finished": None,
-    }
-    return _move(session, _locked(session, job_id), Event.RETRY, run_at=now(), **fresh)
+    fresh: dict[str, Any] = {"attempt": 0, "progress": 0.0, "phase": "", "error": None, "finished": None}
+    return _move(session, _locked(session, job_id), Event.RETRY, cancel_requested=False, run_at=now(), **fresh)
 
 
 # --- for workers

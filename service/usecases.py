@@ -32,6 +32,8 @@ __all__ = [
 # Where a fault that the core finds in configuration and schema together sits in a request for training; the rest is a
 # field of the configuration.
 PLACES_IN_TRAINING = {"/target": "/dataset", "/attributes": "/dataset", "/preset": "/preset"}
+# Where a pruning method says "validation" if it asks rows that were held out.
+VALIDATION_FIELDS = ("select", "estimate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +130,13 @@ def request_pruning(session: Session, asked: Mapping[str, Any], *, settings: Set
     faults: list[Fault] = []
     version = _version(session, asked["model"], asked["version"], faults=faults)
     params = _without("method", asked["params"], faults=faults)
+    method: Any = None
     with _collected(faults, below="/params", elsewhere={"/method": "/method"}):
-        espalier.pruning_method(asked["method"], **params)
+        method = espalier.pruning_method(asked["method"], **params)
     data_set = None if version is None or version.data_set_id is None else session.get(DataSet, version.data_set_id)
     holdout_id = _check_holdout(session, asked["holdout"], data_set=data_set, faults=faults)
-    if version is not None and asked["holdout"] is None and not _holds_out(version):
-        message = "this version was trained on all its rows and would be pruned on them: give a holdout"
-        faults.append(Fault("/holdout", "required", message))
+    if version is not None:
+        faults += _faults_of_voters(version, method, asked["holdout"])
     if faults or version is None:
         raise Rejected(faults)
     payload = queue.PruningPayload(
@@ -269,5 +271,16 @@ def _differences(data_set: DataSet, other: DataSet) -> list[Fault]:
     return [Fault("/holdout/dataset", "missing_column", f"it has no column {name!r}") for name in sorted(mine - theirs)]
 
 
-def _holds_out(version: Version) -> bool:
-    return version.holdout_data_set_id is not None or version.summary.get("holdout") is not None
+def _faults_of_voters(version: Version, method: object, holdout: object) -> Iterator[Fault]:
+    """Say why a method would have no rows to ask but those that the version has learned from."""
+    asks = isinstance(method, espalier.ReducedError) or any(
+        getattr(method, field, None) == "validation" for field in VALIDATION_FIELDS
+    )
+    learned_from_all = version.summary["n_training_rows"] == version.summary["n_rows"]
+    if holdout is None:
+        if asks and learned_from_all and version.holdout_data_set_id is None:
+            message = "this version was trained on all its rows and would be pruned on them: give a holdout"
+            yield Fault("/holdout", "required", message)
+    elif learned_from_all and isinstance(holdout, Mapping) and "dataset" not in holdout:
+        message = "this version was trained on all the rows of its data set: give the id of another data set"
+        yield Fault("/holdout", "not_legal", message)

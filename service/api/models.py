@@ -1,5 +1,6 @@
 """Models and their versions over HTTP: lists, trees, documents, pruning traces."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from flask import Response
@@ -19,9 +20,11 @@ models = Resource("models", __name__, description="Trees and their versions")
 
 SHOWN = schemas.Model()
 SHOWN_VERSION = schemas.Version()
-TREE_FORMATS = {
-    "text": (espalier.to_text, TEXT),
-    "mermaid": (espalier.to_mermaid, TEXT),
+Render = Callable[[espalier.Model], str]
+TREE_TEXTS: Mapping[str, Render] = {"text": espalier.to_text, "mermaid": espalier.to_mermaid}
+RULE_TEXTS: Mapping[str, Render] = {
+    "text": lambda model: espalier.to_text(espalier.extract_rules(model)),
+    "logic": espalier.to_logic,
 }
 
 
@@ -70,13 +73,25 @@ def get_version(name: str, number: int) -> Response:
 @refuses(404, 422)
 def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
     """Look at the tree of a version: as columns (json), indented lines (text) or a diagram (mermaid)."""
-    with reading(here().sessions) as session:
-        version = catalog.find_version(session, name, number)
-        model = here().models.get(session, version.id).model
+    model = _model(name, number)
+    if isinstance(model.body, espalier.RuleList):
+        raise espalier.NotApplicable("this version is a list of rules and has no tree: see its rules, or its parent")
     if query["format"] == "json":
         return json_answer(espalier.to_document(model)["tree"])
-    render, content_type = TREE_FORMATS[query["format"]]
-    return bytes_answer(render(model), content_type=content_type)
+    return bytes_answer(TREE_TEXTS[query["format"]](model), content_type=TEXT)
+
+
+@models.get(f"{VERSION}/rules")
+@takes_query(schemas.RulesQuery)
+@answers(200, {"type": "object"}, description="The rules")
+@answers(200, {"type": "string"}, content_type="text/plain")
+@refuses(404, 422)
+def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
+    """Look at the rules of a version, one a leaf of its tree: as json, as sentences, or in the notation of logic."""
+    model = _model(name, number)
+    if query["format"] == "json":
+        return json_answer(espalier.rules_to_dict(model))
+    return bytes_answer(RULE_TEXTS[query["format"]](model), content_type=TEXT)
 
 
 @models.get(f"{VERSION}/document")
@@ -100,3 +115,9 @@ def get_pruning(name: str, number: int) -> Response:
     if trace is None:
         raise NotFound("pruning of", f"{name}/{number}")
     return json_answer(trace)
+
+
+def _model(name: str, number: int) -> espalier.Model:
+    with reading(here().sessions) as session:
+        version = catalog.find_version(session, name, number)
+        return here().models.get(session, version.id).model

@@ -37,6 +37,7 @@ from service.schemas.requests import (
     PageQuery,
     PruningJobRequest,
     RowsQuery,
+    RulesQuery,
     TrainingJobRequest,
     TreeQuery,
 )
@@ -78,6 +79,7 @@ __all__ = [
     "PruningJobRequest",
     "RowPage",
     "RowsQuery",
+    "RulesQuery",
     "Status",
     "Step",
     "TrainingJobRequest",

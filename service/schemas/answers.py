@@ -179,7 +179,7 @@ class Answer(Shape):
     value = fields.Float(metadata={"description": "the number (regression)"})
     std = fields.Float(metadata={"description": "standard deviation of the training rows at the leaf (regression)"})
     support = fields.Float(metadata={"description": "training weight at the leaf"})
-    leaf = fields.Integer(metadata={"description": "number of the node that answers"})
+    leaf = fields.Integer(metadata={"description": "number of the node, or of the rule, that answers"})
     flags = fields.Nested(Flags)
 
 
@@ -196,6 +196,11 @@ class Explained(Answer):
     rule = text("the path as a sentence")
     baseline = fields.Float(metadata={"description": "the label's share, or the mean, at the root (full)"})
     contributions = shape("what each attribute added to it on the way (full)", SHARES)
+    linear = shape("the linear model that answers: intercept, terms, smoothing (model trees)", OBJECT)
+    passed_over = fields.List(
+        shape("a rule, and the condition that does not hold", OBJECT),
+        metadata={"description": "the rules before the one that answers (full, lists of rules)"},
+    )
 
 
 class Prediction(Explained):

@@ -21,6 +21,7 @@ __all__ = [
     "PageQuery",
     "PruningJobRequest",
     "RowsQuery",
+    "RulesQuery",
     "TrainingJobRequest",
     "TreeQuery",
 ]
@@ -158,6 +159,12 @@ class TreeQuery(Shape):
     """In which form to show a tree."""
 
     format = text("the form", load_default="json", validate=one_of(["json", "text", "mermaid"]))
+
+
+class RulesQuery(Shape):
+    """In which form to show rules."""
+
+    format = text("the form", load_default="json", validate=one_of(["json", "text", "logic"]))
 
 
 class ExplanationQuery(Shape):

@@ -54,14 +54,19 @@ class Served:
         with db.transaction(self.service.sessions) as session:
             row = catalog.add_data_set(session, name="rows", dataset=dataset)
             storage.save(session, row.id, list(storage.encode(dataset)))
-            new = catalog.NewVersion(
-                model=name,
-                document=espalier.to_json(model),
-                preset=preset,
-                summary=espalier.summary(model),
-                seconds=0.1,
-                data_set_id=row.id,
-            )
+        self.keep(name, model, data_set_id=row.id)
+
+    def keep(self, name: str, model: espalier.Model, *, data_set_id: str | None = None) -> None:
+        """Add a version that is trained already."""
+        new = catalog.NewVersion(
+            model=name,
+            document=espalier.to_json(model),
+            preset=model.config.preset,
+            summary=espalier.summary(model),
+            seconds=0.1,
+            data_set_id=data_set_id,
+        )
+        with db.transaction(self.service.sessions) as session:
             catalog.add_version(session, new)
 
     def post(self, path: str, body: object) -> TestResponse:

@@ -25,6 +25,11 @@ def tennis(served: Served) -> str:
     return str(served.upload(TENNIS, target="PlayTennis")["id"])
 
 
+@pytest.fixture
+def more_tennis(served: Served) -> str:
+    return str(served.upload(TENNIS + "Overcast,Mild,High,Weak,Yes\n", target="PlayTennis")["id"])
+
+
 def request_training(served: Served, dataset: str, **more: object) -> str:
     response = served.post("/v1/training-jobs", {"model": "tennis", "dataset": dataset, **more})
     assert response.status_code == 202, response.text
@@ -107,11 +112,41 @@ def test_a_version_trained_on_all_rows_is_not_pruned_on_them(served: Served) -> 
     assert "all its rows" in assert_problem(response, 422, "/holdout")["detail"]
 
 
-def test_a_pruning_with_its_own_holdout_is_queued(served: Served) -> None:
+def test_rows_that_were_all_learned_from_cannot_be_held_out_afterwards(served: Served) -> None:
     served.train("tennis")
-    body = {"model": "tennis", "version": 1, "method": "reduced_error", "holdout": {"rows": [0, 1, 2]}}
+    body = {"model": "tennis", "method": "reduced_error", "holdout": {"rows": [0, 1, 2]}}
+    assert "another data set" in assert_problem(served.post("/v1/pruning-jobs", body), 422, "/holdout")["detail"]
+
+
+def test_a_pruning_with_its_own_holdout_is_queued(served: Served, more_tennis: str) -> None:
+    served.train("tennis")
+    body = {"model": "tennis", "version": 1, "method": "reduced_error", "holdout": {"dataset": more_tennis}}
     response = served.post("/v1/pruning-jobs", body)
     assert (response.status_code, response.get_json()["kind"]) == (202, "prune")
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("pessimistic", {}),
+        ("cost_complexity", {"alpha": 0.01}),
+        ("cost_complexity", {"select": "cv"}),
+        ("rules", {"estimate": "pessimistic"}),
+    ],
+)
+def test_a_method_that_asks_no_held_out_rows_needs_none(served: Served, method: str, params: dict[str, object]) -> None:
+    served.train("tennis")
+    response = served.post("/v1/pruning-jobs", {"model": "tennis", "method": method, "params": params})
+    assert response.status_code == 202, response.text
+
+
+@pytest.mark.parametrize(("method", "params"), [("cost_complexity", {"select": "validation"}), ("rules", {})])
+def test_a_method_that_asks_held_out_rows_is_refused_without_them(
+    served: Served, method: str, params: dict[str, object]
+) -> None:
+    served.train("tennis")
+    body = {"model": "tennis", "method": method, "params": params}
+    assert_problem(served.post("/v1/pruning-jobs", body), 422, "/holdout")
 
 
 @pytest.mark.parametrize(
@@ -126,10 +161,10 @@ def test_a_pruning_with_its_own_holdout_is_queued(served: Served) -> None:
     ],
 )
 def test_a_bad_pruning_request_is_refused_with_its_place(
-    served: Served, change: dict[str, object], pointers: list[str]
+    served: Served, more_tennis: str, change: dict[str, object], pointers: list[str]
 ) -> None:
     served.train("tennis")
-    body = {"model": "tennis", "method": "reduced_error", "holdout": {"rows": [0, 1, 2]}} | change
+    body = {"model": "tennis", "method": "reduced_error", "holdout": {"dataset": more_tennis}} | change
     assert_problem(served.post("/v1/pruning-jobs", body), 422, *pointers)
 
 

@@ -51,6 +51,33 @@ def test_the_tree_has_three_forms(served: Served) -> None:
     assert_problem(served.client.get(f"{path}?format=ascii"), 422, "/format")
 
 
+def test_the_rules_of_a_tree_have_three_forms(served: Served) -> None:
+    path = "/v1/models/tennis/versions/1/rules"
+    shown = served.client.get(path).get_json()
+    assert [rule["text"] for rule in shown["rules"]][:1] == ["if Outlook is Overcast then Yes"]
+    assert shown["n_rules"] == 5  # one a leaf
+    assert "if Outlook is Sunny and Humidity is High then No" in served.client.get(f"{path}?format=text").text
+    assert "(Outlook = Rain ∧ Wind = Strong)" in served.client.get(f"{path}?format=logic").text
+    assert_problem(served.client.get(f"{path}?format=ascii"), 422, "/format")
+
+
+def test_a_list_of_rules_is_a_version_like_any_other_but_has_no_tree(served: Served) -> None:
+    model = espalier.train(espalier.dataset_from_csv(TENNIS, target="PlayTennis"), "id3")
+    served.keep("rules", espalier.extract_rules(model))
+    row = {"Outlook": "Sunny", "Humidity": "High"}
+    for explain in ("none", "path", "full"):
+        answer = served.predict("rules", {"rows": [row], "explain": explain})["predictions"][0]
+        assert answer["label"] == "No"
+        explained = served.client.get(f"/v1/decisions/{answer['decision_id']}/explanation").get_json()
+        assert explained["verified"] is True
+        assert explained["explanation"]["rule"] == "if Outlook is Sunny and Humidity is High then No"
+    path = "/v1/models/rules/versions/1"
+    for form in ("json", "text", "mermaid"):
+        assert "list of rules" in assert_problem(served.client.get(f"{path}/tree?format={form}"), 422)["detail"]
+    assert served.client.get(f"{path}/rules").get_json()["n_rules"] == 5
+    assert served.client.get(f"{path}/document").get_json()["kind"] == "rules"
+
+
 def test_the_document_is_the_model_byte_for_byte(served: Served) -> None:
     response = served.client.get("/v1/models/tennis/versions/1/document")
     model = espalier.train(espalier.dataset_from_csv(TENNIS, target="PlayTennis"), "id3")
@@ -62,7 +89,7 @@ def test_a_version_that_was_not_pruned_has_no_trace(served: Served) -> None:
     assert_problem(served.client.get("/v1/models/tennis/versions/1/pruning"), 404)
 
 
-@pytest.mark.parametrize("path", ["", "/tree", "/document", "/pruning"])
+@pytest.mark.parametrize("path", ["", "/tree", "/rules", "/document", "/pruning"])
 @pytest.mark.parametrize("number", ["2", "0", "-1", "x", "99999999999999999999"])
 def test_an_unknown_version_is_not_found(served: Served, number: str, path: str) -> None:
     assert_problem(served.client.get(f"/v1/models/tennis/versions/{number}{path}"), 404)

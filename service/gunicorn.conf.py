@@ -18,7 +18,7 @@ settings = Settings.from_env()
 
 wsgi_app = "service.wsgi:application"
 bind = f"{settings.host}:{settings.port}"
-worker_class = "gthread"
+worker_class = "service.api.malformed.ProblemWorker"
 workers = settings.web_workers
 threads = settings.web_threads
 preload_app = True  # imports and routes are shared by all workers

@@ -19,7 +19,7 @@ import espalier
 from service import errors
 from service.api.bodies import discard_rest
 
-__all__ = ["PROBLEMS", "Problem", "answer", "problem_for"]
+__all__ = ["CONTENT_TYPE", "DETAILS", "PROBLEMS", "Problem", "answer", "content_of", "problem_for"]
 
 log = logging.getLogger("service")
 
@@ -109,12 +109,22 @@ def answer(error: Exception) -> Response:
         log.error("request %s (%s %s) failed", request_id, request.method, request.path, exc_info=error)
     if problem.status == 413:
         discard_rest(request)
+    content = content_of(problem, instance=request.path, request_id=request_id)
+    response = Response(content, status=problem.status, content_type=CONTENT_TYPE)
+    response.headers["X-Request-Id"] = request_id
+    for name, value in problem.headers:
+        response.headers[name] = value
+    return response
+
+
+def content_of(problem: Problem, *, instance: str, request_id: str) -> bytes:
+    """Write a problem document; `instance` is the path that was asked for."""
     document = {
         "type": TYPE_PREFIX + problem.slug,
         "title": problem.title,
         "status": problem.status,
         "detail": problem.detail,
-        "instance": request.path,
+        "instance": instance,
         "request_id": request_id,
         "retryable": problem.retryable,
         "errors": [
@@ -122,11 +132,7 @@ def answer(error: Exception) -> Response:
             for fault in problem.faults[:SHOWN_FAULTS]
         ],
     }
-    response = Response(orjson.dumps(document), status=problem.status, content_type=CONTENT_TYPE)
-    response.headers["X-Request-Id"] = request_id
-    for name, value in problem.headers:
-        response.headers[name] = value
-    return response
+    return orjson.dumps(document)
 
 
 def _faults(error: Exception) -> tuple[errors.Fault, ...]:

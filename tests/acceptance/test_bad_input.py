@@ -1,5 +1,7 @@
 """Bad input, each with its problem document, against the running service."""
 
+import json
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -91,3 +93,36 @@ def test_100_000_nested_brackets_are_malformed(running_service: Running, model: 
     headers = {"Content-Type": "application/json"}
     response = running_service.client.post(f"/v1/models/{model}/predict", content=b"[" * 100_000, headers=headers)
     assert_problem(response, 400, "not JSON")
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        pytest.param(b"HELLO\r\n\r\n", 400, id="no request line"),
+        pytest.param(b"GET / HTTP/9.9\r\n\r\n", 400, id="a version that is not there"),
+        pytest.param(b"GET / HTTP/1.1\r\nHo st: <b>x</b>\r\n\r\n", 400, id="a blank in a header's name"),
+        pytest.param(b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n", 414, id="a long request line"),
+        pytest.param(b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200 + b"\r\n", 431, id="200 headers"),
+    ],
+)
+def test_what_is_not_http_is_answered_with_a_problem_document_too(
+    running_service: Running, sent: bytes, status: int
+) -> None:
+    head, body = exchanged(running_service, sent)
+    problem = json.loads(body)
+    assert head.startswith(f"HTTP/1.1 {status} ")
+    assert "Content-Type: application/problem+json" in head
+    assert (problem["status"], f"X-Request-Id: {problem['request_id']}" in head) == (status, True)
+    assert "<b>" not in body
+
+
+def exchanged(service: Running, sent: bytes) -> tuple[str, str]:
+    """Send bytes as they are; give head and body of what comes back."""
+    host, port = service.address.removeprefix("http://").split(":")
+    received = b""
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        connection.sendall(sent)
+        while part := connection.recv(65536):
+            received += part
+    head, _, body = received.decode().partition("\r\n\r\n")
+    return head, body

@@ -1,0 +1,57 @@
+"""What is not HTTP never reaches the application; it is answered with a problem document all the same."""
+
+import socket
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from http import HTTPStatus
+from typing import Any
+
+from gunicorn.http import errors
+from gunicorn.workers.gthread import ThreadWorker
+
+from service.api.problems import CONTENT_TYPE, DETAILS, Problem, content_of
+
+__all__ = ["ProblemWorker"]
+
+SEND_SECONDS = 2.0
+STATUSES: Mapping[type[Exception], HTTPStatus] = {
+    errors.LimitRequestLine: HTTPStatus.REQUEST_URI_TOO_LONG,
+    errors.LimitRequestHeaders: HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+    errors.ExpectationFailed: HTTPStatus.EXPECTATION_FAILED,
+    errors.UnsupportedTransferCoding: HTTPStatus.NOT_IMPLEMENTED,
+    errors.InvalidResponseHeader: HTTPStatus.INTERNAL_SERVER_ERROR,
+    errors.InvalidResponseHeaderName: HTTPStatus.INTERNAL_SERVER_ERROR,
+    errors.ConfigurationProblem: HTTPStatus.INTERNAL_SERVER_ERROR,
+    errors.ParseException: HTTPStatus.BAD_REQUEST,
+    Exception: HTTPStatus.INTERNAL_SERVER_ERROR,
+}
+SENTENCES: Mapping[HTTPStatus, str] = {
+    HTTPStatus.REQUEST_URI_TOO_LONG: "the request line is longer than this service takes",
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: "there are more or longer header fields than this service takes",
+    HTTPStatus.EXPECTATION_FAILED: "of the header Expect only 100-continue is taken",
+    HTTPStatus.NOT_IMPLEMENTED: "of transfer codings only chunked is taken",
+    HTTPStatus.BAD_REQUEST: "this is not well-formed HTTP/1.1: look at the request line, the header fields, the chunks",
+    HTTPStatus.INTERNAL_SERVER_ERROR: DETAILS[500],
+}
+
+
+class ProblemWorker(ThreadWorker):  # type: ignore[misc] # the parent is untyped
+    """gunicorn's worker with threads, which would answer such requests with a page of HTML."""
+
+    def handle_error(self, req: Any, client: socket.socket, addr: object, exc: Exception) -> None:
+        """Answer a request that could not be read; the connection is closed after it."""
+        status = next(STATUSES[kind] for kind in type(exc).__mro__ if kind in STATUSES)
+        request_id = uuid.uuid4().hex
+        if status == HTTPStatus.INTERNAL_SERVER_ERROR:
+            self.log.error("request %s failed before it was read", request_id, exc_info=exc)
+        slug = status.phrase.lower().replace(" ", "-")
+        problem = Problem(status=status, slug=slug, title=status.phrase, detail=SENTENCES[status])
+        content = content_of(problem, instance=getattr(req, "path", None) or "", request_id=request_id)
+        head = (
+            f"HTTP/1.1 {status} {status.phrase}\r\nConnection: close\r\nContent-Type: {CONTENT_TYPE}\r\n"
+            f"Content-Length: {len(content)}\r\nX-Request-Id: {request_id}\r\n\r\n"
+        )
+        with suppress(OSError):  # the client may be gone
+            client.settimeout(SEND_SECONDS)
+            client.sendall(head.encode() + content)

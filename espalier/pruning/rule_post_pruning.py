@@ -27,9 +27,10 @@ from espalier.progress import Progress
 from espalier.pruners import RulePostPruning, pruner_to_dict
 from espalier.pruning.pessimistic import add_errs
 from espalier.pruning.trace import Pruned, PruningRows
+from espalier.rule_explanation import rule_sentence
 from espalier.rule_extraction import edge_condition, leaf_stats, merged, refuse_linear
 from espalier.rule_prediction import condition_mask, firing_rules
-from espalier.rules import Condition, Rule, RuleList, condition_text, label_line, number_text, sentence
+from espalier.rules import Condition, Rule, RuleList, condition_text
 from espalier.tree import LEAF
 
 __all__ = ["Evidence", "loss_of", "post_prune_rules"]
@@ -112,7 +113,7 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
         shortened.append(rule)
         progress.state[0] = rule.leaf / model.tree.n_nodes
     ordered = _in_order(shortened)
-    body = _rule_list(model, [rule for rule, _ in ordered], rows.training, evidence)
+    body = _rule_list(model, [alike[0] for alike in ordered], rows.training, evidence)
     note = f"{body.n_rules} rules from {model.tree.n_leaves} leaves, with {body.n_conditions} conditions"
     pruned = dataclasses.replace(model, body=body, pruning=pruner_to_dict(parameters), notes=(note,))
     judges = rows.training if evidence.pessimistic is not None or rows.held_out is None else rows.held_out
@@ -235,14 +236,14 @@ def _shown(loss: float, evidence: Evidence) -> float | None:
     return loss if math.isfinite(loss) else None
 
 
-def _in_order(rules: list[Shortened]) -> list[tuple[Shortened, list[int]]]:
-    """Sort rules and make those that say the same one; each with the leaves that it came from."""
+def _in_order(rules: list[Shortened]) -> list[list[Shortened]]:
+    """Sort rules, those that say the same together: the first of them stands for all."""
     by_rank = sorted(rules, key=lambda rule: (round(rule.loss, DIGITS), -round(rule.covered, DIGITS), rule.leaf))
-    found: dict[Any, tuple[Shortened, list[int]]] = {}
+    found: dict[Any, list[Shortened]] = {}
     for rule in by_rank:
         rule.conditions = merged(rule.conditions) or ()
         says = (frozenset(rule.conditions), rule.value)
-        found.setdefault(says, (rule, []))[1].append(rule.leaf)
+        found.setdefault(says, []).append(rule)
     return list(found.values())
 
 
@@ -295,14 +296,13 @@ def _stats(model: Model, target: npt.NDArray[Any], weight: Floats) -> tuple[floa
 
 
 def _trace(
-    model: Model, pruned: Model, ordered: list[tuple[Shortened, list[int]]], rows: Dataset, parameters: RulePostPruning
+    model: Model, pruned: Model, ordered: list[list[Shortened]], rows: Dataset, parameters: RulePostPruning
 ) -> dict[str, Any]:
     tree, rules = model.tree, pruned.rules
-    names = [sentence(rule.conditions, _answer_text(model, rule.value)) for rule in rules.rules]
-    by_leaf = {leaf: number for number, (_, leaves) in enumerate(ordered) for leaf in leaves}
+    number_of = {rule.leaf: number for number, alike in enumerate(ordered) for rule in alike}
     method = pruner_to_dict(parameters)
     what = "training" if parameters.estimate == "pessimistic" else "validation"
-    steps = sorted((step for rule, _ in ordered for step in rule.steps), key=lambda step: step["node"])
+    steps = sorted((step for alike in ordered for rule in alike for step in rule.steps), key=lambda step: step["node"])
     return {
         "method": method.pop("method"),
         "parameters": method,
@@ -310,17 +310,13 @@ def _trace(
         "held_out_rows": rows.n_rows if parameters.estimate == "validation" else None,
         "before": {"leaves": tree.n_leaves, "nodes": tree.n_nodes, "estimate": _measured(model, rows)},
         "after": {"rules": rules.n_rules, "conditions": rules.n_conditions, "estimate": _measured(pruned, rows)},
-        "steps": [{**step, "to_rule": by_leaf[step["node"]]} for step in steps],
+        "steps": [{**step, "to_rule": number_of[step["node"]]} for step in steps],
         "rules": [
-            {"number": number, "text": names[number], "estimate": rules.rules[number].estimate,
-             "covered": rule.covered, "from_leaves": sorted(leaves)}
-            for number, (rule, leaves) in enumerate(ordered)
+            {"number": number, "text": rule_sentence(pruned, number), "estimate": rules.rules[number].estimate,
+             "covered": alike[0].covered, "from_leaves": sorted(each.leaf for each in alike)}
+            for number, alike in enumerate(ordered)
         ],
     }  # fmt: skip
-
-
-def _answer_text(model: Model, value: float) -> str:
-    return label_line(model.schema.classes[int(value)]) if model.schema.classes else number_text(value)
 
 
 def _measured(model: Model, rows: Dataset) -> float:

@@ -11,15 +11,12 @@ from espalier.arrow import dataset_from_arrow
 from espalier.config import (
     PRESET_SENTENCES,
     PRESETS,
-    PRUNERS,
     Holdout,
-    ReducedError,
     TrainingConfig,
     check_training,
     config_from_dict,
     config_to_dict,
     holdout_from_dict,
-    pruning_method,
     training_config,
 )
 from espalier.dataset import Dataset
@@ -44,14 +41,15 @@ from espalier.model import Model, TrainingRecord
 from espalier.prediction import Prediction, predict
 from espalier.profile import AttributeProfile, ClassShare, Profile, profile
 from espalier.progress import Progress
-from espalier.pruning import Pruned
+from espalier.pruners import PRUNERS, CostComplexity, ModelTree, Pessimistic, ReducedError, pruning_method
+from espalier.pruning import Pruned, PruningPath, add_errs, pruning_path
 from espalier.reading import dataset_from_columns, dataset_from_csv, dataset_from_rows, rows_from_csv
 from espalier.rendering import to_mermaid, to_text
 from espalier.rule_extraction import class_dnf, extract_rules
 from espalier.rule_rendering import class_sentences, rules_to_dict, to_logic
 from espalier.rules import ClassDescription, Condition, Rule, RuleList
 from espalier.schema import Feature, FeatureKind, Label, Role, Schema
-from espalier.training import prune, summary, train
+from espalier.training import prune, summary, train, train_traced
 from espalier.tree import Tree
 
 __all__ = [
@@ -64,6 +62,7 @@ __all__ = [
     "ClassShare",
     "Condition",
     "ConfigError",
+    "CostComplexity",
     "DataError",
     "Dataset",
     "DecisionStep",
@@ -80,11 +79,14 @@ __all__ = [
     "InvalidInput",
     "Label",
     "Model",
+    "ModelTree",
     "NotApplicable",
+    "Pessimistic",
     "Prediction",
     "Profile",
     "Progress",
     "Pruned",
+    "PruningPath",
     "ReducedError",
     "Role",
     "RowError",
@@ -97,6 +99,7 @@ __all__ = [
     "Tree",
     "TreeClassifier",
     "TreeRegressor",
+    "add_errs",
     "check_training",
     "class_dnf",
     "class_sentences",
@@ -117,6 +120,7 @@ __all__ = [
     "profile",
     "prune",
     "pruning_method",
+    "pruning_path",
     "render_explanation",
     "rows_from_csv",
     "rules_to_dict",
@@ -127,5 +131,6 @@ __all__ = [
     "to_mermaid",
     "to_text",
     "train",
+    "train_traced",
     "training_config",
 ]

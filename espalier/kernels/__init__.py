@@ -10,6 +10,7 @@
 `surrogates`   the cuts that stand in for a node's own test (rpart)
 `grow`         any tree that a configuration can ask for
 `grow_binary`  the fast lane: complete data, two branches
+`linear`       linear models of the nodes of a grown tree: least squares, columns dropped
 `freeze`       nodes in the order of their making -> preorder arrays
 =============  ==========================================================================================
 

@@ -287,6 +287,15 @@ def test_equal_columns_share_the_work_and_the_first_is_dropped():
     assert [round(answer.value) for answer in predict(model, [{"a": 10, "b": 10}])] in ([30], [31])
 
 
+def test_of_many_columns_those_of_the_heaviest_tests_are_taken(monkeypatch):
+    rows = [{**{f"x{n}": (x * (n + 3)) % 17 for n in range(6)}, "y": x * 5 % 13 + x % 17} for x in range(200)]
+    data = dataset_from_rows(rows, target="y", task="regression")
+    unlimited = train(data, "m5", pruning=None, smoothing=None)
+    monkeypatch.setattr("espalier.linear_fitting.MAX_COLUMNS", 2)
+    limited = train(data, "m5", pruning=None, smoothing=None)
+    assert limited.linear.n_terms().max() == 2 < unlimited.linear.n_terms().max()
+
+
 # Documents
 
 

@@ -8,6 +8,7 @@ r"""Espalier's algorithm core: decision trees trained, pruned, answered from and
 """
 
 from espalier.arrow import dataset_from_arrow
+from espalier.comparison import Candidate, Comparison, compare
 from espalier.config import (
     PRESET_SENTENCES,
     PRESETS,
@@ -58,8 +59,10 @@ __all__ = [
     "PRUNERS",
     "AttributeProfile",
     "Cancelled",
+    "Candidate",
     "ClassDescription",
     "ClassShare",
+    "Comparison",
     "Condition",
     "ConfigError",
     "CostComplexity",
@@ -103,6 +106,7 @@ __all__ = [
     "check_training",
     "class_dnf",
     "class_sentences",
+    "compare",
     "config_from_dict",
     "config_to_dict",
     "dataset_from_arrow",

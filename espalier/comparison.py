@@ -10,17 +10,18 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.config import Holdout, ReducedError, TrainingConfig, config_to_dict, pruner_name
-from espalier.dataset import Dataset
+from espalier.config import Holdout, TrainingConfig, config_to_dict
+from espalier.dataset import Column, Dataset
 from espalier.distributions import binomial_two_sided, student_t_two_sided
 from espalier.errors import ConfigError, Fault
 from espalier.evaluation import Evaluation, answers_and_shares, evaluate, target_of
-from espalier.fields import parameters_to_dict
 from espalier.model import Model
 from espalier.progress import Progress
-from espalier.training import held_out_rows, prune, row_order, train
+from espalier.pruners import needs_held_out
+from espalier.schema import Role
+from espalier.training import held_out_rows, row_order, train
 
-__all__ = ["Candidate", "Comparison", "compare", "fold_of_rows"]
+__all__ = ["Candidate", "Comparison", "Difference", "Result", "compare", "fold_of_rows", "with_label_noise"]
 
 SIGNIFICANCE: Final = 0.05
 PRUNING_SHARE: Final = Holdout(fraction=1 / 3, seed=0)
@@ -34,14 +35,12 @@ class Candidate:
 
     Attributes:
         name: How the answer calls it; unique in a comparison.
-        config: How the tree is grown.
-        pruning: How it is pruned then; None for not at all.
-        holdout: Which of its training rows are set aside for the pruning.
+        config: How the tree is grown and pruned.
+        holdout: Which of its training rows are set aside, if it stops or prunes by rows that are not learned from.
     """
 
     name: str
     config: TrainingConfig
-    pruning: ReducedError | None = None
     holdout: Holdout = PRUNING_SHARE
 
 
@@ -142,6 +141,7 @@ def compare(
     folds: int | Sequence[int] | None = None,
     holdout: Holdout | None = None,
     seed: int = 0,
+    label_noise: float = 0.0,
     progress: Progress | None = None,
 ) -> Comparison:
     """Train each candidate on the same folds (or one split) and compare the best with the others.
@@ -154,7 +154,9 @@ def compare(
         candidates: At least one, each with a name of its own.
         folds: How many (stratified by class), or the fold of each row. 10 if neither this nor `holdout` is given.
         holdout: Rows to test on, instead of folds.
-        seed: For the draw of the folds.
+        seed: For the draw of the folds and of the noise.
+        label_noise: Share of the training rows whose class is replaced by another one, drawn at random; the test rows
+            keep theirs. 0 for a regression.
         progress: Watched from, and stopped by, another thread.
 
     Raises:
@@ -165,10 +167,14 @@ def compare(
     names = [candidate.name for candidate in candidates]
     if not names or len(set(names)) < len(names):
         raise ConfigError([Fault("/candidates", "not_legal", "must be at least one candidate, each with its own name")])
+    if not 0 <= label_noise < 1 or (label_noise > 0 and dataset.schema.task != "classification"):
+        message = "must be a share of at least 0 and below 1, and 0 where the target is numbers"
+        raise ConfigError([Fault("/label_noise", "not_legal", message)])
     tests = _test_rows(dataset, folds, holdout, seed)
+    noisy = with_label_noise(dataset, label_noise, seed=seed) if label_noise else dataset
     results = []
     for place, candidate in enumerate(candidates):
-        results.append(_run(dataset, candidate, tests, watch))
+        results.append(_run(dataset, noisy, candidate, tests, watch))
         watch.state[0] = (place + 1) / len(candidates)
     measure = "accuracy" if dataset.schema.task == "classification" else "rmse"
     best = _best(results, measure)
@@ -184,6 +190,22 @@ def fold_of_rows(dataset: Dataset, n_folds: int, *, seed: int = 0) -> npt.NDArra
     folds = np.empty(dataset.n_rows, dtype=np.intp)
     folds[order] = np.arange(dataset.n_rows) % n_folds
     return folds
+
+
+def with_label_noise(dataset: Dataset, share: float, *, seed: int = 0) -> Dataset:
+    """Give the data set with the class of a drawn `share` of the rows replaced by another class, each as likely.
+
+    The rows are drawn as `row_order` draws them, the classes by the next raw numbers of the same stream.
+    """
+    place = next(place for place, feature in enumerate(dataset.schema.features) if feature.role is Role.TARGET)
+    numbers = np.random.PCG64(seed).random_raw(2 * dataset.n_rows)
+    rows = np.argsort(numbers[: dataset.n_rows], kind="stable")[: round(share * dataset.n_rows)]
+    classes: npt.NDArray[np.int32] = np.array(dataset.columns[place], dtype=np.int32)
+    n_classes = len(dataset.schema.classes)
+    steps = 1 + (numbers[dataset.n_rows :][rows] % np.uint64(n_classes - 1)).astype(np.int32)
+    classes[rows] = (classes[rows] + steps) % n_classes
+    columns: list[Column] = [classes if each == place else column for each, column in enumerate(dataset.columns)]
+    return Dataset(dataset.schema, tuple(columns))
 
 
 def _test_rows(
@@ -208,11 +230,13 @@ def _test_rows(
     return [np.flatnonzero(fold == each) for each in np.unique(fold).tolist()]
 
 
-def _run(dataset: Dataset, candidate: Candidate, tests: Sequence[npt.NDArray[np.intp]], watch: Progress) -> Result:
+def _run(
+    dataset: Dataset, noisy: Dataset, candidate: Candidate, tests: Sequence[npt.NDArray[np.intp]], watch: Progress
+) -> Result:
     evaluations, leaves, seconds, misses = [], [], [], []
     for rows in tests:
         watch.check()
-        kept = dataset.take(np.setdiff1d(np.arange(dataset.n_rows), rows))
+        kept = noisy.take(np.setdiff1d(np.arange(dataset.n_rows), rows))
         begun = time.perf_counter()
         model = _trained(kept, candidate)
         seconds.append(time.perf_counter() - begun)
@@ -224,10 +248,9 @@ def _run(dataset: Dataset, candidate: Candidate, tests: Sequence[npt.NDArray[np.
 
 
 def _trained(kept: Dataset, candidate: Candidate) -> Model:
-    if candidate.pruning is None:
-        return train(kept, candidate.config)
-    model = train(kept, candidate.config, holdout=candidate.holdout)
-    return prune(model, candidate.pruning, dataset=kept).model
+    config = candidate.config
+    sets_aside = config.validation_stop or needs_held_out(config.pruning)
+    return train(kept, config, holdout=candidate.holdout if sets_aside else None)
 
 
 def _misses(model: Model, test: Dataset) -> npt.NDArray[np.float64]:
@@ -280,11 +303,9 @@ def _result_document(result: Result) -> Mapping[str, Any]:
         if None not in values:
             deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
             figures[name] = {"mean": float(np.mean(values)), "std": deviation, "folds": values}
-    pruning = result.candidate.pruning
     return {
         "name": result.candidate.name,
         "config": config_to_dict(result.candidate.config),
-        "pruning": None if pruning is None else {"method": pruner_name(pruning), **parameters_to_dict(pruning)},
         "figures": figures,
         "leaves": {"mean": float(np.mean(result.leaves)), "folds": list(result.leaves)},
         "seconds": float(np.mean(result.seconds)),

@@ -9,12 +9,18 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-from service.cli import models, profile, rules, server
+from service.cli import evaluate, models, profile, rules, server
 from service.cli.command import Command, Refused
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS: Mapping[str, Command] = {**models.COMMANDS, **profile.COMMANDS, **rules.COMMANDS, **server.COMMANDS}
+COMMANDS: Mapping[str, Command] = {
+    **models.COMMANDS,
+    **evaluate.COMMANDS,
+    **profile.COMMANDS,
+    **rules.COMMANDS,
+    **server.COMMANDS,
+}
 
 INTERRUPTED = 130  # what a shell reports for a program ended by Ctrl-C
 

@@ -1,23 +1,31 @@
 """The commands that need no server: ``train``, ``prune``, ``predict``, ``show``, ``presets``; files in, files out."""
 
 import json
-import os
 import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from service.cli.command import Command, Refused
+from service.cli.command import Command
+from service.cli.files import (
+    assignments,
+    check_folder,
+    data_lines,
+    existing,
+    json_or_text,
+    read_model,
+    read_schema,
+    refusals,
+    set_argument,
+    write_whole,
+)
 
 if TYPE_CHECKING:
     import espalier
 
 __all__ = ["COMMANDS"]
-
-SHOWN_NAMES = 12
 
 
 def _train_arguments(parser: ArgumentParser) -> None:
@@ -28,7 +36,7 @@ def _train_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--weight", metavar="COLUMN", help="the column of row weights")
     parser.add_argument("--ignore", metavar="COLUMN", action="append", default=[], help="a column not to look at")
     parser.add_argument("--preset", metavar="P", default="cart", help="see `espalier presets` (default: cart)")
-    _set_argument(parser, "a field of the preset; see `espalier presets`")
+    set_argument(parser, "a field of the preset; see `espalier presets`")
     parser.add_argument("--holdout", metavar="0.3|FILE.csv", help="a share of the rows, or a file, to measure on")
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="for everything drawn at random (default: 0)")
     _out_arguments(parser)
@@ -37,7 +45,7 @@ def _train_arguments(parser: ArgumentParser) -> None:
 def _prune_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL.json", type=Path)
     parser.add_argument("--method", metavar="M", required=True, help="see `espalier presets`")
-    _set_argument(parser, "a parameter of the method; see `espalier presets`")
+    set_argument(parser, "a parameter of the method; see `espalier presets`")
     parser.add_argument("--data", metavar="TRAIN.csv", type=Path, help="the rows that the model was trained on")
     parser.add_argument("--holdout", metavar="FILE.csv", type=Path, help="rows that vote (default: those set aside)")
     _out_arguments(parser)
@@ -59,12 +67,6 @@ def _presets_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
 
 
-def _set_argument(parser: ArgumentParser, meaning: str) -> None:
-    parser.add_argument(
-        "--set", metavar="FIELD=VALUE", action="append", default=[], help=f"{meaning}; the value is JSON, else text"
-    )
-
-
 def _out_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--out", metavar="MODEL.json", type=Path, required=True, help="where the model is written")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
@@ -74,12 +76,12 @@ def train(arguments: Namespace) -> int:
     """Train a model on a file and write it."""
     import espalier  # noqa: PLC0415 - `espalier --help` needs no arrays
 
-    _check_folder(arguments.out)
+    check_folder(arguments.out)
     with refusals(arguments.data):
         dataset = espalier.dataset_from_csv(
-            _existing(arguments.data),
+            existing(arguments.data),
             target=arguments.target,
-            schema=_read_schema(arguments.schema),
+            schema=read_schema(arguments.schema),
             task=arguments.task,
             weight=arguments.weight,
             ignore=arguments.ignore,
@@ -91,12 +93,12 @@ def train(arguments: Namespace) -> int:
         begun = time.perf_counter()
         model = espalier.train(dataset, config, holdout=holdout)
         seconds = time.perf_counter() - begun
-    _write(arguments.out, espalier.to_json(model))
+    write_whole(arguments.out, espalier.to_json(model))
     report = {**espalier.summary(model), "seconds": round(seconds, 6), "out": str(arguments.out)}
     if arguments.json:
         print(json.dumps(report))
     else:
-        for line in (*_data_lines(arguments.data, dataset), *_model_lines(report)):
+        for line in (*data_lines(arguments.data, dataset), *_model_lines(report)):
             print(line)
     return 0
 
@@ -105,21 +107,21 @@ def prune(arguments: Namespace) -> int:
     """Prune a model file into another one."""
     import espalier  # noqa: PLC0415 - as above
 
-    _check_folder(arguments.out)
-    model = _read_model(arguments.model)
+    check_folder(arguments.out)
+    model = read_model(arguments.model)
     dataset = holdout = None
     if arguments.data is not None:
         with refusals(arguments.data):
-            dataset = espalier.dataset_from_csv(_existing(arguments.data), schema=model.schema)
+            dataset = espalier.dataset_from_csv(existing(arguments.data), schema=model.schema)
     if arguments.holdout is not None:
         with refusals(arguments.holdout):
-            holdout = espalier.dataset_from_csv(_existing(arguments.holdout), like=model.schema)
+            holdout = espalier.dataset_from_csv(existing(arguments.holdout), like=model.schema)
     with refusals(None):
         method = espalier.pruning_method(arguments.method, **assignments(arguments.set))
         begun = time.perf_counter()
         pruned = espalier.prune(model, method, dataset=dataset, holdout=holdout)
         seconds = time.perf_counter() - begun
-    _write(arguments.out, espalier.to_json(pruned.model))
+    write_whole(arguments.out, espalier.to_json(pruned.model))
     report = {
         **espalier.summary(pruned.model),
         "seconds": round(seconds, 6),
@@ -138,9 +140,9 @@ def predict(arguments: Namespace) -> int:
     """Answer each line of a CSV file with a line of JSON."""
     import espalier  # noqa: PLC0415 - as above
 
-    model = _read_model(arguments.model)
+    model = read_model(arguments.model)
     with refusals(arguments.rows):
-        rows = espalier.rows_from_csv(model.schema, _existing(arguments.rows))
+        rows = espalier.rows_from_csv(model.schema, existing(arguments.rows))
         if arguments.explain == "none":
             answers: list[Any] = list(espalier.predict(model, rows))
         else:
@@ -149,8 +151,8 @@ def predict(arguments: Namespace) -> int:
     if arguments.out is None:
         sys.stdout.write(lines)
     else:
-        _check_folder(arguments.out)
-        _write(arguments.out, lines.encode())
+        check_folder(arguments.out)
+        write_whole(arguments.out, lines.encode())
     return 0
 
 
@@ -158,7 +160,7 @@ def show(arguments: Namespace) -> int:
     """Print a model as text, Mermaid or JSON."""
     import espalier  # noqa: PLC0415 - as above
 
-    model = _read_model(arguments.model)
+    model = read_model(arguments.model)
     formats = {"text": espalier.to_text, "mermaid": espalier.to_mermaid, "json": _pretty}
     sys.stdout.write(formats[arguments.format](model))
     return 0
@@ -206,131 +208,22 @@ COMMANDS: Mapping[str, Command] = {
 }
 
 
-def assignments(given: list[str]) -> dict[str, Any]:
-    """Read ``field=value`` texts; a value is JSON, else text; ``a.b=1`` reaches inside the object ``a``.
-
-    Raises:
-        Refused: A text without ``=``.
-
-    >>> assignments(["max_depth=4", "criterion=gini", "pruning.confidence=0.1"])
-    {'max_depth': 4, 'criterion': 'gini', 'pruning': {'confidence': 0.1}}
-    """
-    fields: dict[str, Any] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise Refused(f"--set {text}: must be FIELD=VALUE, such as max_depth=4")
-        *outer, last = name.split(".")
-        inside = fields
-        for part in outer:
-            inside = inside.setdefault(part, {})
-            if not isinstance(inside, dict):
-                raise Refused(f"--set {text}: {part} was set to a plain value before")
-        inside[last] = _json_or_text(value)
-    return fields
-
-
-@contextmanager
-def refusals(file: Path | None) -> Iterator[None]:
-    """Turn what the core refuses into lines for a person, each with the file it is about."""
-    import espalier  # noqa: PLC0415 - as above
-
-    prefix = f"{file}: " if file is not None else ""
-    try:
-        yield
-    except espalier.InvalidInput as error:
-        lines = []
-        for fault in error.faults:
-            where = fault.path.removeprefix("/").replace("/", ".").replace("~1", "/").replace("~0", "~")
-            lines.append(f"{prefix}{where + ': ' if where else ''}{fault.message}")
-        raise Refused("\n".join(lines)) from None
-    except (espalier.EspalierError, OSError) as error:
-        raise Refused(f"{prefix}{error}") from None
-
-
-def _json_or_text(value: str) -> Any:
-    try:
-        return json.loads(value)
-    except ValueError:
-        return value
-
-
 def _holdout(given: str | None, schema: "espalier.Schema", seed: int) -> "espalier.Holdout | espalier.Dataset | None":
     import espalier  # noqa: PLC0415 - as above
 
     if given is None:
         return None
-    share = _json_or_text(given)
+    share = json_or_text(given)
     if isinstance(share, int | float) and not isinstance(share, bool):
         return espalier.holdout_from_dict({"fraction": share, "seed": seed})
     with refusals(Path(given)):
-        return espalier.dataset_from_csv(_existing(Path(given)), like=schema)
-
-
-def _existing(file: Path) -> Path:
-    if not file.is_file():
-        raise Refused(f"{file}: there is no such file")
-    return file
-
-
-def _read_schema(file: Path | None) -> dict[str, Any] | None:
-    if file is None:
-        return None
-    try:
-        document = json.loads(_existing(file).read_bytes())
-    except ValueError as error:
-        raise Refused(f"{file}: not JSON: {error}") from None
-    if not isinstance(document, dict):
-        raise Refused(f'{file}: a schema must be an object: {{"target": …, "columns": […]}}')
-    return document
-
-
-def _read_model(file: Path) -> "espalier.Model":
-    import espalier  # noqa: PLC0415 - as above
-
-    with refusals(file):
-        return espalier.from_json(_existing(file).read_bytes())
-
-
-def _check_folder(file: Path) -> None:
-    if not file.parent.is_dir():
-        raise Refused(f"{file}: there is no folder {file.parent}")
-    if file.is_dir():
-        raise Refused(f"{file}: is a folder; give the name of a file")
-
-
-def _write(file: Path, content: bytes) -> None:
-    """Write all or nothing: a reader never sees half a model."""
-    partial = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        partial.write_bytes(content)
-        partial.replace(file)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise Refused(f"{file}: cannot be written: {error.strerror}") from None
+        return espalier.dataset_from_csv(existing(Path(given)), like=schema)
 
 
 def _pretty(model: "espalier.Model") -> str:
     import espalier  # noqa: PLC0415 - as above
 
     return json.dumps(espalier.to_document(model), indent=1, ensure_ascii=False) + "\n"
-
-
-def _data_lines(file: Path, dataset: "espalier.Dataset") -> Iterator[str]:
-    schema = dataset.schema
-    target = schema.target
-    yield f"data      {file}: {dataset.n_rows} rows, {len(schema.attributes)} attributes"
-    kinds = [f"{feature.name} ({_kind_text(feature)})" for feature in schema.attributes[:SHOWN_NAMES]]
-    more = ["…"] if len(schema.attributes) > SHOWN_NAMES else []
-    yield f"          {', '.join([*kinds, *more])}"
-    if target is not None:
-        yield f"target    {target.name} ({_kind_text(target)}): {schema.task}"
-    for notice in dataset.notices:
-        yield f"notice    {notice}"
-
-
-def _kind_text(feature: "espalier.Feature") -> str:
-    return f"{feature.kind}, {len(feature.categories)} categories" if feature.coded else str(feature.kind)
 
 
 def _model_lines(report: Mapping[str, Any]) -> Iterator[str]:
@@ -358,6 +251,9 @@ def _size_text(report: Mapping[str, Any]) -> str:
 def _figures_text(n_rows: int, errors: float | None, accuracy: float | None, rmse: float | None) -> str:
     if errors is not None and accuracy is not None:
         return f"{_counted(errors, 'error', 'errors')} in {n_rows} rows, accuracy {accuracy:.5f}"
+    if rmse is None:
+        # The answers of smoothed leaves mix those of the nodes above: only the rows themselves tell how far they miss.
+        return f"error not known without the {n_rows} rows: give them with --data"
     return f"root mean squared error {rmse:.6g} on {n_rows} rows"
 
 

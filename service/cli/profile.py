@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from service.cli.command import Command
-from service.cli.models import _data_lines, _existing, _read_schema, refusals
+from service.cli.files import data_lines, existing, read_schema, refusals
 
 __all__ = ["COMMANDS"]
 
@@ -59,9 +59,9 @@ def profile(arguments: Namespace) -> int:
 
     with refusals(arguments.data):
         dataset = espalier.dataset_from_csv(
-            _existing(arguments.data),
+            existing(arguments.data),
             target=arguments.target,
-            schema=_read_schema(arguments.schema),
+            schema=read_schema(arguments.schema),
             task=arguments.task,
             weight=arguments.weight,
             ignore=arguments.ignore,
@@ -70,7 +70,7 @@ def profile(arguments: Namespace) -> int:
     if arguments.json:
         print(json.dumps(found))
         return 0
-    for line in (*_data_lines(arguments.data, dataset), *_profile_lines(found)):
+    for line in (*data_lines(arguments.data, dataset), *_profile_lines(found)):
         print(line)
     return 0
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from service.cli.command import Command, Refused
-from service.cli.models import _check_folder, _existing, _read_model, _set_argument, _write, assignments, refusals
+from service.cli.files import assignments, check_folder, existing, read_model, refusals, set_argument, write_whole
 
 if TYPE_CHECKING:
     import espalier
@@ -21,7 +21,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--class", metavar="LABEL", dest="label", help="only what a row of this class must be like")
     parser.add_argument("--format", choices=["text", "json", "logic"], default="text", help="default: text")
     parser.add_argument("--prune", choices=["validation", "pessimistic"], help="shorten the rules, the best first")
-    _set_argument(parser, "with --prune, a parameter such as confidence; see `espalier presets`")
+    set_argument(parser, "with --prune, a parameter such as confidence; see `espalier presets`")
     parser.add_argument("--data", metavar="TRAIN.csv", type=Path, help="with --prune, the rows it was trained on")
     parser.add_argument("--holdout", metavar="FILE.csv", type=Path, help="rows that vote (default: those set aside)")
     parser.add_argument("--out", metavar="RULES.json", type=Path, help="write the list of rules as a model")
@@ -32,8 +32,8 @@ def rules(arguments: Namespace) -> int:
     import espalier  # noqa: PLC0415 - `espalier --help` needs no arrays
 
     if arguments.out is not None:
-        _check_folder(arguments.out)
-    model = _read_model(arguments.model)
+        check_folder(arguments.out)
+    model = read_model(arguments.model)
     with refusals(arguments.model):
         pruned = _pruned(model, arguments) if arguments.prune else None
         found = pruned.model if pruned is not None else espalier.extract_rules(model)
@@ -44,7 +44,7 @@ def rules(arguments: Namespace) -> int:
         else:
             text = espalier.to_logic(found) if arguments.format == "logic" else espalier.to_text(found)
     if arguments.out is not None:
-        _write(arguments.out, espalier.to_json(found))
+        write_whole(arguments.out, espalier.to_json(found))
     sys.stdout.write(text)
     return 0
 
@@ -60,11 +60,11 @@ def _pruned(model: "espalier.Model", arguments: Namespace) -> "espalier.Pruned":
     if arguments.data is None:
         raise Refused("--prune counts the rows that each rule answers: give the training rows with --data")
     with refusals(arguments.data):
-        dataset = espalier.dataset_from_csv(_existing(arguments.data), schema=model.schema)
+        dataset = espalier.dataset_from_csv(existing(arguments.data), schema=model.schema)
     holdout = None
     if arguments.holdout is not None:
         with refusals(arguments.holdout):
-            holdout = espalier.dataset_from_csv(_existing(arguments.holdout), like=model.schema)
+            holdout = espalier.dataset_from_csv(existing(arguments.holdout), like=model.schema)
     method = espalier.pruning_method("rules", **{**assignments(arguments.set), "estimate": arguments.prune})
     return espalier.prune(model, method, dataset=dataset, holdout=holdout)
 

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 import espalier
-from espalier.comparison import Candidate, compare, fold_of_rows
+from espalier.comparison import Candidate, compare, fold_of_rows, with_label_noise
 from espalier.distributions import binomial_two_sided, student_t_two_sided
 from tests.factories import ROOT
 
@@ -80,13 +80,13 @@ def test_a_candidate_beside_itself_differs_by_chance_only() -> None:
 
 
 def test_a_pruned_candidate_is_pruned_inside_each_fold() -> None:
-    pruned = Candidate("pruned", espalier.training_config("cart"), espalier.pruning_method("reduced_error"))
+    pruned = Candidate("pruned", espalier.training_config("cart", pruning={"method": "reduced_error"}))
 
     comparison = compare(drugs(), [Candidate("plain", espalier.training_config("cart")), pruned], folds=5)
 
     document = comparison.to_dict()
     assert [entry["name"] for entry in document["candidates"]] == ["plain", "pruned"]
-    assert document["candidates"][1]["pruning"]["method"] == "reduced_error"
+    assert document["candidates"][1]["config"]["pruning"]["method"] == "reduced_error"
     assert all(leaves >= 5 for leaves in comparison.results[0].leaves)  # five classes need five leaves
 
 
@@ -109,3 +109,30 @@ def test_folds_that_are_not_legal_are_refused_by_path(asked: dict[str, object], 
 def test_two_candidates_of_one_name_are_refused() -> None:
     with pytest.raises(espalier.ConfigError, match="its own name"):
         compare(drugs(), stump_and_tree()[:1] * 2, folds=5)
+
+
+def test_label_noise_changes_the_classes_of_the_asked_share_of_rows_only() -> None:
+    data = drugs()
+
+    noisy = with_label_noise(data, 0.2, seed=3)
+
+    changed = np.asarray(noisy.target) != np.asarray(data.target)
+    assert changed.sum() == 40
+    assert all(np.array_equal(ours, theirs) for ours, theirs in zip(noisy.attributes, data.attributes, strict=True))
+
+
+def test_noise_is_never_in_the_rows_that_are_tested_on() -> None:
+    # One attribute tells the class; with noise in training only, a tree of two leaves still finds every test row.
+    rows = [{"x": row % 2, "y": "ab"[row % 2]} for row in range(200)]
+    data = espalier.dataset_from_rows(rows, target="y")
+    stump = Candidate("stump", espalier.training_config("cart", max_depth=1))
+
+    comparison = compare(data, [stump], folds=10, label_noise=0.2)
+
+    assert comparison.results[0].score("accuracy") == 1.0
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0])
+def test_a_noise_that_is_no_share_is_refused(share: float) -> None:
+    with pytest.raises(espalier.ConfigError, match="label_noise"):
+        compare(drugs(), stump_and_tree(), label_noise=share)

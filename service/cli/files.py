@@ -1,0 +1,167 @@
+"""What the commands on files share: reading what is there, writing all or nothing, and saying what was refused."""
+
+import json
+import os
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from service.cli.command import Refused
+
+if TYPE_CHECKING:
+    import espalier
+
+__all__ = [
+    "assignments",
+    "check_folder",
+    "data_lines",
+    "existing",
+    "json_or_text",
+    "read_model",
+    "read_schema",
+    "refusals",
+    "set_argument",
+    "write_whole",
+]
+
+SHOWN_NAMES = 12
+
+
+def assignments(given: list[str]) -> dict[str, Any]:
+    """Read ``field=value`` texts; a value is JSON, else text; ``a.b=1`` reaches inside the object ``a``.
+
+    Raises:
+        Refused: A text without ``=``.
+
+    >>> assignments(["max_depth=4", "criterion=gini", "pruning.confidence=0.1"])
+    {'max_depth': 4, 'criterion': 'gini', 'pruning': {'confidence': 0.1}}
+    """
+    fields: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise Refused(f"--set {text}: must be FIELD=VALUE, such as max_depth=4")
+        *outer, last = name.split(".")
+        inside = fields
+        for part in outer:
+            inside = inside.setdefault(part, {})
+            if not isinstance(inside, dict):
+                raise Refused(f"--set {text}: {part} was set to a plain value before")
+        inside[last] = json_or_text(value)
+    return fields
+
+
+@contextmanager
+def refusals(file: Path | None) -> Iterator[None]:
+    """Turn what the core refuses into lines for a person, each with the file it is about."""
+    import espalier  # noqa: PLC0415 - `espalier --help` needs no arrays
+
+    prefix = f"{file}: " if file is not None else ""
+    try:
+        yield
+    except espalier.InvalidInput as error:
+        lines = []
+        for fault in error.faults:
+            where = fault.path.removeprefix("/").replace("/", ".").replace("~1", "/").replace("~0", "~")
+            lines.append(f"{prefix}{where + ': ' if where else ''}{fault.message}")
+        raise Refused("\n".join(lines)) from None
+    except (espalier.EspalierError, OSError) as error:
+        raise Refused(f"{prefix}{error}") from None
+
+
+def set_argument(parser: ArgumentParser, meaning: str) -> None:
+    """Declare ``--set``; `meaning` says what can be set and where it is listed."""
+    parser.add_argument(
+        "--set", metavar="FIELD=VALUE", action="append", default=[], help=f"{meaning}; the value is JSON, else text"
+    )
+
+
+def existing(file: Path) -> Path:
+    """Give `file` back if it is there.
+
+    Raises:
+        Refused: There is no such file.
+    """
+    if not file.is_file():
+        raise Refused(f"{file}: there is no such file")
+    return file
+
+
+def read_schema(file: Path | None) -> dict[str, Any] | None:
+    """Read a declaration of columns; None where no file is named.
+
+    Raises:
+        Refused: Not there, not JSON, or not an object.
+    """
+    if file is None:
+        return None
+    try:
+        document = json.loads(existing(file).read_bytes())
+    except ValueError as error:
+        raise Refused(f"{file}: not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise Refused(f'{file}: a schema must be an object: {{"target": …, "columns": […]}}')
+    return document
+
+
+def read_model(file: Path) -> "espalier.Model":
+    """Read a model.
+
+    Raises:
+        Refused: Not there, or not a model document.
+    """
+    import espalier  # noqa: PLC0415 - `espalier --help` needs no arrays
+
+    with refusals(file):
+        return espalier.from_json(existing(file).read_bytes())
+
+
+def check_folder(file: Path) -> None:
+    """See that `file` can be made, before the work whose result it shall hold.
+
+    Raises:
+        Refused: Its folder is not there, or it is a folder itself.
+    """
+    if not file.parent.is_dir():
+        raise Refused(f"{file}: there is no folder {file.parent}")
+    if file.is_dir():
+        raise Refused(f"{file}: is a folder; give the name of a file")
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Write all or nothing: a reader never sees half a model."""
+    partial = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        partial.write_bytes(content)
+        partial.replace(file)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise Refused(f"{file}: cannot be written: {error.strerror}") from None
+
+
+def data_lines(file: Path, dataset: "espalier.Dataset") -> Iterator[str]:
+    """Say how a data set was understood: rows, kinds, target, task, what to know of it."""
+    schema = dataset.schema
+    target = schema.target
+    yield f"data      {file}: {dataset.n_rows} rows, {len(schema.attributes)} attributes"
+    kinds = [f"{feature.name} ({_kind_text(feature)})" for feature in schema.attributes[:SHOWN_NAMES]]
+    more = ["…"] if len(schema.attributes) > SHOWN_NAMES else []
+    yield f"          {', '.join([*kinds, *more])}"
+    if target is not None:
+        yield f"target    {target.name} ({_kind_text(target)}): {schema.task}"
+    for notice in dataset.notices:
+        yield f"notice    {notice}"
+
+
+def json_or_text(value: str) -> Any:
+    """Read `value` as JSON if it is that, else take it as text."""
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def _kind_text(feature: "espalier.Feature") -> str:
+    return f"{feature.kind}, {len(feature.categories)} categories" if feature.coded else str(feature.kind)

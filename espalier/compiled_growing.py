@@ -203,8 +203,12 @@ def _grown_tree(
 ) -> tuple[Tree, tuple[str, ...]]:
     from espalier.kernels import grow as kernel  # noqa: PLC0415
 
-    columns, orders = _encoded(table, config)
     rules = _rules(table, config)
+    if valid is None and not config.cut_points:
+        answer = _grown_fast(rules, table, watch)
+        if answer is not None:
+            return _frozen(answer, table, config, watch)
+    columns, orders = _encoded(table, config)
     rows, target_value = _rows(table, config)
     work = _work(table, config, rules, target_value)
     if valid is None:
@@ -213,6 +217,22 @@ def _grown_tree(
         rules, columns, rows, work, orders, valid, watch.state, max(1, orders.shape[1]), MAX_NODES, MAX_CODE_ENTRIES
     )
     return _frozen(answer, table, config, watch)
+
+
+def _grown_fast(rules: Any, table: Table, watch: Progress) -> tuple[Any, ...] | None:
+    """Grow in the fast lane; None where it cannot take the task."""
+    from espalier.kernels import fast  # noqa: PLC0415
+
+    n_categories = [len(feature.categories) for feature in table.attributes]
+    unordered = [len(feature.categories) if feature.unordered else 0 for feature in table.attributes]
+    if not fast.can_grow_fast(rules, table.columns, unordered, table.weight):
+        return None
+    nominal = [feature.unordered for feature in table.attributes]
+    columns = fast.fast_table(rules, table.columns, n_categories, nominal, table.target, table.weight)
+    watch.check()
+    status, n_nodes, ints, reals, stats = fast.grow_fast(rules, columns, watch.state)
+    nothing = np.zeros(0, np.int32)
+    return status, n_nodes, ints, reals, stats, np.arange(2, dtype=np.int32), 2, nothing, nothing, 0, nothing, 0
 
 
 def _rules(table: Table, config: TrainingConfig) -> Any:

@@ -86,6 +86,66 @@ def rank_column(values, order, n_known, codes, distinct):  # type: ignore[no-unt
 
 
 @compiled
+def code_column(values, cells, distinct, most):  # type: ignore[no-untyped-def]
+    """Give each row the rank of its value where a column has at most `most` (256) distinct values.
+
+    values: float64 (n), none missing. cells: uint8 (n), written. distinct: float64 (most), written. Returns how many
+    distinct values there are, -1 for too many: a hash table of values, sorted at the end.
+    """
+    n_slots = 1024
+    slots = np.full(n_slots, -1, np.int32)
+    found = np.empty(most, np.float64)
+    n_found = 0
+    bits = values.view(np.uint64)
+    zero = np.float64(0.0)
+    for row in range(values.size):
+        value = values[row] + zero
+        key = bits[row] if value != zero else np.uint64(0)
+        at = np.int64((key ^ (key >> np.uint64(29)) ^ (key >> np.uint64(47)) ^ (key >> np.uint64(53))) & np.uint64(1023))
+        while slots[at] >= 0 and found[slots[at]] != value:
+            at = (at + 1) % n_slots
+        if slots[at] < 0:
+            if n_found == most:
+                return -1
+            slots[at] = n_found
+            found[n_found] = value
+            n_found += 1
+        cells[row] = slots[at]
+    order = np.argsort(found[:n_found])
+    rank = np.empty(most, np.uint8)
+    for place in range(n_found):
+        rank[order[place]] = place
+        distinct[place] = found[order[place]]
+    for row in range(values.size):
+        cells[row] = rank[cells[row]]
+    return n_found
+
+
+@compiled
+def pack_order(order, row_class, class_bits, packed):  # type: ignore[no-untyped-def]
+    """Write an order with the class of each row in its upper eight bits.
+
+    order: int32 (n). row_class: uint8 (n). class_bits: 1, or 0 to leave the classes out. packed: uint32 (n), written.
+    """
+    for place in range(order.size):
+        row = np.uint32(order[place])
+        packed[place] = row
+        if class_bits == 1:
+            packed[place] = row | (np.uint32(row_class[order[place]]) << np.uint32(24))
+
+
+@compiled
+def spread_cells(column_cells, cells):  # type: ignore[no-untyped-def]
+    """Write columns of bytes, uint8 (H, n), as rows of bytes, uint8 (n, H), block by block."""
+    n_columns, n_rows = column_cells.shape
+    for first in range(0, n_rows, 1024):
+        last = min(first + 1024, n_rows)
+        for column in range(n_columns):
+            for row in range(first, last):
+                cells[row, column] = column_cells[column, row]
+
+
+@compiled
 def sort_codes(codes, n_codes, order):  # type: ignore[no-untyped-def]
     """Sort rows by code, missing ones (-1) last, equal ones by row.
 

@@ -1,0 +1,106 @@
+"""The fast lane against the general one, and one thread against two: the same tree, whoever grows it."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from espalier import Dataset, Feature, FeatureKind, Role, Schema, training_config
+from espalier.compiled_growing import grow
+from espalier.config import resolved
+from espalier.kernels import fast
+from espalier.tree import Tree
+
+KINDS = {"two classes": 2, "four classes": 4, "numbers": 0}
+
+
+def table(
+    n_rows: int, n_classes: int, *, weights: str = "unit", n_values: int | None = None, n_columns: int = 6
+) -> Dataset:
+    """Random columns, a third of them continuous, the others of few or of very few values; dyadic weights."""
+    random = np.random.default_rng(n_rows + n_classes)
+    features, columns = [], []
+    for place in range(n_columns):
+        if place % 3 == 0 and n_values is None:
+            column = random.standard_normal(n_rows)
+        else:
+            column = random.integers(0, n_values or 5 * place + 2, n_rows).astype(np.float64)
+        features.append(Feature(f"a{place}", FeatureKind.NUMERIC))
+        columns.append(column)
+    features.append(Feature("known", FeatureKind.BOOLEAN, categories=(False, True)))
+    columns.append(random.integers(0, 2, n_rows).astype(np.int32))
+    features.append(Feature("size", FeatureKind.ORDINAL, categories=tuple(range(300))))
+    columns.append(random.integers(0, 300, n_rows).astype(np.int32))
+    signal = columns[0] + columns[1] * 0.5 + random.integers(-2, 3, n_rows)
+    if n_classes:
+        target = np.clip(np.floor(signal), 0, n_classes - 1).astype(np.int32)
+        features.append(Feature("target", FeatureKind.NOMINAL, Role.TARGET, tuple(range(n_classes))))
+    else:
+        target = np.round(signal * 4) / 4
+        features.append(Feature("target", FeatureKind.NUMERIC, Role.TARGET))
+    columns.append(target)
+    if weights != "unit":
+        features.append(Feature("weight", FeatureKind.NUMERIC, Role.WEIGHT))
+        columns.append(random.choice([0.0, 0.25, 0.5, 1.0, 2.0], n_rows))
+    return Dataset(Schema(tuple(features)), tuple(columns))
+
+
+def tree_of(data: Dataset, **fields: Any) -> Tree:
+    return grow(data, resolved(training_config("cart", **fields), data.schema)).tree
+
+
+def general_tree(data: Dataset, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> Tree:
+    with monkeypatch.context() as patched:
+        patched.setattr(fast, "can_grow_fast", lambda *_: False)
+        return tree_of(data, **fields)
+
+
+def same_tree(one: Tree, other: Tree) -> None:
+    for name in ("parent", "feature", "test", "threshold", "code_branch", "fallback"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+    for name in ("weight", "gain", "stats", "value", "branch_weight"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("weights", ["unit", "dyadic"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"max_depth": 4},
+        {"min_weight_leaf": 5.0},
+        {"min_weight_split": 20.0, "threshold": "observed"},
+        {"min_impurity_decrease": None},
+        {"min_impurity_decrease": 0.001},
+        {"missing": "fractional"},
+    ],
+)
+def test_both_lanes_grow_the_same_tree(
+    kind: str, weights: str, fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = table(700, KINDS[kind], weights=weights)
+    same_tree(tree_of(data, **fields), general_tree(data, monkeypatch, **fields))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_values", [1, 2, 3])
+def test_both_lanes_agree_where_nearly_everything_is_tied(
+    kind: str, n_values: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = table(60, KINDS[kind], n_values=n_values)
+    same_tree(tree_of(data), general_tree(data, monkeypatch))
+
+
+@pytest.mark.parametrize("weights", ["unit", "dyadic"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_tree_does_not_depend_on_the_number_of_threads(
+    kind: str, weights: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = table(3000, KINDS[kind], weights=weights)
+    monkeypatch.setattr(fast, "n_threads", lambda: 1)
+    one = tree_of(data)
+    monkeypatch.setattr(fast, "n_threads", lambda: 3)
+    monkeypatch.setattr(fast, "LEAST_ROWS_OF_A_JOB", 100)
+    monkeypatch.setattr(fast, "LEAST_ROWS_TO_SHARE", 100)
+    assert tree_of(data) == one

@@ -14,10 +14,11 @@ from typing import Any, TypeVar
 
 import httpx
 
+from tests.acceptance.warming import warm_up
 from tests.factories import ROOT
 
 Found = TypeVar("Found")
-PATIENCE = 180.0  # seconds; the first training of all may have to compile the kernels
+PATIENCE = 120.0  # seconds; a shared machine has slow moments
 FINAL = {"succeeded", "failed", "cancelled", "dead"}
 
 
@@ -83,7 +84,8 @@ class Running:
 
 @contextmanager
 def running(folder: Path, *options: str, port: int | None = None, **environment: str) -> Iterator[Running]:
-    """Run ``espalier up`` on a database in `folder` until the block ends."""
+    """Run ``espalier up`` on a database in `folder` until the block ends; compiled code is there when it starts."""
+    warm_up()
     port = port or free_port()
     printed = folder / f"printed-{len(list(folder.glob('printed-*')))}.txt"
     with printed.open("w") as output:

@@ -24,6 +24,7 @@ from service.db import Sessions, reading, transaction
 from service.queue import Claim
 from service.settings import Settings
 from service.tables import Job, Kind, State, Version
+from tests.acceptance.warming import warm_up
 from tests.service.kept import keep_data_set
 from tests.service.waiting import until
 
@@ -68,6 +69,7 @@ def test_a_job_that_succeeds_leaves_one_version_that_names_it(start: Start, sour
 
 
 def test_a_training_and_its_pruning_by_the_real_core_become_two_versions(settings: Settings, source: Sessions) -> None:
+    warm_up()
     config = espalier.config_to_dict(espalier.training_config("cart"))
     train = {"model": "drugs", "dataset": keep_data_set(source), "preset": "cart", "config": config}
     process = SPAWN.Process(target=worker.run, args=(settings,))

@@ -7,7 +7,7 @@ from typing import TypeVar
 Found = TypeVar("Found")
 
 
-def until(look: Callable[[], Found], *, seconds: float = 20.0, what: str = "the condition") -> Found:
+def until(look: Callable[[], Found], *, seconds: float = 60.0, what: str = "the condition") -> Found:
     """Look again and again until the look returns something true; return it."""
     deadline = time.monotonic() + seconds
     while True:

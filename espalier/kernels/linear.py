@@ -24,6 +24,8 @@ ILL_CONDITIONED = 1e-6
 """Below this share of a node's weight, the least pivot asks for sums of squares taken from the rows themselves."""
 LARGEST = 1e148
 """No term is larger at the mean of its column, so that a few hundred of them stay below the bound of an answer."""
+LARGEST_CELL = 1e140
+"""A column that holds a larger value has no sum of squares that is a number, and does not take part."""
 BLOCK = 256
 
 
@@ -94,7 +96,7 @@ def fit_nodes(  # type: ignore[no-untyped-def]
             first, last, listed, n_listed, column_feature, column_cut, values, weight, mean, deviation, active
         )
         n_kept = 0
-        if n_active > 0 and node_stats[node, 2] > 0.0:
+        if n_active > 0 and 0.0 < node_stats[node, 2] <= LARGEST_CELL * LARGEST_CELL:
             _sum_products(
                 first, last, active, n_active, column_feature, column_cut, values, target, weight,
                 node_stats[node, 1], mean, deviation, block, gram, moment,
@@ -168,7 +170,7 @@ def _standardise(  # type: ignore[no-untyped-def]
 ):
     """Write mean and population deviation of each listed column that varies; `active` lists those. Returns how many.
 
-    A column whose deviation is no number (or infinite) does not take part.
+    A column with a value beyond `LARGEST_CELL`, or whose deviation is 0 for its size, does not take part.
     """
     n_active = 0
     for place in range(n_listed):
@@ -180,9 +182,11 @@ def _standardise(  # type: ignore[no-untyped-def]
             if cut > 0:
                 x = 1.0 if x >= cut else 0.0
             low, high = min(low, x), max(high, x)
+            if max(-low, high) > LARGEST_CELL:
+                break
             total += weight[row] * x
             whole += weight[row]
-        if not low < high:
+        if not (low < high and max(-low, high) <= LARGEST_CELL):
             continue
         centre, spread = total / whole, 0.0
         for row in range(first, last):

@@ -1,7 +1,7 @@
 """Answering rows by a list of rules: the first one whose conditions all hold."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -18,19 +18,19 @@ __all__ = ["RuleRouter", "condition_mask", "firing_rules", "rule_router"]
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
+MANY: Final = 5_000_000
+"""Rows times rules from which compiled code is worth loading."""
+
 
 def firing_rules(schema: Schema, rules: RuleList, values: Floats) -> npt.NDArray[np.int32]:
-    """Give the number of the rule that answers each row, int32 (rows), for encoded attributes (attributes, rows).
-
-    Each rule looks only at the rows that none before it has answered, and each condition only at those of them for
-    which the conditions before it hold.
-    """
+    """Give the number of the rule that answers each row, int32 (rows), for encoded attributes (attributes, rows)."""
     place = {feature.name: number for number, feature in enumerate(schema.attributes)}
+    if values.shape[1] * rules.n_rules >= MANY:
+        return _fired_by_kernel(schema, rules, values, place)
     fired = np.full(values.shape[1], rules.n_rules, dtype=np.int32)
+    # Each rule looks only at the rows that none before it has answered.
     open_rows = np.arange(values.shape[1])
     for number, rule in enumerate(rules.rules):
-        if not len(open_rows):
-            break
         holding = np.arange(len(open_rows))
         for condition in rule.conditions:
             column = values[place[condition.attribute.name], open_rows[holding]]
@@ -124,6 +124,36 @@ class RuleRouter:
             if not test.holds(values[attribute]):
                 return place
         return -1
+
+
+def _fired_by_kernel(
+    schema: Schema, rules: RuleList, values: Floats, place: Mapping[str, int]
+) -> npt.NDArray[np.int32]:
+    """Give the same by compiled code."""
+    from espalier.kernels import rules as kernel  # noqa: PLC0415 - numba is loaded by the first large batch
+
+    conditions = [condition for rule in rules.rules for condition in rule.conditions]
+    flags: list[bool] = []
+    flags_start = []
+    for condition in conditions:
+        flags_start.append(-1 if condition.categories is None else len(flags))
+        if condition.categories is not None:
+            listed = set(_codes(condition.attribute, condition.categories))
+            flags += [code in listed for code in range(len(condition.attribute.categories))]
+    fired = np.empty(values.shape[1], dtype=np.int32)
+    kernel.fire(  # type: ignore[no-untyped-call]
+        np.ascontiguousarray(values),
+        np.array([feature.coded for feature in schema.attributes], dtype=np.bool_),
+        np.cumsum([0, *(len(rule.conditions) for rule in rules.rules)], dtype=np.int32),
+        np.array([place[condition.attribute.name] for condition in conditions], dtype=np.int32),
+        np.array([condition.above for condition in conditions], dtype=np.float64),
+        np.array([condition.at_most for condition in conditions], dtype=np.float64),
+        np.array(flags_start, dtype=np.int32),
+        np.array(flags, dtype=np.bool_),
+        np.array([condition.known is False for condition in conditions], dtype=np.bool_),
+        fired,
+    )
+    return fired
 
 
 _ROUTERS: WeakKeyDictionary[Model, RuleRouter] = WeakKeyDictionary()

@@ -9,7 +9,7 @@ Two steps, each of which keeps what the whole says of rows without missing value
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from espalier.rules import Condition
 from espalier.schema import Feature, label_key
@@ -25,14 +25,17 @@ def simplified(conjunctions: Sequence[Conjunction]) -> tuple[Conjunction, ...]:
     Of those that are united the first keeps its place, and its order of conditions. A conjunction without conditions
     holds for every row; no conjunctions at all hold for none.
     """
-    literals = [{condition.attribute.name: _literal(condition) for condition in each} for each in conjunctions]
+    tokens = Tokens()
+    listed = [{condition.attribute.name: tokens.of(_literal(condition)) for condition in each} for each in conjunctions]
     attributes = {condition.attribute.name: condition.attribute for each in conjunctions for condition in each}
     before = -1
-    while len(literals) != before:
-        before = len(literals)
+    while len(listed) != before:
+        before = len(listed)
         for name, feature in attributes.items():
-            literals = _united(literals, name, feature)
-    return tuple(tuple(_condition(attributes[name], literal) for name, literal in each.items()) for each in literals)
+            listed = _united(listed, name, feature, tokens)
+    return tuple(
+        tuple(_condition(attributes[name], tokens.literals[token]) for name, token in each.items()) for each in listed
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,21 @@ class Literal:
 
 
 ANYTHING: Final = Literal()
+
+
+class Tokens:
+    """A number for each different literal, so that conjunctions are compared as a few numbers; 0 is `ANYTHING`."""
+
+    def __init__(self) -> None:
+        self.literals = [ANYTHING]
+        self._numbers = {ANYTHING: 0}
+
+    def of(self, literal: Literal) -> int:
+        """Give the number of a literal."""
+        number = self._numbers.setdefault(literal, len(self.literals))
+        if number == len(self.literals):
+            self.literals.append(literal)
+        return number
 
 
 def _literal(condition: Condition) -> Literal:
@@ -64,17 +82,20 @@ def _condition(feature: Feature, literal: Literal) -> Condition:
     return Condition(feature, literal.above, literal.at_most, labels, literal.known)
 
 
-def _united(conjunctions: list[dict[str, Literal]], name: str, feature: Feature) -> list[dict[str, Literal]]:
+def _united(conjunctions: list[dict[str, int]], name: str, feature: Feature, tokens: Tokens) -> list[dict[str, int]]:
     """Unite those that are alike but for the attribute `name`."""
-    groups: dict[frozenset[Any], list[int]] = {}
+    groups: dict[frozenset[tuple[str, int]], list[int]] = {}
     for place, each in enumerate(conjunctions):
         rest = frozenset(item for item in each.items() if item[0] != name)
         groups.setdefault(rest, []).append(place)
-    kept: dict[int, dict[str, Literal]] = {}
+    if len(groups) == len(conjunctions):
+        return conjunctions
+    kept: dict[int, dict[str, int]] = {}
     for places in groups.values():
-        for place, literal in _union([(place, conjunctions[place].get(name, ANYTHING)) for place in places], feature):
-            changed = {key: literal if key == name else value for key, value in conjunctions[place].items()}
-            kept[place] = {key: value for key, value in changed.items() if value != ANYTHING}
+        given = [(place, tokens.literals[conjunctions[place].get(name, 0)]) for place in places]
+        for place, literal in _union(given, feature):
+            changed = {**conjunctions[place], name: tokens.of(literal)} if len(places) > 1 else conjunctions[place]
+            kept[place] = {key: token for key, token in changed.items() if token}
     return [kept[place] for place in sorted(kept)]
 
 

@@ -173,40 +173,42 @@ def _whole_rules(model: Model, evidence: Evidence) -> Iterator[tuple[Shortened, 
 
 
 def _shorten(rule: Shortened, failing: Mask, evidence: Evidence) -> None:
-    """Drop conditions, best first, and write down each; `failing` is used up."""
-    misses = evidence.weight * evidence.misses(rule.value)
-    kept = list(range(len(rule.conditions)))
-    n_failing = failing.sum(axis=0)
-    rule.covered, rule.loss = _held(evidence, n_failing == 0, misses)
-    while kept:
-        one = np.flatnonzero(n_failing == 1)
-        only = failing[:, one].argmax(axis=0)
-        more = np.bincount(only, weights=evidence.weight[one], minlength=len(failing)).astype(np.float64)
-        more_missed = np.bincount(only, weights=misses[one], minlength=len(failing))
-        missed = float(misses[n_failing == 0].sum())
-        losses = {at: _loss(evidence, rule.covered + more[at], missed + more_missed[at]) for at in kept}
-        least = min(losses.values())
-        if not (least < rule.loss - TIE if evidence.pessimistic is not None else least <= rule.loss + _slack(evidence)):
+    """Drop conditions, best first, and write down each."""
+    from espalier.kernels import rules as kernel  # noqa: PLC0415 - numba is loaded when rules are shortened, not before
+
+    weight, missed = evidence.weight, evidence.weight * evidence.misses(rule.value)
+    n_failing, failing_sum = np.empty((2, failing.shape[1]), dtype=np.int32)
+    more, more_missed = np.empty((2, len(failing)))
+    kernel.begin(failing, n_failing, failing_sum)  # type: ignore[no-untyped-call]
+    kept, dropped = list(range(len(rule.conditions))), -1
+    while True:
+        tallied = kernel.tally(n_failing, failing_sum, weight, missed, more, more_missed)  # type: ignore[no-untyped-call]
+        rule.covered, lost = tallied
+        before, rule.loss = rule.loss, _loss(evidence, rule.covered, lost)
+        if dropped >= 0:
+            rule.steps.append(_step(rule, rule.conditions[dropped], before, evidence))
+        losses = {at: _loss(evidence, rule.covered + more[at], lost + more_missed[at]) for at in kept}
+        dropped = _dropped(rule, losses, more, evidence)
+        if dropped < 0:
             break
-        best = _first_of_best(losses, least, more, _slack(evidence))
-        n_failing -= failing[best]
-        failing[best] = False
-        kept.remove(best)
-        before = rule.loss
-        rule.covered, rule.loss = _held(evidence, n_failing == 0, misses)
-        rule.steps.append(_step(rule, rule.conditions[best], before, evidence))
+        kernel.drop(failing[dropped], dropped, n_failing, failing_sum)  # type: ignore[no-untyped-call]
+        kept.remove(dropped)
     rule.conditions = tuple(rule.conditions[at] for at in kept)
+
+
+def _dropped(rule: Shortened, losses: dict[int, float], more: Floats, evidence: Evidence) -> int:
+    """Give the place of the condition to drop, -1 for none."""
+    if not losses:
+        return -1
+    least, slack = min(losses.values()), _slack(evidence)
+    falls = least < rule.loss - TIE if evidence.pessimistic is not None else least <= rule.loss + slack
+    return _first_of_best(losses, least, more, slack) if falls else -1
 
 
 def _first_of_best(losses: dict[int, float], least: float, more: Floats, slack: float) -> int:
     near = [at for at, loss in losses.items() if loss <= least + slack]
     widest = max(float(more[at]) for at in near)
     return next(at for at in near if more[at] >= widest - TIE)
-
-
-def _held(evidence: Evidence, holds: Mask, misses: Floats) -> tuple[float, float]:
-    covered = float(evidence.weight[holds].sum())
-    return covered, _loss(evidence, covered, float(misses[holds].sum()))
 
 
 def _slack(evidence: Evidence) -> float:

@@ -35,6 +35,7 @@ from espalier import (
 from espalier.bulk_prediction import class_codes, class_shares, numbers
 from espalier.evaluation import encoded_columns
 from espalier.prediction import leaves_of
+from espalier.rule_prediction import _fired_by_kernel
 from espalier.simplification import simplified
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, mixed_rows, plant, roots
 from tests.core.test_explanation import holds
@@ -96,6 +97,15 @@ def test_many_rows_get_the_answers_that_single_rows_get(root, rows):
     assert leaves_of(model, values).tolist() == [answer.leaf for answer in answers]
     assert class_codes(model, values).tolist() == [answer.code for answer in answers]
     assert class_shares(model, values).tolist() == [[share for _, share in each.distribution] for each in answers]
+
+
+@given(root=roots(MIXED), rows=st.lists(mixed_rows(), min_size=1, max_size=6))
+def test_compiled_code_finds_the_same_rules(root, rows):
+    model = extract_rules(plant(MIXED, root))
+    answers = predict(model, rows)
+    values = np.array([answer.row.values for answer in answers]).T
+    place = {feature.name: number for number, feature in enumerate(MIXED.attributes)}
+    assert _fired_by_kernel(MIXED, model.rules, values, place).tolist() == [answer.leaf for answer in answers]
 
 
 @given(root=roots(NUMBERS), rows=st.lists(mixed_rows(), min_size=1, max_size=6))

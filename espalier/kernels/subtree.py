@@ -37,6 +37,10 @@ __all__ = [
 for _name in ("added_errors", "larger_errors", "exact_limit", "beta_ratio", "beta_series"):
     register_jitable(getattr(limits, _name))
 
+KEEP_SHARES = 0
+RENEW_KNOWN = 1
+RENEW_ALL = 2
+"""The shares of a test's branches: as they are, of the rows that know its value, or of all rows."""
 SLACK = 0.1
 """A leaf or a raised branch may be this many errors worse than the subtree (Quinlan 1993)."""
 
@@ -67,18 +71,26 @@ class Substitutes(NamedTuple):
 
 
 @inner
-def branch_at(nodes, substitutes, split, values, row):  # type: ignore[no-untyped-def]
-    """Give the branch that a row takes at a test, -1 for all of them. values: float64 (F, n), NaN missing."""
+def own_branch(nodes, split, values, row):  # type: ignore[no-untyped-def]
+    """Give the branch that a row's own value takes at a test, -1 where it has none or one never seen there.
+
+    values: float64 (F, n), codes of categories, NaN missing.
+    """
     value = values[nodes.feature[split], row]
     test = nodes.test[split]
     if test == UNKNOWN:
         return 1 if math.isnan(value) else 0
-    if not math.isnan(value):
-        if test == NUMERIC:
-            return 0 if value <= nodes.threshold[split] else 1
-        place = nodes.code_start[split] + int(value)
-        if place < nodes.code_start[split + 1] and nodes.code_branch[place] >= 0:
-            return int(nodes.code_branch[place])
+    if math.isnan(value):
+        return -1
+    if test == NUMERIC:
+        return 0 if value <= nodes.threshold[split] else 1
+    place = nodes.code_start[split] + int(value)
+    return int(nodes.code_branch[place]) if place < nodes.code_start[split + 1] else -1
+
+
+@inner
+def other_branch(nodes, substitutes, split, values, row):  # type: ignore[no-untyped-def]
+    """Give the branch of a row without a value of its own, -1 for all of them."""
     for other in range(substitutes.start[split], substitutes.start[split + 1]):
         value = values[substitutes.feature[other], row]
         if math.isnan(value):
@@ -106,8 +118,8 @@ def distribute(  # type: ignore[no-untyped-def]
 ):
     """Spread rows over all nodes of the subtree at `start`, and add them up at each.
 
-    shares: float64 (children), in the order of ``nodes.child``; with `renew` each visited test's are written anew, from
-    the rows that know its value. rows: int32, weights: float64: what arrives at `start`. target: float64 (n): class code
+    shares: float64 (children), in the order of ``nodes.child``; those of the visited tests are written anew as
+    `renew` says. rows: int32, weights: float64: what arrives at `start`. target: float64 (n): class code
     (below 0: none of the classes) or number. sums: float64 (nodes, width), written for every node visited: the weight of
     each class and at last of none of them (width = n_classes + 1); or, with n_classes 0 and d = target - answers[node],
     the sums of w, w·d, w·d² and w·d⁴ (width 4).
@@ -173,14 +185,19 @@ def distribute(  # type: ignore[no-untyped-def]
         n_unknown = 0
         for piece in range(n_pieces):
             own, own_weight = row[first + piece], weight[first + piece]
-            branch = branch_at(nodes, substitutes, split, values, own)
+            branch = own_branch(nodes, split, values, own)
+            if branch >= 0:
+                known[branch] += own_weight
+            else:
+                branch = other_branch(nodes, substitutes, split, values, own)
+                if branch >= 0 and renew == RENEW_ALL:
+                    known[branch] += own_weight
             from_row[piece], from_weight[piece], side[piece] = own, own_weight, branch
             if branch >= 0:
                 counts[branch] += 1
-                known[branch] += own_weight
             else:
                 n_unknown += 1
-        if renew:
+        if renew != KEEP_SHARES:
             total = known[:n_branches].sum()
             if total > 0.0:
                 for branch in range(n_branches):
@@ -335,7 +352,8 @@ def prune_greedily(parent, size, is_leaf, loss, ties_prune, prune_root, from_ini
     for node in range(n_nodes - 1, 0, -1):
         below[parent[node]] += below[node]
         leaves[parent[node]] += leaves[node]
-    key = np.where(is_leaf, -np.inf, below - loss)
+    # Whole steps of the slack, so that rounding does not decide between nodes that help alike.
+    key = np.where(is_leaf, -np.inf, np.rint((below - loss) / slack) * slack)
     if not prune_root:
         key[0] = -np.inf
     n_places = 1
@@ -361,41 +379,47 @@ def prune_greedily(parent, size, is_leaf, loss, ties_prune, prune_root, from_ini
             below[above] += change
             leaves[above] -= fewer
             if above > 0 or prune_root:
-                key[above] = below[above] - loss[above]
+                key[above] = np.rint((below[above] - loss[above]) / slack) * slack
                 update(winners, n_places, key, leaves, above)
             above = parent[above]
     return gone[:n_gone], before[:n_gone]
 
 
 @compiled
-def weakest_links(parent, size, is_leaf, risk):  # type: ignore[no-untyped-def]
-    """Prune the weakest link again and again, down to the root (Breiman et al. 1984, section 3.3).
+def weakest_links(parent, size, is_leaf, risk, slack):  # type: ignore[no-untyped-def]
+    """Prune what saves nothing, then the weakest link again and again (Breiman et al. 1984, section 3.3).
 
-    risk: float64 (n), of each node as a leaf. Returns (nodes in the order in which they went, int32; what each leaf saved
-    costs there, float64; risk of each one's subtree before, float64; its leaves before, int64). O((n + Σ depth) log n).
+    risk: float64 (n), of each node as a leaf. slack: what a leaf may save and still save nothing. The first pass goes
+    from the last node to the first, since a risk that is not a sum over rows may rise with a split and fall below it.
+
+    Returns (nodes in the order in which they went, int32; what each leaf saved costs there, float64; risk of each one's
+    subtree before, float64). O((n + Σ depth) log n).
     """
     n_nodes = len(parent)
-    below = np.where(is_leaf, risk, 0.0)
-    leaves = np.where(is_leaf, 1.0, 0.0)
-    for node in range(n_nodes - 1, 0, -1):
-        below[parent[node]] += below[node]
-        leaves[parent[node]] += leaves[node]
+    below, leaves = np.where(is_leaf, risk, 0.0), np.where(is_leaf, 1.0, 0.0)
+    gone, price, before = np.empty(n_nodes, np.int32), np.empty(n_nodes), np.empty(n_nodes)
     key = np.full(n_nodes, -np.inf)
-    for node in range(n_nodes):
+    n_gone = 0
+    for node in range(n_nodes - 1, -1, -1):
         if not is_leaf[node]:
-            key[node] = (below[node] - risk[node]) / (leaves[node] - 1.0)
+            if risk[node] - below[node] <= slack * (leaves[node] - 1.0):
+                gone[n_gone], price[n_gone], before[n_gone] = node, 0.0, below[node]
+                n_gone += 1
+                below[node], leaves[node] = risk[node], 1.0
+                key[node : node + size[node]] = -np.inf
+            else:
+                key[node] = (below[node] - risk[node]) / (leaves[node] - 1.0)
+        if node > 0:
+            below[parent[node]] += below[node]
+            leaves[parent[node]] += leaves[node]
     n_places = 1
     while n_places < n_nodes:
         n_places *= 2
     winners = np.empty(2 * n_places, np.int32)
     seed(winners, n_places, n_nodes, key, leaves)
-    gone, price, before = np.empty(n_nodes, np.int32), np.empty(n_nodes), np.empty(n_nodes)
-    leaves_before = np.empty(n_nodes, np.int64)
-    n_gone = 0
     while key[winners[1]] > -np.inf:
         node = winners[1]
         gone[n_gone], price[n_gone], before[n_gone] = node, -key[node], below[node]
-        leaves_before[n_gone] = int(leaves[node])
         n_gone += 1
         change, fewer = risk[node] - below[node], leaves[node] - 1.0
         remove(winners, n_places, key, leaves, node, node + size[node])
@@ -406,7 +430,7 @@ def weakest_links(parent, size, is_leaf, risk):  # type: ignore[no-untyped-def]
             key[above] = (below[above] - risk[above]) / (leaves[above] - 1.0)
             update(winners, n_places, key, leaves, above)
             above = parent[above]
-    return gone[:n_gone], price[:n_gone], before[:n_gone], leaves_before[:n_gone]
+    return gone[:n_gone], price[:n_gone], before[:n_gone]
 
 
 @compiled
@@ -431,7 +455,21 @@ def estimated_errors(stats, node, confidence, z, quantile):  # type: ignore[no-u
 
 @compiled
 def prune_pessimistically(  # type: ignore[no-untyped-def]
-    nodes, substitutes, shape, shares, stats, values, rows, weights, target, confidence, z, quantile, raising, stop
+    nodes,
+    substitutes,
+    shape,
+    shares,
+    stats,
+    values,
+    rows,
+    weights,
+    target,
+    confidence,
+    z,
+    quantile,
+    raising,
+    renew,
+    stop,
 ):
     """Prune from the leaves by estimated errors, raising branches if asked (Quinlan 1993, chapter 4).
 
@@ -458,7 +496,20 @@ def prune_pessimistically(  # type: ignore[no-untyped-def]
     down, down_weight = np.empty(n_nodes + 1, np.int32), np.empty(n_nodes + 1)
     if raising:
         order, size, lo, row, weight = distribute(
-            nodes, substitutes, shape, shares, values, 0, rows, weights, target, n_classes, answers, sums, False, True
+            nodes,
+            substitutes,
+            shape,
+            shares,
+            values,
+            0,
+            rows,
+            weights,
+            target,
+            n_classes,
+            answers,
+            sums,
+            KEEP_SHARES,
+            1,
         )
     else:
         order, up, size = arrange(nodes.child_start, nodes.child, shape)
@@ -520,7 +571,9 @@ def prune_pessimistically(  # type: ignore[no-untyped-def]
                             n_touched += 1
                         continue
                     first = nodes.child_start[test]
-                    branch = branch_at(nodes, substitutes, test, values, own)
+                    branch = own_branch(nodes, test, values, own)
+                    if branch < 0:
+                        branch = other_branch(nodes, substitutes, test, values, own)
                     if branch >= 0:
                         down[n_down], down_weight[n_down] = nodes.child[first + branch], part
                         n_down += 1
@@ -567,7 +620,7 @@ def prune_pessimistically(  # type: ignore[no-untyped-def]
             held[listed[each]] = 0.0
         new_order, new_size, new_lo, new_row, new_weight = distribute(
             nodes, substitutes, shape, shares, values, node, listed[:n_listed], arriving, target, n_classes, answers,
-            sums, True, True,
+            sums, renew, 1,
         )  # fmt: skip
         for each in range(1, len(new_order)):
             changed = new_order[each]

@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from espalier.compiled_growing import grow
 from espalier.dataset import Dataset
-from espalier.errors import DataError, NotApplicable
+from espalier.errors import NotApplicable
 from espalier.fields import parameters_to_dict
-from espalier.growing import grow
 from espalier.model import Model
 from espalier.progress import Progress
 from espalier.pruners import CostComplexity, pruner_name
@@ -72,8 +72,7 @@ class PruningPath:
 
     def place(self, alpha: float) -> int:
         """Give the place of the tree that is best at a price."""
-        slack = SAME_ALPHA * max(abs(float(self.risk[-1])), math.ulp(0.0))
-        return int(np.searchsorted(self.alpha, alpha + slack, side="right")) - 1
+        return int(np.searchsorted(self.alpha, alpha + _slack(self.risk[-1:]), side="right")) - 1
 
     def collapsed(self, place: int) -> npt.NDArray[np.intp]:
         """Give the nodes that are made leaves for the tree at `place`."""
@@ -174,8 +173,9 @@ def _path(tree: Tree, risk: Floats) -> PruningPath:
     from espalier.kernels import subtree  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
 
     is_leaf = tree.test == LEAF
-    gone, price, before, _ = subtree.weakest_links(tree.parent, tree.size, is_leaf, risk)
-    alpha, group = _merged(price, SAME_ALPHA * max(abs(float(risk[0])), math.ulp(0.0)))
+    slack = _slack(risk)
+    gone, price, before = subtree.weakest_links(tree.parent, tree.size, is_leaf, risk, slack)
+    alpha, group = _merged(price, slack)
     step = np.full(tree.n_nodes, NEVER)
     step[is_leaf] = 0
     step[gone] = group
@@ -184,6 +184,11 @@ def _path(tree: Tree, risk: Floats) -> PruningPath:
     leaves = _over_path(step, until, n_steps, np.ones(tree.n_nodes))
     risks = _over_path(step, until, n_steps, risk)
     return PruningPath(alpha, np.rint(leaves).astype(np.int64), risks, step, gone, before)
+
+
+def _slack(risk: Floats) -> float:
+    """Give the difference between prices that is rounding, from the risk of the root."""
+    return SAME_ALPHA * max(abs(float(risk[0])), math.ulp(0.0))
 
 
 def _merged(price: Floats, slack: float) -> tuple[Floats, Places]:
@@ -313,10 +318,10 @@ def _cross_validated(
 
 def _grown_without(model: Model, training: Dataset, kept: npt.NDArray[np.bool_], risk: str) -> tuple[Model, float]:
     """Grow a tree as `model` was grown, on some of its rows; give it with the size of its errors beside the whole's."""
-    try:
-        grown = grow(training.take(np.flatnonzero(kept)), dataclasses.replace(model.config, pruning=None))
-    except DataError:
-        raise NotApplicable("a part of the training rows has no weight: take fewer folds") from None
+    rows = training.take(np.flatnonzero(kept))
+    if not np.any(rows.weight > 0):
+        raise NotApplicable("without one of the parts there are no training rows of weight: take fewer folds")
+    grown = grow(rows, dataclasses.replace(model.config, pruning=None))
     other = dataclasses.replace(model, body=grown.tree, preparation=grown.preparation, pruning=None, notes=())
     return other, float(grown.tree.weight[0] / model.tree.weight[0]) if risk == "error" else 1.0
 

@@ -86,7 +86,7 @@ def prune_pessimistic(
     given = _training_rows(model, training) if parameters.raising else _no_rows(model)
     tree = model.tree
     shape, stats = shape_of(tree), tree.stats.copy()
-    gone, put, was, as_leaf, as_branch = _pruned_shape(tree, parameters, given, shape, stats, watch)
+    gone, put, was, as_leaf, as_branch = _pruned_shape(model, parameters, given, (shape, stats), watch)
     watch.check()
     pruned = _frozen(tree, shape, given.shares, stats)
 
@@ -139,15 +139,20 @@ def _no_rows(model: Model) -> Spread:
 
 
 def _pruned_shape(
-    tree: Tree, parameters: Pessimistic, given: Spread, shape: npt.NDArray[np.int32], stats: Floats, watch: Progress
+    model: Model, parameters: Pessimistic, given: Spread, written: tuple[npt.NDArray[np.int32], Floats], watch: Progress
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Floats, Floats, Floats]:
     from espalier.kernels import subtree  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
 
     z = deviation(parameters.confidence, parameters.quantile)
     limit = (parameters.confidence, z, QUANTILES[parameters.quantile])
     rows = (given.values, given.rows, given.weights, given.target)
-    arrays = (given.nodes, given.substitutes, shape, given.shares, stats)
-    return subtree.prune_pessimistically(*arrays, *rows, *limit, parameters.raising, watch.state)  # type: ignore[no-any-return]
+    arrays = (given.nodes, given.substitutes, written[0], given.shares, written[1])
+    # Where unknown values take a learned side, a branch's share is that of all rows.
+    renew = subtree.RENEW_ALL if model.config.missing == "direction" else subtree.RENEW_KNOWN
+    gone: tuple[Any, ...] = subtree.prune_pessimistically(
+        *arrays, *rows, *limit, parameters.raising, renew, watch.state
+    )
+    return gone[0], gone[1], gone[2], gone[3], gone[4]
 
 
 def _frozen(tree: Tree, shape: npt.NDArray[np.int32], shares: Floats, stats: Floats) -> Tree:

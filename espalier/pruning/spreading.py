@@ -86,9 +86,8 @@ def node_sums(model: Model, given: Spread) -> Floats:
     tree, n_classes = model.tree, len(model.schema.classes)
     sums = np.zeros((tree.n_nodes, n_classes + 1 if n_classes else 4))
     start = (0, given.rows, given.weights, given.target, n_classes, tree.value.astype(np.float64), sums)
-    subtree.distribute(
-        given.nodes, given.substitutes, shape_of(tree), given.shares, given.values, *start, *(False, False)
-    )
+    arrays = (given.nodes, given.substitutes, shape_of(tree), given.shares, given.values)
+    subtree.distribute(*arrays, *start, subtree.KEEP_SHARES, 0)
     return sums
 
 

@@ -83,3 +83,71 @@ def with_one_leaf_more(tree: Tree) -> list[Tree]:
             children = [*tree["children"][:branch], changed, *tree["children"][branch + 1 :]]
             made.append({**tree, "children": children})
     return made
+
+
+def pruned_in_order(
+    tree: Tree, rows: Sequence[Row], *, miss: Callable[[Any, Any], float], ties: str, prune_root: bool
+) -> Tree:
+    """Seed 004's loop: from the last node to the first, a leaf stays if the tree is then no worse than the unpruned one."""
+    first = loss(tree, rows, miss)
+    for place in range(n_nodes(tree) - 1, -1 if prune_root else 0, -1):
+        if "children" not in node_at(tree, place):
+            continue
+        changed = with_leaf_at(tree, place)
+        change = loss(changed, rows, miss) - first
+        if change <= SLACK if ties == "prune" else change < -SLACK:
+            # The places before this one stay what they are: a subtree comes after its node.
+            tree = changed
+    return tree
+
+
+def pruned_greedily(
+    tree: Tree, rows: Sequence[Row], *, miss: Callable[[Any, Any], float], ties: str, prune_root: bool, initial: bool
+) -> Tree:
+    """Seed 000's loop: the leaf that helps most; of equals the one that saves most leaves, then the earlier one."""
+    first = loss(tree, rows, miss)
+    while True:
+        now = loss(tree, rows, miss)
+        offers = []
+        for place in range(0 if prune_root else 1, n_nodes(tree)):
+            if "children" in node_at(tree, place):
+                changed = with_leaf_at(tree, place)
+                offers.append((loss(changed, rows, miss), n_leaves(changed), place, changed))
+        if not offers:
+            return tree
+        least = min(offer[0] for offer in offers)
+        best = min((offer for offer in offers if offer[0] <= least + SLACK), key=lambda offer: offer[1:3])
+        change = best[0] - (first if initial else now)
+        if not (change <= SLACK if ties == "prune" else change < -SLACK):
+            return tree
+        tree = best[3]
+
+
+def n_nodes(tree: Tree) -> int:
+    return 1 + sum(map(n_nodes, tree.get("children", ())))
+
+
+def node_at(tree: Tree, place: int) -> Tree:
+    """The node at a place of the preorder."""
+    if place == 0:
+        return tree
+    place -= 1
+    for child in tree["children"]:
+        if place < n_nodes(child):
+            return node_at(child, place)
+        place -= n_nodes(child)
+    raise IndexError(place)
+
+
+def with_leaf_at(tree: Tree, place: int) -> Tree:
+    """The tree with a leaf at a place of the preorder."""
+    if place == 0:
+        return leaf(tree["answer"])
+    place -= 1
+    children = list(tree["children"])
+    for branch, child in enumerate(children):
+        if place < n_nodes(child):
+            children[branch] = with_leaf_at(child, place)
+            return {**tree, "children": children}
+        place -= n_nodes(child)
+    raise IndexError(place)

@@ -136,7 +136,7 @@ def refuse_linear(model: Model) -> None:
     Raises:
         NotApplicable: It is one.
     """
-    if getattr(model, "linear", None) is not None:
+    if model.linear is not None:
         raise NotApplicable("the leaves answer with linear models: only a leaf with a value gives a rule")
 
 

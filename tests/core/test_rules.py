@@ -295,6 +295,15 @@ def test_what_has_no_description_says_why():
         _ = plant(MIXED, A).rules
 
 
+def test_leaves_that_are_linear_models_give_no_rules():
+    rows = [{"x": float(x), "z": float(x % 7), "y": 3.0 * x + x % 7} for x in range(60)]
+    data = dataset_from_rows(rows, target="y", task="regression")
+    with pytest.raises(NotApplicable, match="linear"):
+        extract_rules(train(data, "m5"))
+    smoothed = train(data, "m5", leaf="constant", pruning=None)
+    assert evaluate(extract_rules(smoothed), data) == evaluate(smoothed, data)
+
+
 def test_a_class_is_found_by_how_it_is_written():
     schema = Schema((Feature("x", FeatureKind.NUMERIC), Feature("y", FeatureKind.NOMINAL, Role.TARGET, (1, 2))))
     model = plant(schema, Cut(0, 0.0, (Leaf((1.0, 0.0)), Leaf((0.0, 1.0)))))

@@ -78,13 +78,14 @@ def train(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progr
     _check_unseen(holdout, dataset.fingerprint)
     started = time.perf_counter()
     config = espalier.config_from_dict(payload["config"])
-    model = espalier.train(dataset, config, holdout=holdout, progress=progress)
+    model, trace = espalier.train_traced(dataset, config, holdout=holdout, progress=progress)
     return NewVersion(
         model=payload["model"],
         document=espalier.to_json(model),
         preset=payload["preset"],
         summary=espalier.summary(model),
         seconds=time.perf_counter() - started,
+        trace=trace,
         data_set_id=payload["dataset"],
         holdout_data_set_id=holdout_data_set_id,
     )

@@ -108,7 +108,7 @@ def get_document(name: str, number: int) -> Response:
 @answers(200, {"type": "object"}, description="The trace")
 @refuses(404)
 def get_pruning(name: str, number: int) -> Response:
-    """Look at what the pruning that made this version did, node by node."""
+    """Look at what the pruning that made this version, or ended its training, did: node by node."""
     with reading(here().sessions) as session:
         version = catalog.find_version(session, name, number)
         trace = catalog.trace(session, version.id)

@@ -60,6 +60,14 @@ def test_training_gives_the_document_that_the_core_gives(source: Sessions) -> No
     assert new.seconds > 0
 
 
+def test_a_training_that_ends_with_a_pruning_keeps_its_trace(source: Sessions) -> None:
+    new = done(source, Kind.TRAIN, training(keep_data_set(source), pruning={"method": "pessimistic"}))
+
+    assert new.trace is not None
+    assert new.trace["method"] == "pessimistic"
+    assert new.parent_id is None
+
+
 def test_held_out_rows_are_not_learned_from(source: Sessions) -> None:
     new = done(source, Kind.TRAIN, training(keep_data_set(source), holdout={"rows": [0, 5, 8]}))
 

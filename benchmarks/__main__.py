@@ -2,9 +2,9 @@
 
 import sys
 
-from benchmarks import training
+from benchmarks import pruning, training
 
-BENCHMARKS = {"training": training.run}
+BENCHMARKS = {"training": training.run, "pruning": pruning.run}
 
 
 def main(names: list[str]) -> int:

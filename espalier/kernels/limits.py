@@ -1,4 +1,4 @@
-"""Upper confidence limits of an error rate, as plain functions of numbers: called from Python and compiled by `subtree`.
+"""Upper confidence limits of an error rate: plain functions of numbers, called from Python and compiled by `subtree`.
 
 Nothing here imports numba.
 """
@@ -20,7 +20,7 @@ HALVINGS: Final = 200
 
 
 def added_errors(weight: float, errors: float, confidence: float, z: float, quantile: int) -> float:
-    """Give what must be added to `errors` among `weight` rows to reach the upper confidence limit (Quinlan 1993, ch. 4).
+    """Give what must be added to `errors` among `weight` rows to reach the upper limit (Quinlan 1993, chapter 4).
 
     weight, errors: real numbers, errors at most weight. z: the normal quantile that goes with `confidence`.
     quantile: NORMAL (Wilson's limit with continuity correction), C45 (the same, with release 8's tail) or EXACT.

@@ -1,7 +1,7 @@
-"""Sums and prunings over the subtrees of a tree in preorder: rows spread over all nodes, weakest links, raised branches.
+"""Sums and prunings over a tree in preorder: rows spread over all nodes, weakest links, raised branches.
 
-A *shape* says what each node does, int32 (n): the node whose test and children it uses, -1 where it is a leaf. A tree as
-it was grown has each inner node in its own shape; a node in whose place its branch c was put has ``shape[c]``.
+A *shape* says what each node does, int32 (n): the node whose test and children it uses, -1 where it is a leaf. In a
+tree as it was grown each inner node has its own; a node in whose place its branch c was put has ``shape[c]``.
 
 *Pieces* are parts of rows: a row with a missing value goes down several branches, each with a share of its weight. The
 pieces of a subtree stand together::
@@ -120,12 +120,12 @@ def distribute(  # type: ignore[no-untyped-def]
 
     shares: float64 (children), in the order of ``nodes.child``; those of the visited tests are written anew as
     `renew` says. rows: int32, weights: float64: what arrives at `start`. target: float64 (n): class code
-    (below 0: none of the classes) or number. sums: float64 (nodes, width), written for every node visited: the weight of
-    each class and at last of none of them (width = n_classes + 1); or, with n_classes 0 and d = target - answers[node],
-    the sums of w, w·d, w·d² and w·d⁴ (width 4).
+    (below 0: none of the classes) or number. sums: float64 (nodes, width), written for every node visited: the weight
+    of each class and at last of none of them (width = n_classes + 1); or, with n_classes 0 and d = target -
+    answers[node], the sums of w, w·d, w·d² and w·d⁴ (width 4).
 
-    Returns (order, size, lo, rows, weights): the nodes visited in preorder, int32; the size of each one's subtree, int32;
-    the first of its pieces, int64; and, with `keep`, the pieces, leaf by leaf.
+    Returns (order, size, lo, rows, weights): the nodes visited in preorder, int32; the size of each one's subtree,
+    int32; the first of its pieces, int64; and, with `keep`, the pieces, leaf by leaf.
     """
     n_rows = len(rows)
     row, weight = np.empty(n_rows + 16, np.int32), np.empty(n_rows + 16)
@@ -435,7 +435,7 @@ def weakest_links(parent, size, is_leaf, risk, slack):  # type: ignore[no-untype
 
 @compiled
 def earliest_above(parent, step):  # type: ignore[no-untyped-def]
-    """Give the least `step` (int64 (n)) of each node's ancestors, int64 (n); the largest number there is for the root."""
+    """Give the least `step` (int64 (n)) of each node's ancestors, int64 (n); the largest number for the root."""
     earliest = np.empty(len(parent), np.int64)
     earliest[0] = np.iinfo(np.int64).max
     for node in range(1, len(parent)):
@@ -473,12 +473,13 @@ def prune_pessimistically(  # type: ignore[no-untyped-def]
 ):
     """Prune from the leaves by estimated errors, raising branches if asked (Quinlan 1993, chapter 4).
 
-    A node becomes a leaf, or its heaviest branch (of equals the last) takes its place, as `espalier.pruning.pessimistic`
-    says. shape, shares and stats (float64 (n, classes)) are written: the pruned tree. values, rows, weights and target as
-    in `distribute`: the training rows, not looked at without `raising`. stop: float64 (2); ends early where stop[1] is not 0.
+    A node becomes a leaf, or its heaviest branch (of equals the last) takes its place, as `prune_pessimistic` says.
+    shape, shares and stats (float64 (n, classes)) are written: the pruned tree. values, rows, weights, target and renew
+    as in `distribute`: the training rows, not looked at without `raising`. stop: float64 (2); ends early where stop[1]
+    is not 0.
 
-    Returns, a line a node that went: (node, the branch put in its place or -1, estimates: of the subtree, as a leaf, of the
-    raised branch (NaN without raising)).
+    Returns, a line a node that went: (node, the branch put in its place or -1, estimates: of the subtree, as a leaf, of
+    the raised branch (NaN without raising)).
     """
     n_nodes, n_classes = stats.shape
     mass, estimate = np.zeros(n_nodes), np.zeros(n_nodes)
@@ -512,7 +513,7 @@ def prune_pessimistically(  # type: ignore[no-untyped-def]
             1,
         )
     else:
-        order, up, size = arrange(nodes.child_start, nodes.child, shape)
+        order, _, size = arrange(nodes.child_start, nodes.child, shape)
         lo, row, weight = np.zeros(len(order), np.int64), np.zeros(0, np.int32), np.zeros(0)
     # A frame is a subtree whose nodes wait to be looked at, the last first; a raised branch opens one of its own.
     base, n_own = np.empty(16, np.int64), np.empty(16, np.int64)

@@ -1,15 +1,15 @@
-"""Cost-complexity pruning (Breiman et al. 1984): a leaf has a price; what is not worth it goes, the weakest link first."""
+"""Cost-complexity pruning (Breiman et al. 1984): a leaf has a price; what is not worth it goes, weakest first."""
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from espalier.compiled_growing import grow
+from espalier.growing import grow
 from espalier.dataset import Dataset
 from espalier.errors import NotApplicable
 from espalier.fields import parameters_to_dict
@@ -82,7 +82,7 @@ class PruningPath:
 def pruning_path(model: Model, risk: str = "impurity") -> PruningPath:
     """Give the whole pruning path of a tree.
 
-    With ``impurity`` and ``leaf_impurity`` the risk of a node is that of the criterion: entropy in bits, gini, variance.
+    With ``impurity`` and ``leaf_impurity`` the risk of a node is the criterion's: entropy in bits, gini, variance.
 
     Raises:
         NotApplicable: The tree does not keep what the impurity of its criterion is computed from.
@@ -107,7 +107,8 @@ def node_risks(model: Model, risk: str) -> Floats:
     impurity = IMPURITIES.get(str(model.config.criterion))
     if impurity is None:
         raise NotApplicable(
-            f"a tree grown by {model.config.criterion} does not keep what its impurity is computed from: set risk to error"
+            f"a tree grown by {model.config.criterion} does not keep what its impurity is computed from: set risk to "
+            "error"
         )
     impurities = MEASURES[impurity](tree.stats)
     return impurities * (tree.weight / tree.weight[0]) if risk == "impurity" else impurities
@@ -120,8 +121,8 @@ def prune_cost_complexity(
 
     ``select="validation"`` measures every tree of the path on held-out rows; ``"cv"`` grows a tree on all parts of the
     training rows but one, prunes it at the geometric means of neighbouring prices of the path and measures it on that
-    part, for each part in turn (Breiman et al. 1984, section 3.4.2). ``rule="min"`` takes the least error, of equals the
-    smaller tree; ``"one_se"`` the smallest tree within one standard error of it.
+    part, for each part in turn (Breiman et al. 1984, section 3.4.2). ``rule="min"`` takes the least error, of equals
+    the smaller tree; ``"one_se"`` the smallest tree within one standard error of it.
 
     Raises:
         NotApplicable: Rows that the selection needs are not at hand, or the risk cannot be computed.
@@ -203,7 +204,7 @@ def _merged(price: Floats, slack: float) -> tuple[Floats, Places]:
 
 
 def _over_path(step: Places, until: Places, n_steps: int, of_node: Floats) -> Floats:
-    """Add up a figure of the leaves of each tree of a path: a node is a leaf from its own step until one above it is."""
+    """Add up a figure of the leaves of each tree of a path: a node is one from its own step until one above it is."""
     counted = np.flatnonzero((step < until) & (step < n_steps))
     change = np.zeros(n_steps + 1)
     np.add.at(change, step[counted], of_node[counted])
@@ -222,12 +223,14 @@ def _errors(model: Model) -> Floats:
 
 def _shares(stats: Floats) -> Floats:
     total = stats.sum(axis=1, keepdims=True)
-    return np.divide(stats, total, out=np.zeros_like(stats), where=total > 0)
+    shares: Floats = np.divide(stats, total, out=np.zeros_like(stats), where=total > 0)
+    return shares
 
 
 def _entropy(stats: Floats) -> Floats:
     shares = _shares(stats)
-    return -(shares * np.log2(shares, out=np.zeros_like(shares), where=shares > 0)).sum(axis=1)
+    logarithms: Floats = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
+    return np.asarray(-(shares * logarithms).sum(axis=1))
 
 
 def _gini(stats: Floats) -> Floats:
@@ -243,7 +246,7 @@ def _variance(stats: Floats) -> Floats:
     return np.divide(stats[:, 2], stats[:, 0], out=np.zeros(len(stats)), where=stats[:, 0] > 0)
 
 
-MEASURES: Final = {
+MEASURES: Final[Mapping[str, Callable[[Floats], Floats]]] = {
     "entropy": _entropy,
     "gini": _gini,
     "misclassification": _misclassification,
@@ -287,8 +290,8 @@ def _cross_validated(
 ) -> Measured:
     if training is None:
         raise NotApplicable(
-            "cross-validation grows trees on parts of the training rows, and they are not at hand: give the data set that "
-            "the model was trained on"
+            "cross-validation grows trees on parts of the training rows, and they are not at hand: give the data set "
+            "that the model was trained on"
         )
     if model.config.validation_stop:
         raise NotApplicable(

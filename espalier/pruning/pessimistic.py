@@ -1,6 +1,7 @@
 """Pessimistic pruning: by the upper confidence limit of the training errors, with or without raising branches."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from statistics import NormalDist
 from typing import Any, Final
@@ -118,15 +119,15 @@ def prune_pessimistic(
 def _training_rows(model: Model, training: Dataset | None) -> Spread:
     if training is None:
         raise NotApplicable(
-            "raising a branch counts the training rows anew, and they are not at hand: give the data set that the model "
-            "was trained on, or set raising to false"
+            "raising a branch counts the training rows anew, and they are not at hand: give the data set that the "
+            "model was trained on, or set raising to false"
         )
     given = spread(model, training, as_trained=True)
     held, learned = float(given.weights.sum()), float(model.tree.weight[0])
     if abs(held - learned) > WEIGHT_SLACK * learned:
         raise NotApplicable(
-            f"raising a branch counts the training rows anew: they weigh {held:g}, and the tree was made of {learned:g}. "
-            "Give the rows that it was grown from, or set raising to false"
+            f"raising a branch counts the training rows anew: they weigh {held:g}, and the tree was made of {learned:g}"
+            ". Give the rows that it was grown from, or set raising to false"
         )
     return given
 
@@ -134,7 +135,7 @@ def _training_rows(model: Model, training: Dataset | None) -> Spread:
 def _no_rows(model: Model) -> Spread:
     """Prepare the tree alone."""
     features = model.schema.features
-    empty = tuple(np.zeros(0, np.int32 if feature.coded else np.float64) for feature in features)
+    empty = tuple(np.zeros(0, np.int32) if feature.coded else np.zeros(0) for feature in features)
     return spread(model, Dataset(model.schema, empty))
 
 
@@ -175,7 +176,7 @@ def _estimate(tree: Tree, parameters: Pessimistic) -> float:
     leaves = tree.stats[tree.test == LEAF]
     weights, most = leaves.sum(axis=1).tolist(), leaves.max(axis=1).tolist()
     z, quantile = deviation(parameters.confidence, parameters.quantile), QUANTILES[parameters.quantile]
-    return sum(
+    return math.fsum(
         weight - right + limits.added_errors(weight, weight - right, parameters.confidence, z, quantile)
         for weight, right in zip(weights, most, strict=True)
     )

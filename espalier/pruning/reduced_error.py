@@ -94,7 +94,8 @@ def _backfitted(tree: Tree, sums: Floats, *, n_classes: int) -> Tree:
     empty = np.flatnonzero(weight <= 0)
     for node in empty[empty > 0].tolist():
         value[node] = value[tree.parent[node]]
-    return dataclasses.replace(tree, weight=weight, stats=stats, value=value.astype(tree.value.dtype))
+    answers = value.astype(np.int32) if n_classes else value.astype(np.float64)
+    return dataclasses.replace(tree, weight=weight, stats=stats, value=answers)
 
 
 def _pooled(tree: Tree, sums: Floats) -> Floats:

@@ -108,7 +108,7 @@ def _tree_arrays(tree: Tree) -> tuple[Any, Any]:
     nodes = Nodes(*(getattr(tree, name) for name in Nodes._fields))
     if tree.surrogates is not None:
         return nodes, Substitutes(*(getattr(tree.surrogates, name) for name in Substitutes._fields))
-    none = {name: np.zeros(0, np.int32) for name in Substitutes._fields}
+    none: dict[str, npt.NDArray[Any]] = {name: np.zeros(0, np.int32) for name in Substitutes._fields}
     none |= {"start": np.zeros(tree.n_nodes + 1, np.int32), "test": np.zeros(0, np.int8), "threshold": np.zeros(0)}
     none["code_start"] = np.zeros(1, np.int32)
     for array in none.values():

@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ def _filled(cell: float | None, value: float) -> float | None:
 @pytest.mark.parametrize("raising", [True, False])
 @given(data=st.data())
 @SETTINGS
-def test_the_pessimistically_pruned_tree_is_that_of_the_slow_twin(data: st.DataObject, raising: bool) -> None:
+def test_the_pessimistically_pruned_tree_is_that_of_the_slow_twin(data: st.DataObject, *, raising: bool) -> None:
     table = data.draw(tables(kind="class", most_rows=30))
     dataset, model = grown(table, data.draw(fields("class")))
     limit = data.draw(LIMITS)
@@ -162,7 +163,7 @@ def test_added_errors_are_those_of_the_slow_twin(weight: float, share: float, li
 @pytest.mark.parametrize("schema", [MIXED, NUMBERS], ids=["classes", "numbers"])
 @given(data=st.data(), ties=st.sampled_from(["prune", "keep"]), prune_root=st.booleans(), initial=st.booleans())
 def test_greedy_pruning_takes_the_nodes_that_the_slow_twin_takes(
-    schema: Any, data: st.DataObject, ties: str, prune_root: bool, initial: bool
+    schema: Any, data: st.DataObject, ties: str, *, prune_root: bool, initial: bool
 ) -> None:
     root, rows = data.draw(roots(schema)), data.draw(voting_rows(schema))
     parameters = ReducedError("greedy", ties, prune_root, compare="initial" if initial else "current")
@@ -176,7 +177,7 @@ def test_greedy_pruning_takes_the_nodes_that_the_slow_twin_takes(
 
 @given(root=roots(MIXED), rows=voting_rows(MIXED), ties=st.sampled_from(["prune", "keep"]), prune_root=st.booleans())
 def test_against_the_unpruned_tree_each_leaf_stays_that_the_loop_of_the_seed_lets_stay(
-    root: Any, rows: Any, ties: str, prune_root: bool
+    root: Any, rows: Any, ties: str, *, prune_root: bool
 ) -> None:
     parameters = ReducedError("bottom_up", ties, prune_root, compare="initial")
     result = prune_reduced_error(plant(MIXED, root), parameters, held_out(MIXED, rows))
@@ -205,7 +206,7 @@ def test_backfitted_counts_are_those_of_both_sets_of_rows(data: st.DataObject, k
         (c.kind, c.k) for c in other.columns
     ] or table.target.k != other.target.k:
         return
-    dataset, model = grown(table, data.draw(fields(kind, missing=("majority",))))
+    _, model = grown(table, data.draw(fields(kind, missing=("majority",))))
     root = prune_reduced_error(model, ReducedError(backfit=True, prune_root=False), dataset_of(other)).model.tree
     values = [*table.target.values, *other.target.values]
     weights = [*table.weights, *other.weights]
@@ -313,7 +314,7 @@ def test_cross_validation_judges_each_price_by_trees_grown_without_the_part(risk
     lines = prune(model, parameters, dataset=dataset).trace["table"]
     order = np.argsort(np.random.PCG64(7).random_raw(dataset.n_rows), kind="stable")
     order = order[np.argsort(np.asarray(dataset.target)[order], kind="stable")]
-    prices = [math.sqrt(a["alpha"] * b["alpha"]) for a, b in zip(lines[:-1], lines[1:], strict=True)]
+    prices = [math.sqrt(a["alpha"] * b["alpha"]) for a, b in pairwise(lines)]
     wrong_weight = np.zeros(len(prices))
     for fold in range(4):
         held = np.zeros(dataset.n_rows, dtype=bool)

@@ -88,7 +88,7 @@ def with_one_leaf_more(tree: Tree) -> list[Tree]:
 def pruned_in_order(
     tree: Tree, rows: Sequence[Row], *, miss: Callable[[Any, Any], float], ties: str, prune_root: bool
 ) -> Tree:
-    """Seed 004's loop: from the last node to the first, a leaf stays if the tree is then no worse than the unpruned one."""
+    """Seed 004's loop: from the last node to the first, a leaf stays if the tree is no worse than the unpruned one."""
     first = loss(tree, rows, miss)
     for place in range(n_nodes(tree) - 1, -1 if prune_root else 0, -1):
         if "children" not in node_at(tree, place):

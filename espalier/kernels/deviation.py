@@ -11,7 +11,7 @@ from espalier.kernels.jit import inner
 
 
 @inner
-def add_to_trees(rank, weight, target, weight_tree, sum_tree):  # type: ignore[no-untyped-def]
+def add_to_trees(rank, weight, target, weight_tree, sum_tree):
     """Add one row (or take it away, with a negative weight); the trees have one entry more than there are ranks."""
     at = rank + 1
     while at < weight_tree.size:
@@ -21,7 +21,7 @@ def add_to_trees(rank, weight, target, weight_tree, sum_tree):  # type: ignore[n
 
 
 @inner
-def deviation(whole, total, target_value, weight_tree, sum_tree):  # type: ignore[no-untyped-def]
+def deviation(whole, total, target_value, weight_tree, sum_tree):
     """Give Σ w·|y − median| of the rows in the trees; `whole` is their weight, `total` their Σ w·y."""
     if whole <= 0.0:
         return 0.0
@@ -45,7 +45,7 @@ def deviation(whole, total, target_value, weight_tree, sum_tree):  # type: ignor
 
 
 @inner
-def prefix_deviations(  # type: ignore[no-untyped-def]
+def prefix_deviations(
     sequence, start, stop, step, extra, extra_start, extra_stop, node_weight, ranks, target, target_value,
     weight_tree, sum_tree, answer,
 ):  # fmt: skip
@@ -81,7 +81,7 @@ def prefix_deviations(  # type: ignore[no-untyped-def]
 
 
 @inner
-def take_out(row, ranks, weight_tree, sum_tree):  # type: ignore[no-untyped-def]
+def take_out(row, ranks, weight_tree, sum_tree):
     """Empty every entry that holds this row: all rows leave together, so nothing is left to rounding."""
     at = ranks[row] + 1
     while at < weight_tree.size:
@@ -91,7 +91,7 @@ def take_out(row, ranks, weight_tree, sum_tree):  # type: ignore[no-untyped-def]
 
 
 @inner
-def group_deviation(  # type: ignore[no-untyped-def]
+def group_deviation(
     sequence, start, stop, extra, extra_start, extra_stop, share, node_weight, ranks, target, target_value,
     weight_tree, sum_tree,
 ):  # fmt: skip

@@ -9,7 +9,7 @@ N_DIGITS = 6
 
 
 @compiled
-def sort_column(values, order, keys, other_keys, other_order):  # type: ignore[no-untyped-def]
+def sort_column(values, order, keys, other_keys, other_order):
     """Sort one column, missing values last, equal ones by row: least significant digit first, six passes of 11 bits.
 
     values: float64 (n), NaN missing. order: int32 (n), written. keys, other_keys: uint64 (n), other_order: int32 (n),
@@ -66,7 +66,7 @@ def sort_column(values, order, keys, other_keys, other_order):  # type: ignore[n
 
 
 @compiled
-def rank_column(values, order, n_known, codes, distinct):  # type: ignore[no-untyped-def]
+def rank_column(values, order, n_known, codes, distinct):
     """Give each row the rank of its value, -1 where it is missing.
 
     order: int32 (n) from `sort_column`. codes: int32 (n) and distinct: float64 (n), written. Returns the number of
@@ -86,7 +86,7 @@ def rank_column(values, order, n_known, codes, distinct):  # type: ignore[no-unt
 
 
 @compiled
-def code_column(values, cells, distinct, most):  # type: ignore[no-untyped-def]
+def code_column(values, cells, distinct, most):
     """Give each row the rank of its value where a column has at most `most` (256) distinct values.
 
     values: float64 (n), none missing. cells: uint8 (n), written. distinct: float64 (most), written. Returns how many
@@ -101,7 +101,9 @@ def code_column(values, cells, distinct, most):  # type: ignore[no-untyped-def]
     for row in range(values.size):
         value = values[row] + zero
         key = bits[row] if value != zero else np.uint64(0)
-        at = np.int64((key ^ (key >> np.uint64(29)) ^ (key >> np.uint64(47)) ^ (key >> np.uint64(53))) & np.uint64(1023))
+        at = np.int64(
+            (key ^ (key >> np.uint64(29)) ^ (key >> np.uint64(47)) ^ (key >> np.uint64(53))) & np.uint64(1023)
+        )
         while slots[at] >= 0 and found[slots[at]] != value:
             at = (at + 1) % n_slots
         if slots[at] < 0:
@@ -122,7 +124,7 @@ def code_column(values, cells, distinct, most):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def pack_order(order, row_class, class_bits, packed):  # type: ignore[no-untyped-def]
+def pack_order(order, row_class, class_bits, packed):
     """Write an order with the class of each row in its upper eight bits.
 
     order: int32 (n). row_class: uint8 (n). class_bits: 1, or 0 to leave the classes out. packed: uint32 (n), written.
@@ -135,7 +137,7 @@ def pack_order(order, row_class, class_bits, packed):  # type: ignore[no-untyped
 
 
 @compiled
-def spread_cells(column_cells, cells):  # type: ignore[no-untyped-def]
+def spread_cells(column_cells, cells):
     """Write columns of bytes, uint8 (H, n), as rows of bytes, uint8 (n, H), block by block."""
     n_columns, n_rows = column_cells.shape
     for first in range(0, n_rows, 1024):
@@ -146,7 +148,7 @@ def spread_cells(column_cells, cells):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def sort_codes(codes, n_codes, order):  # type: ignore[no-untyped-def]
+def sort_codes(codes, n_codes, order):
     """Sort rows by code, missing ones (-1) last, equal ones by row.
 
     codes: int32 (n). order: int32 (n), written. Returns the number of known codes.

@@ -4,6 +4,7 @@ The top of the tree is grown node by node, columns shared out; below, every subt
 same scans, so the tree does not depend on the number of threads.
 """
 
+import itertools
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -257,12 +258,12 @@ class _Grower:
         )  # fmt: skip
         spare = np.empty((self.threads, stop - start), np.uint32)
 
-        def deal(low: int, high: int, left: bool, right: bool, place: int) -> None:  # noqa: FBT001
+        def deal(low: int, high: int, left: int, right: int, place: int) -> None:
             grow_binary.deal_columns(
                 table.orders, low, high, start, stop, self.side, job.flat, spare[place], left, right, middle
             )
 
-        deal(n_sorted, n_sorted + 1, True, True, 0)
+        deal(n_sorted, n_sorted + 1, 1, 1, 0)
         lives = grow_binary.finish_children(
             rules, table.numeric, table.kind, table.orders, table.rows_of, table.target, start, middle, stop,
             self.ints, self.reals, self.stats, node, first_child, self.totals,
@@ -378,7 +379,7 @@ def _even_parts(count: int, n_parts: int) -> list[tuple[int, int]]:
     """Cut range(count) into at most n_parts stretches of like length."""
     n_parts = max(1, min(n_parts, count))
     ends = [place * count // n_parts for place in range(n_parts + 1)]
-    return [(low, high) for low, high in zip(ends, ends[1:], strict=False) if high > low]
+    return [(low, high) for low, high in itertools.pairwise(ends) if high > low]
 
 
 def _run(pool: ThreadPoolExecutor, work: Callable[..., None], parts: Sequence[tuple[Any, ...]]) -> None:

@@ -26,7 +26,7 @@ COLLAPSE_SLACK = 1e-3
 
 
 @compiled
-def collapse_nodes(n_nodes, node_ints, node_stats):  # type: ignore[no-untyped-def]
+def collapse_nodes(n_nodes, node_ints, node_stats):
     """Make a leaf of each subtree that makes no fewer training errors than a leaf would (Quinlan, 1993).
 
     Errors of a subtree are those of its leaves as grown; nodes are written, those below stay but are unreachable.
@@ -53,7 +53,7 @@ def collapse_nodes(n_nodes, node_ints, node_stats):  # type: ignore[no-untyped-d
 
 
 @compiled
-def order_nodes(n_nodes, node_ints, n_categories):  # type: ignore[no-untyped-def]
+def order_nodes(n_nodes, node_ints, n_categories):
     """Give (preorder list of the reachable nodes, length of their code table, number of their surrogates).
 
     n_categories: int32 (F), length of each attribute's code table.
@@ -79,7 +79,7 @@ def order_nodes(n_nodes, node_ints, n_categories):  # type: ignore[no-untyped-de
 
 
 @compiled
-def write_nodes(  # type: ignore[no-untyped-def]
+def write_nodes(
     listed, node_ints, node_reals, code_table, n_categories,
     parent, size, child_start, child, feature, test, threshold, code_start, code_branch, fallback, branch_weight,
     weight, gain, value,
@@ -121,7 +121,7 @@ def write_nodes(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def write_surrogates(  # type: ignore[no-untyped-def]
+def write_surrogates(
     listed, node_ints, surrogate_ints, surrogate_reals, surrogate_codes, n_categories,
     start, feature, test, threshold, below, code_start, agreement,
 ):  # fmt: skip

@@ -43,7 +43,6 @@ from espalier.kernels.offers import (
 from espalier.kernels.surrogates import (
     N_S_INTS,
     N_S_REALS,
-    S_AGREEMENT,
     S_ATTRIBUTE,
     S_BELOW,
     S_TEST,
@@ -82,7 +81,7 @@ VALIDATION_SLACK = 1e-9
 
 
 @compiled
-def grow_tree(  # type: ignore[no-untyped-def]  # noqa: PLR0912, PLR0915 - one loop, told from top to bottom
+def grow_tree(  # one loop, told from top to bottom
     rules, columns, rows, work, orders, validation, progress, first_capacity, most_nodes, most_codes
 ):  # fmt: skip
     """Grow one tree.
@@ -195,8 +194,20 @@ def grow_tree(  # type: ignore[no-untyped-def]  # noqa: PLR0912, PLR0915 - one l
 
     while (n_heap if best_first else n_waiting) > 0:
         if progress[1] != 0.0:
-            return (c.STOPPED, 0, node_ints, node_reals, node_stats, code_table, n_code_entries,
-                          surrogate_ints, surrogate_reals, n_surrogates, surrogate_codes, n_surrogate_codes)  # fmt: skip
+            return (
+                c.STOPPED,
+                0,
+                node_ints,
+                node_reals,
+                node_stats,
+                code_table,
+                n_code_entries,
+                surrogate_ints,
+                surrogate_reals,
+                n_surrogates,
+                surrogate_codes,
+                n_surrogate_codes,
+            )
         if best_first:
             entry = _pop(heap, n_heap, waiting, waiting_ints, waiting_reals, node_reals)
             n_heap -= 1
@@ -244,8 +255,20 @@ def grow_tree(  # type: ignore[no-untyped-def]  # noqa: PLR0912, PLR0915 - one l
             node_reals = _more_real_rows(node_reals, n_nodes, more)
             node_stats = _more_real_rows(node_stats, n_nodes, more)
         if n_nodes + n_branches > most_nodes:
-            return (c.TOO_MANY_NODES, n_nodes, node_ints, node_reals, node_stats, code_table, n_code_entries,
-                          surrogate_ints, surrogate_reals, n_surrogates, surrogate_codes, n_surrogate_codes)  # fmt: skip
+            return (
+                c.TOO_MANY_NODES,
+                n_nodes,
+                node_ints,
+                node_reals,
+                node_stats,
+                code_table,
+                n_code_entries,
+                surrogate_ints,
+                surrogate_reals,
+                n_surrogates,
+                surrogate_codes,
+                n_surrogate_codes,
+            )
         _assign_sides(
             rules, columns, rows, work, orders, master, start, stop, node_reals, node_stats, node, chosen,
             chosen_ints, side, branch_of_code, again_ints, again_reals,
@@ -263,7 +286,7 @@ def grow_tree(  # type: ignore[no-untyped-def]  # noqa: PLR0912, PLR0915 - one l
             else:
                 unknown_weight += master_weight[at]
                 n_unknown += 1
-        fractional = rules.missing == c.FRACTIONAL or rules.missing == c.SPREAD
+        fractional = rules.missing in (c.FRACTIONAL, c.SPREAD)
         fallback = -1
         if not fractional:
             fallback = chosen_ints[INT_UNKNOWN]
@@ -308,7 +331,9 @@ def grow_tree(  # type: ignore[no-untyped-def]  # noqa: PLR0912, PLR0915 - one l
                     n_other = columns.n_codes[other]
                     if n_surrogate_codes + n_other > surrogate_codes.size:
                         surrogate_codes = _more_ints(
-                            surrogate_codes, n_surrogate_codes, max(n_surrogate_codes + n_other, 2 * surrogate_codes.size)
+                            surrogate_codes,
+                            n_surrogate_codes,
+                            max(n_surrogate_codes + n_other, 2 * surrogate_codes.size),
                         )
                     for code in range(n_other):
                         surrogate_codes[n_surrogate_codes + code] = scratch_side[code]
@@ -345,7 +370,9 @@ def grow_tree(  # type: ignore[no-untyped-def]  # noqa: PLR0912, PLR0915 - one l
                 row = master[at]
                 if side[row] >= 0:
                     if passing == 0:
-                        _add_to_node(rules, rows, node_reals, node_stats, first_child + side[row], row, master_weight[at])
+                        _add_to_node(
+                            rules, rows, node_reals, node_stats, first_child + side[row], row, master_weight[at]
+                        )
                     else:
                         _add_square(rules, rows, node_stats, first_child + side[row], row, master_weight[at])
                     continue
@@ -488,7 +515,7 @@ def grow_tree(  # type: ignore[no-untyped-def]  # noqa: PLR0912, PLR0915 - one l
                     branch_at[branch] = at
                     at += branch_count[branch]
             _deal_order(orders[order], start, stop, base, side, n_branches, branch_weight, branch_at, spare, needed)
-        if base == top or stop == top:
+        if top in (base, stop):
             top = base + needed
 
         valid_base = valid_start
@@ -536,7 +563,7 @@ def grow_tree(  # type: ignore[no-untyped-def]  # noqa: PLR0912, PLR0915 - one l
             for i in range(valid_at):
                 valid_row[valid_base + i] = valid_spare[i]
                 valid_weight[valid_base + i] = valid_spare_weight[i]
-            if valid_base == valid_top or valid_stop == valid_top:
+            if valid_top in (valid_base, valid_stop):
                 valid_top = valid_base + valid_at
         if best_first:
             # In branch order, so that of equals the earlier made is the earlier in the heap.
@@ -553,12 +580,24 @@ def grow_tree(  # type: ignore[no-untyped-def]  # noqa: PLR0912, PLR0915 - one l
                     n_heap += 1
 
     status = c.STOPPED if progress[1] != 0.0 else c.DONE
-    return (status, n_nodes, node_ints, node_reals, node_stats, code_table, n_code_entries, surrogate_ints,
-                  surrogate_reals, n_surrogates, surrogate_codes, n_surrogate_codes)  # fmt: skip
+    return (
+        status,
+        n_nodes,
+        node_ints,
+        node_reals,
+        node_stats,
+        code_table,
+        n_code_entries,
+        surrogate_ints,
+        surrogate_reals,
+        n_surrogates,
+        surrogate_codes,
+        n_surrogate_codes,
+    )
 
 
 @inner
-def _start_node(node_ints, node_reals, node, parent, depth, paid_link):  # type: ignore[no-untyped-def]
+def _start_node(node_ints, node_reals, node, parent, depth, paid_link):
     for k in range(N_NODE_INTS):
         node_ints[node, k] = -1
     node_ints[node, PARENT] = parent
@@ -576,7 +615,7 @@ def _start_node(node_ints, node_reals, node, parent, depth, paid_link):  # type:
 
 
 @inner
-def _add_to_node(rules, rows, node_reals, node_stats, node, row, weight):  # type: ignore[no-untyped-def]
+def _add_to_node(rules, rows, node_reals, node_stats, node, row, weight):
     """Add a row to a node's weight and class weights, or to its weight and sum."""
     node_reals[node, WEIGHT] += weight
     if rules.n_classes > 0:
@@ -590,7 +629,7 @@ def _add_to_node(rules, rows, node_reals, node_stats, node, row, weight):  # typ
 
 
 @inner
-def _finish_means(rules, node_reals, node_stats, first, count):  # type: ignore[no-untyped-def]
+def _finish_means(rules, node_reals, node_stats, first, count):
     """Turn the sums of a regression into means."""
     if rules.n_classes > 0:
         return
@@ -603,14 +642,14 @@ def _finish_means(rules, node_reals, node_stats, first, count):  # type: ignore[
 
 
 @inner
-def _add_square(rules, rows, node_stats, node, row, weight):  # type: ignore[no-untyped-def]
+def _add_square(rules, rows, node_stats, node, row, weight):
     if rules.n_classes == 0:
         apart = rows.target[row] - node_stats[node, 1]
         node_stats[node, 2] += weight * apart * apart
 
 
 @inner
-def _finish_values(rules, node_reals, node_stats, first, count, value_of_parent):  # type: ignore[no-untyped-def]
+def _finish_values(rules, node_reals, node_stats, first, count, value_of_parent):
     """Write what each node answers: the first of the heaviest classes, or the mean; its parent's without rows."""
     for node in range(first, first + count):
         if node_reals[node, WEIGHT] <= 0.0:
@@ -626,7 +665,7 @@ def _finish_values(rules, node_reals, node_stats, first, count, value_of_parent)
 
 
 @inner
-def _must_stop(rules, node_ints, node_reals, node_stats, node):  # type: ignore[no-untyped-def]
+def _must_stop(rules, node_ints, node_reals, node_stats, node):
     """Whether a node is a leaf before any attribute is looked at."""
     weight = node_reals[node, WEIGHT]
     if weight <= 0.0 or weight < max(rules.min_weight_split, 2.0 * rules.min_weight_leaf) - WEIGHT_TOLERANCE:
@@ -646,7 +685,7 @@ def _must_stop(rules, node_ints, node_reals, node_stats, node):  # type: ignore[
 
 
 @inner
-def _impurity_of_node(rules, rows, work, master, start, stop, weight):  # type: ignore[no-untyped-def]
+def _impurity_of_node(rules, rows, work, master, start, stop, weight):
     if rules.criterion == c.ABSOLUTE_ERROR:
         return group_deviation(
             master, start, stop, master, stop, stop, 0.0, work.weight, rows.target_rank, rows.target,
@@ -665,7 +704,7 @@ def _impurity_of_node(rules, rows, work, master, start, stop, weight):  # type: 
 
 
 @inner
-def _is_paid(node_ints, node, attribute):  # type: ignore[no-untyped-def]
+def _is_paid(node_ints, node, attribute):
     """Whether the path above a node has tested an attribute; walks only the nodes that paid for a new one."""
     link = node_ints[node, PAID_LINK]
     while link >= 0:
@@ -676,7 +715,7 @@ def _is_paid(node_ints, node, attribute):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _choose(  # type: ignore[no-untyped-def]
+def _choose(
     rules, columns, rows, work, orders, master, master_weight, node_ints, node_reals, node_stats, node, start, stop,
     offer_ints, offer_reals, progress,
 ):  # fmt: skip
@@ -717,7 +756,7 @@ def _choose(  # type: ignore[no-untyped-def]
 
 
 @inner
-def _winner(rules, columns, place, offer_ints, offer_reals):  # type: ignore[no-untyped-def]
+def _winner(rules, columns, place, offer_ints, offer_reals):
     """Give the attribute of the best score among those that may compete, -1 for none."""
     least_gain = nothing(rules, place.impurity)
     average = -math.inf
@@ -762,7 +801,7 @@ def _winner(rules, columns, place, offer_ints, offer_reals):  # type: ignore[no-
 
 
 @inner
-def _assign_sides(  # type: ignore[no-untyped-def]
+def _assign_sides(
     rules, columns, rows, work, orders, master, start, stop, node_reals, node_stats, node, chosen, ints, side,
     branch_of_code, again_ints, again_reals,
 ):  # fmt: skip
@@ -799,8 +838,9 @@ def _assign_sides(  # type: ignore[no-untyped-def]
             work.node[2] += work.weight[row] * apart * apart
             work.node[3] += work.weight[row] * rows.target[row]
     impurity = _impurity_of_node(rules, rows, work, master, start, stop, weight)
+    free = False
     offer_nominal(
-        rules, columns, rows, work, Place(start, stop, weight, impurity, centre), master, chosen, False, again_ints,
+        rules, columns, rows, work, Place(start, stop, weight, impurity, centre), master, chosen, free, again_ints,
         again_reals,
     )  # fmt: skip
     for at in range(start, stop):
@@ -816,7 +856,7 @@ def _assign_sides(  # type: ignore[no-untyped-def]
 
 
 @inner
-def _write_codes(rules, columns, chosen, ints, branch_of_code, code_table, start):  # type: ignore[no-untyped-def]
+def _write_codes(rules, columns, chosen, ints, branch_of_code, code_table, start):
     """Write the branch of each category of a nominal test."""
     for code in range(columns.n_codes[chosen]):
         if columns.kind[chosen] == c.BINARIES_KIND:
@@ -832,7 +872,7 @@ def _write_codes(rules, columns, chosen, ints, branch_of_code, code_table, start
 
 
 @inner
-def _threshold(rules, columns, chosen, ints):  # type: ignore[no-untyped-def]
+def _threshold(rules, columns, chosen, ints):
     """Give the threshold of a cut: an expert's own, or the middle, moved down to a training value where asked for."""
     if ints[INT_EXPERT] >= 0:
         return columns.expert_value[ints[INT_EXPERT]]
@@ -852,7 +892,7 @@ def _threshold(rules, columns, chosen, ints):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _surrogate_branch(columns, surrogate_ints, surrogate_reals, surrogate_codes, i, row):  # type: ignore[no-untyped-def]
+def _surrogate_branch(columns, surrogate_ints, surrogate_reals, surrogate_codes, i, row):
     """Give the branch that a surrogate sends a training row to, -1 where it does not know either."""
     attribute = surrogate_ints[i, S_ATTRIBUTE]
     code = columns.codes[attribute, row]
@@ -866,7 +906,7 @@ def _surrogate_branch(columns, surrogate_ints, surrogate_reals, surrogate_codes,
 
 
 @inner
-def _loss(rules, validation, row, weight, answer):  # type: ignore[no-untyped-def]
+def _loss(rules, validation, row, weight, answer):
     """Give the wrong weight of a validation row, or its weighted squared error."""
     truth = validation[1][row]
     if rules.n_classes > 0:
@@ -875,7 +915,7 @@ def _loss(rules, validation, row, weight, answer):  # type: ignore[no-untyped-de
 
 
 @inner
-def _validation_share(  # type: ignore[no-untyped-def]
+def _validation_share(
     columns, validation, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals, surrogate_codes, node, row,
     branch,
 ):  # fmt: skip
@@ -914,7 +954,7 @@ def _validation_share(  # type: ignore[no-untyped-def]
 
 
 @inner
-def _gather_branch(master, master_weight, start, stop, side, branch, share, spare, spare_weight):  # type: ignore[no-untyped-def]
+def _gather_branch(master, master_weight, start, stop, side, branch, share, spare, spare_weight):
     """Copy the rows of one branch, those with unknown values by its share; returns how many there are."""
     count = 0
     for at in range(start, stop):
@@ -927,7 +967,7 @@ def _gather_branch(master, master_weight, start, stop, side, branch, share, spar
 
 
 @inner
-def _set_median(rules, rows, work, sequence, weights, start, stop, node_reals, node):  # type: ignore[no-untyped-def]
+def _set_median(rules, rows, work, sequence, weights, start, stop, node_reals, node):
     """Write a node's weighted median; where exactly half of the weight lies below, the middle of both neighbours."""
     whole = 0.0
     for at in range(start, stop):
@@ -951,7 +991,7 @@ def _set_median(rules, rows, work, sequence, weights, start, stop, node_reals, n
 
 
 @inner
-def _rank_reaching(weight_tree, bound):  # type: ignore[no-untyped-def]
+def _rank_reaching(weight_tree, bound):
     """Give the first rank at which the weight so far is at least `bound`."""
     step = 1
     while step * 2 < weight_tree.size:
@@ -968,7 +1008,7 @@ def _rank_reaching(weight_tree, bound):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _deal_master(  # type: ignore[no-untyped-def]
+def _deal_master(
     master, master_weight, start, stop, base, side, n_branches, branch_weight, known_weight, branch_at, spare,
     spare_weight, needed,
 ):  # fmt: skip
@@ -995,7 +1035,7 @@ def _deal_master(  # type: ignore[no-untyped-def]
 
 
 @inner
-def _deal_order(sequence, start, stop, base, side, n_branches, branch_weight, branch_at, spare, needed):  # type: ignore[no-untyped-def]
+def _deal_order(sequence, start, stop, base, side, n_branches, branch_weight, branch_at, spare, needed):
     """Do to a presorted order what `_deal_master` does to the master sequence."""
     for at in range(start, stop):
         row = sequence[at]
@@ -1016,7 +1056,7 @@ def _deal_order(sequence, start, stop, base, side, n_branches, branch_weight, br
 
 
 @inner
-def _remember(waiting_ints, waiting_reals, entry, chosen, offer_ints, offer_reals):  # type: ignore[no-untyped-def]
+def _remember(waiting_ints, waiting_reals, entry, chosen, offer_ints, offer_reals):
     waiting_ints[entry, N_INTS] = chosen
     if chosen >= 0:
         for k in range(N_INTS):
@@ -1026,7 +1066,7 @@ def _remember(waiting_ints, waiting_reals, entry, chosen, offer_ints, offer_real
 
 
 @inner
-def _comes_first(left, right, waiting, waiting_ints, waiting_reals, node_reals):  # type: ignore[no-untyped-def]
+def _comes_first(left, right, waiting, waiting_ints, waiting_reals, node_reals):
     """Whether a waiting node is split before another: the larger weight · gain, then the earlier made."""
     left_node, right_node = waiting[left, 0], waiting[right, 0]
     left_worth = node_reals[left_node, WEIGHT] * waiting_reals[left, REAL_GAIN]
@@ -1039,7 +1079,7 @@ def _comes_first(left, right, waiting, waiting_ints, waiting_reals, node_reals):
 
 
 @inner
-def _push(heap, n_heap, entry, waiting, waiting_ints, waiting_reals, node_reals):  # type: ignore[no-untyped-def]
+def _push(heap, n_heap, entry, waiting, waiting_ints, waiting_reals, node_reals):
     at = n_heap
     while at > 0:
         above = (at - 1) // 2
@@ -1051,7 +1091,7 @@ def _push(heap, n_heap, entry, waiting, waiting_ints, waiting_reals, node_reals)
 
 
 @inner
-def _pop(heap, n_heap, waiting, waiting_ints, waiting_reals, node_reals):  # type: ignore[no-untyped-def]
+def _pop(heap, n_heap, waiting, waiting_ints, waiting_reals, node_reals):
     answer = heap[0]
     moving = heap[n_heap - 1]
     at = 0
@@ -1070,49 +1110,49 @@ def _pop(heap, n_heap, waiting, waiting_ints, waiting_reals, node_reals):  # typ
 
 
 @compiled
-def _more_ints(old, count, more):  # type: ignore[no-untyped-def]
+def _more_ints(old, count, more):
     new = np.empty(more, np.int32)
     _copy(old, new, count)
     return new
 
 
 @compiled
-def _more_longs(old, count, more):  # type: ignore[no-untyped-def]
+def _more_longs(old, count, more):
     new = np.empty(more, np.int64)
     _copy(old, new, count)
     return new
 
 
 @compiled
-def _more_reals(old, count, more):  # type: ignore[no-untyped-def]
+def _more_reals(old, count, more):
     new = np.empty(more, np.float64)
     _copy(old, new, count)
     return new
 
 
 @compiled
-def _more_int_rows(old, count, more):  # type: ignore[no-untyped-def]
+def _more_int_rows(old, count, more):
     new = np.empty((more, old.shape[1]), np.int32)
     _copy_rows(old, new, count)
     return new
 
 
 @compiled
-def _more_long_rows(old, count, more):  # type: ignore[no-untyped-def]
+def _more_long_rows(old, count, more):
     new = np.empty((more, old.shape[1]), np.int64)
     _copy_rows(old, new, count)
     return new
 
 
 @compiled
-def _more_real_rows(old, count, more):  # type: ignore[no-untyped-def]
+def _more_real_rows(old, count, more):
     new = np.empty((more, old.shape[1]), np.float64)
     _copy_rows(old, new, count)
     return new
 
 
 @compiled
-def _more_int_columns(old, count, more):  # type: ignore[no-untyped-def]
+def _more_int_columns(old, count, more):
     new = np.empty((old.shape[0], more), np.int32)
     for order in range(old.shape[0]):
         _copy(old[order], new[order], count)
@@ -1120,13 +1160,13 @@ def _more_int_columns(old, count, more):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _copy(old, new, count):  # type: ignore[no-untyped-def]
+def _copy(old, new, count):
     for at in range(count):
         new[at] = old[at]
 
 
 @inner
-def _copy_rows(old, new, count):  # type: ignore[no-untyped-def]
+def _copy_rows(old, new, count):
     for at in range(count):
         for k in range(old.shape[1]):
             new[at, k] = old[at, k]

@@ -58,7 +58,7 @@ WEIGHTED_CLASSES = 4
 
 
 @inner
-def scan_order(  # type: ignore[no-untyped-def]
+def scan_order(
     kind, order, codes, start, stop, row_class, row_value, row_weight, totals, weight, least, tie, left, right
 ):  # fmt: skip
     """Find the best cut of one sorted stretch.
@@ -86,10 +86,12 @@ def scan_order(  # type: ignore[no-untyped-def]
             apart = float(ahead)
             numerator = apart * apart
             denominator = float(n_left) * float(n_rows - n_left)
-            if numerator * best_denominator > limit * denominator:
-                if codes[order[at] & ROW_MASK] != codes[order[at + 1] & ROW_MASK]:
-                    best_numerator, best_denominator, best = numerator, denominator, at
-                    limit = numerator + tie * denominator
+            if (
+                numerator * best_denominator > limit * denominator
+                and codes[order[at] & ROW_MASK] != codes[order[at + 1] & ROW_MASK]
+            ):
+                best_numerator, best_denominator, best = numerator, denominator, at
+                limit = numerator + tie * denominator
         return best_numerator, best_denominator, best
     if kind == NUMBERS:
         mean = totals[1] / weight
@@ -102,10 +104,13 @@ def scan_order(  # type: ignore[no-untyped-def]
             n_left += 1
             numerator = apart * apart
             denominator = float(n_left) * float(n_rows - n_left)
-            if numerator * best_denominator > limit * denominator and n_left >= margin:
-                if codes[order[at] & ROW_MASK] != codes[order[at + 1] & ROW_MASK]:
-                    best_numerator, best_denominator, best = numerator, denominator, at
-                    limit = numerator + tie * denominator
+            if (
+                numerator * best_denominator > limit * denominator
+                and n_left >= margin
+                and codes[order[at] & ROW_MASK] != codes[order[at + 1] & ROW_MASK]
+            ):
+                best_numerator, best_denominator, best = numerator, denominator, at
+                limit = numerator + tie * denominator
         return best_numerator, best_denominator, best
     if kind == WEIGHTED_PAIR:
         mean = totals[1] / weight
@@ -119,15 +124,14 @@ def scan_order(  # type: ignore[no-untyped-def]
             right_weight = weight - left_weight
             numerator = apart * apart
             denominator = left_weight * right_weight
-            if numerator * best_denominator > limit * denominator:
-                if (
-                    codes[row] != codes[order[at + 1] & ROW_MASK]
-                    and left_weight >= least
-                    and right_weight >= least
-                    and denominator > 0.0
-                ):
-                    best_numerator, best_denominator, best = numerator, denominator, at
-                    limit = numerator + tie * denominator
+            if numerator * best_denominator > limit * denominator and (
+                codes[row] != codes[order[at + 1] & ROW_MASK]
+                and left_weight >= least
+                and right_weight >= least
+                and denominator > 0.0
+            ):
+                best_numerator, best_denominator, best = numerator, denominator, at
+                limit = numerator + tie * denominator
         return best_numerator, best_denominator, best
     left_squares, right_squares = 0.0, 0.0
     for k in range(totals.size):
@@ -151,20 +155,19 @@ def scan_order(  # type: ignore[no-untyped-def]
         right_weight = weight - left_weight
         numerator = left_squares * right_weight + right_squares * left_weight
         denominator = left_weight * right_weight
-        if numerator * best_denominator > limit * denominator:
-            if (
-                codes[value & ROW_MASK] != codes[order[at + 1] & ROW_MASK]
-                and left_weight >= least
-                and right_weight >= least
-                and denominator > 0.0
-            ):
-                best_numerator, best_denominator, best = numerator, denominator, at
-                limit = numerator + tie * denominator
+        if numerator * best_denominator > limit * denominator and (
+            codes[value & ROW_MASK] != codes[order[at + 1] & ROW_MASK]
+            and left_weight >= least
+            and right_weight >= least
+            and denominator > 0.0
+        ):
+            best_numerator, best_denominator, best = numerator, denominator, at
+            limit = numerator + tie * denominator
     return best_numerator, best_denominator, best
 
 
 @inner
-def scan_counts(kind, counts, first, n_codes, width, totals, weight, least, tie, left, right):  # type: ignore[no-untyped-def]
+def scan_counts(kind, counts, first, n_codes, width, totals, weight, least, tie, left, right):
     """Find the best cut of a column from its counts by value.
 
     counts: float64; ``counts[first + code·width : + width]`` are the statistics of a value. Returns (numerator,
@@ -176,7 +179,7 @@ def scan_counts(kind, counts, first, n_codes, width, totals, weight, least, tie,
     best = -1
     best_left = 0.0
     left_weight = 0.0
-    if kind == CLASSES or kind == WEIGHTED_CLASSES:
+    if kind in (CLASSES, WEIGHTED_CLASSES):
         left_squares, right_squares = 0.0, 0.0
         for k in range(width):
             left[k] = 0.0
@@ -229,7 +232,7 @@ def scan_counts(kind, counts, first, n_codes, width, totals, weight, least, tie,
 
 @inner
 def count_rows(kind, counts, rows, start, stop, cells, first, n_codes, flat, width, low, high, row_class, row_value,
-               row_weight):  # type: ignore[no-untyped-def]  # fmt: skip
+               row_weight):  # fmt: skip
     """Count the statistics of a stretch of rows by value, for the coded columns low:high that are not constant.
 
     cells: uint8 (n, H). first: int64 (H), where a column's counts begin. flat: uint8 (H), 1: constant, left alone.
@@ -263,11 +266,11 @@ def count_rows(kind, counts, rows, start, stop, cells, first, n_codes, flat, wid
 
 
 @inner
-def is_flat(kind, counts, first, n_codes, width):  # type: ignore[no-untyped-def]
+def is_flat(kind, counts, first, n_codes, width):
     """Whether at most one value of a column occurs."""
     n_present = 0
     # Of a pair (weight, sum) the weight says whether a value occurs.
-    looked_at = 1 if kind == NUMBERS or kind == WEIGHTED_PAIR else width
+    looked_at = 1 if kind in (NUMBERS, WEIGHTED_PAIR) else width
     for code in range(n_codes):
         for k in range(looked_at):
             if counts[first + code * width + k] != 0.0:
@@ -280,7 +283,7 @@ def is_flat(kind, counts, first, n_codes, width):  # type: ignore[no-untyped-def
 
 @inner
 def scan_small(kind, rows, start, stop, cells, column, row_class, row_value, row_weight, totals, weight, least, tie,
-               left, right, keys, counts, width):  # type: ignore[no-untyped-def]  # fmt: skip
+               left, right, keys, counts, width):  # fmt: skip
     """Find the best cut of a coded column on a few rows, sorted by insertion.
 
     Returns as `scan_counts`, and whether the column is constant. keys: int64 (SMALL), counts: float64 (SMALL·width).
@@ -322,9 +325,9 @@ def scan_small(kind, rows, start, stop, cells, column, row_class, row_value, row
 
 
 @inner
-def deal(order, start, stop, side, spare, left_lives, right_lives, middle):  # type: ignore[no-untyped-def]
+def deal(order, start, stop, side, spare, left_lives, right_lives, middle):
     """Partition a stretch by side, keeping the order; a side that has become a leaf is dropped."""
-    if left_lives and right_lives:
+    if left_lives == 1 and right_lives == 1:
         n_left, n_right = start, 0
         for at in range(start, stop):
             value = order[at]
@@ -335,13 +338,13 @@ def deal(order, start, stop, side, spare, left_lives, right_lives, middle):  # t
             n_right += right
         for at in range(n_right):
             order[middle + at] = spare[at]
-    elif left_lives:
+    elif left_lives == 1:
         n_left = start
         for at in range(start, stop):
             value = order[at]
             order[n_left] = value
             n_left += 1 - np.int64(side[value & ROW_MASK])
-    elif right_lives:
+    elif right_lives == 1:
         to = stop - 1
         for at in range(stop - 1, start - 1, -1):
             value = order[at]
@@ -350,7 +353,7 @@ def deal(order, start, stop, side, spare, left_lives, right_lives, middle):  # t
 
 
 @inner
-def node_totals(numeric, kind, rows, start, stop, row_class, target, row_weight, stats, reals, totals):  # type: ignore[no-untyped-def]
+def node_totals(numeric, kind, rows, start, stop, row_class, target, row_weight, stats, reals, totals):
     """Sum a node: statistics as the tree keeps them, value, weight, and `totals` as the scans want them.
 
     numeric: 1: the target is a number. stats: float64, class weights, or (weight, mean, sum of squared deviations).
@@ -400,7 +403,7 @@ def node_totals(numeric, kind, rows, start, stop, row_class, target, row_weight,
 
 
 @inner
-def scan_totals(numeric, kind, stats, totals):  # type: ignore[no-untyped-def]
+def scan_totals(numeric, kind, stats, totals):
     """Write what the scans want of a node from what the tree keeps of it."""
     if numeric == 1:
         totals[0], totals[1] = stats[0], stats[0] * stats[1]
@@ -412,7 +415,7 @@ def scan_totals(numeric, kind, stats, totals):  # type: ignore[no-untyped-def]
 
 
 @inner
-def is_leaf(rules, numeric, depth, stats, reals):  # type: ignore[no-untyped-def]
+def is_leaf(rules, numeric, depth, stats, reals):
     """Whether a node is a leaf before any attribute is looked at."""
     weight = reals[WEIGHT]
     if weight < max(rules.min_weight_split, 2.0 * rules.min_weight_leaf) - 1e-6:
@@ -432,7 +435,7 @@ def is_leaf(rules, numeric, depth, stats, reals):  # type: ignore[no-untyped-def
 
 
 @inner
-def impurity_and_form(numeric, kind, stats, weight):  # type: ignore[no-untyped-def]
+def impurity_and_form(numeric, kind, stats, weight):
     """Give (impurity, offset, scale): a cut's gain is ``offset + scale · numerator / denominator``."""
     if numeric == 1:
         return stats[2] / weight, 0.0, 1.0
@@ -447,7 +450,7 @@ def impurity_and_form(numeric, kind, stats, weight):  # type: ignore[no-untyped-
 
 
 @inner
-def best_attribute(rules, gains, n_attributes, impurity, weight):  # type: ignore[no-untyped-def]
+def best_attribute(rules, gains, n_attributes, impurity, weight):
     """Give the attribute of the largest gain, the first of equals; -1 where none is allowed. NaN: no offer."""
     tie = 1e-9 * impurity
     best = -1
@@ -467,7 +470,7 @@ def best_attribute(rules, gains, n_attributes, impurity, weight):  # type: ignor
 
 
 @inner
-def next_code(rows, start, stop, cells, column, code):  # type: ignore[no-untyped-def]
+def next_code(rows, start, stop, cells, column, code):
     """Give the smallest value of a coded column above `code` among some rows."""
     following = MOST_CODES
     for at in range(start, stop):
@@ -478,7 +481,7 @@ def next_code(rows, start, stop, cells, column, code):  # type: ignore[no-untype
 
 
 @compiled
-def scan_columns(  # type: ignore[no-untyped-def]
+def scan_columns(
     rules, numeric, kind, orders, codes, cells, first, n_codes, sorted_attribute, coded_attribute, rows_of, stats,
     reals, totals, start, stop, low, high, coded_low, coded_high, flat, counts, gains, places, progress,
 ):  # fmt: skip
@@ -535,7 +538,7 @@ def scan_columns(  # type: ignore[no-untyped-def]
 
 
 @inner
-def least_side(rules, kind):  # type: ignore[no-untyped-def]
+def least_side(rules, kind):
     """Give the least weight of a side; for whole counts a whole number of at least 1."""
     if kind <= NUMBERS:
         return max(1.0, math.ceil(rules.min_weight_leaf - 1e-6))
@@ -543,17 +546,17 @@ def least_side(rules, kind):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def deal_columns(orders, low, high, start, stop, side, flat, spare, left_lives, right_lives, middle):  # type: ignore[no-untyped-def]
+def deal_columns(orders, low, high, start, stop, side, flat, spare, left_lives, right_lives, middle):
     """Partition the orders low:high (the last one is the rows' own, which is never flat)."""
     for column in range(low, high):
         if column == orders.shape[0] - 1:
-            deal(orders[column], start, stop, side, spare, True, True, middle)
+            deal(orders[column], start, stop, side, spare, 1, 1, middle)
         elif flat[column] == 0:
             deal(orders[column], start, stop, side, spare, left_lives, right_lives, middle)
 
 
 @compiled
-def split_node(  # type: ignore[no-untyped-def]
+def split_node(
     rules, numeric, kind, orders, codes, cells, value_start, value, nominal, sorted_column, coded_column, rows_of,
     target, side, start, stop, attribute, place, gain, ints, reals, stats, node, first_child,
 ):  # fmt: skip
@@ -574,7 +577,7 @@ def split_node(  # type: ignore[no-untyped-def]
 
 
 @inner
-def _mark_sides(  # type: ignore[no-untyped-def]
+def _mark_sides(
     orders, codes, cells, value_start, value, nominal, sorted_column, coded_column, observed, side, start, stop,
     attribute, place, ints, reals, node,
 ):  # fmt: skip
@@ -623,13 +626,12 @@ def _mark_sides(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def finish_children(  # type: ignore[no-untyped-def]
+def finish_children(
     rules, numeric, kind, orders, rows_of, target, start, middle, stop, ints, reals, stats, node, first_child, totals
 ):  # fmt: skip
     """Sum both children (the rows' own order is partitioned already); returns (left lives, right lives)."""
     row_class, _, row_weight = rows_of
     rows = orders[orders.shape[0] - 1]
-    lives = (False, False)
     node_totals(numeric, kind, rows, start, middle, row_class, target, row_weight, stats[first_child],
                 reals[first_child], totals)  # fmt: skip
     node_totals(numeric, kind, rows, middle, stop, row_class, target, row_weight, stats[first_child + 1],
@@ -642,15 +644,13 @@ def finish_children(  # type: ignore[no-untyped-def]
     for branch in range(2):
         reals[first_child + branch, SHARE] = reals[first_child + branch, WEIGHT] / weight
     depth = np.int64(ints[first_child, DEPTH])
-    lives = (
-        not is_leaf(rules, numeric, depth, stats[first_child], reals[first_child]),
-        not is_leaf(rules, numeric, depth, stats[first_child + 1], reals[first_child + 1]),
-    )
-    return lives
+    left_lives = 0 if is_leaf(rules, numeric, depth, stats[first_child], reals[first_child]) else 1
+    right_lives = 0 if is_leaf(rules, numeric, depth, stats[first_child + 1], reals[first_child + 1]) else 1
+    return left_lives, right_lives
 
 
 @compiled
-def sum_root(numeric, kind, orders, rows_of, target, ints, reals, stats, totals):  # type: ignore[no-untyped-def]
+def sum_root(numeric, kind, orders, rows_of, target, ints, reals, stats, totals):
     """Start the root of a tree and sum it."""
     row_class, _, row_weight = rows_of
     _start_node(ints, reals, 0, -1, 0, -1)
@@ -659,26 +659,26 @@ def sum_root(numeric, kind, orders, rows_of, target, ints, reals, stats, totals)
 
 
 @compiled
-def root_is_leaf(rules, numeric, stats, reals):  # type: ignore[no-untyped-def]
+def root_is_leaf(rules, numeric, stats, reals):
     """Whether the root is a leaf before any attribute is looked at."""
     return is_leaf(rules, numeric, 0, stats[0], reals[0])
 
 
 @compiled
-def totals_of(numeric, kind, stats, node, totals):  # type: ignore[no-untyped-def]
+def totals_of(numeric, kind, stats, node, totals):
     """Write what the scans want of a node."""
     scan_totals(numeric, kind, stats[node], totals)
 
 
 @compiled
-def choose(rules, numeric, kind, gains, stats, reals, node):  # type: ignore[no-untyped-def]
+def choose(rules, numeric, kind, gains, stats, reals, node):
     """Give the attribute of the best gain at a node, -1 for a leaf."""
     impurity, _, _ = impurity_and_form(numeric, kind, stats[node], reals[node, WEIGHT])
     return best_attribute(rules, gains, gains.size, impurity, reals[node, WEIGHT])
 
 
 @compiled
-def grow_subtree(  # type: ignore[no-untyped-def]  # noqa: PLR0915 - one loop, told from top to bottom
+def grow_subtree(  # one loop, told from top to bottom
     rules, numeric, kind, orders, codes, cells, first, n_codes, value_start, value, nominal, sorted_attribute,
     coded_attribute, sorted_column, coded_column, rows_of, target, side, flat_at_root, root_ints, root_reals,
     root_stats, start_at_root, stop_at_root, most_slots, settled, progress,
@@ -796,14 +796,14 @@ def grow_subtree(  # type: ignore[no-untyped-def]  # noqa: PLR0915 - one loop, t
             rows_of, target, side, start, stop, attribute, places[attribute], gains[attribute], ints, reals, stats,
             node, n_nodes,
         )  # fmt: skip
-        deal(rows, start, stop, side, spare, True, True, middle)
+        deal(rows, start, stop, side, spare, 1, 1, middle)
         left_lives, right_lives = finish_children(
             rules, numeric, kind, orders, rows_of, target, start, middle, stop, ints, reals, stats, node, n_nodes,
             totals,
         )  # fmt: skip
         first_child = n_nodes
         n_nodes += 2
-        if left_lives or right_lives:
+        if left_lives + right_lives > 0:
             for column in range(n_sorted):
                 if flat[column] == 0:
                     deal(orders[column], start, stop, side, spare, left_lives, right_lives, middle)
@@ -816,7 +816,7 @@ def grow_subtree(  # type: ignore[no-untyped-def]  # noqa: PLR0915 - one loop, t
             # Differences of weights would leave traces of rounding where nothing is left.
             if (
                 kind < WEIGHTED_PAIR
-                and larger_lives
+                and larger_lives == 1
                 and n_larger > SMALL
                 and n_free > 1
                 and n_larger * n_coded > n_counts // 4
@@ -840,11 +840,11 @@ def grow_subtree(  # type: ignore[no-untyped-def]  # noqa: PLR0915 - one loop, t
             else:
                 free[n_free] = slot
                 n_free += 1
-        if left_slot >= 0 and (not left_lives or middle - start <= SMALL):
+        if left_slot >= 0 and (left_lives == 0 or middle - start <= SMALL):
             free[n_free] = left_slot
             n_free += 1
             left_slot = -1
-        if right_slot >= 0 and (not right_lives or stop - middle <= SMALL):
+        if right_slot >= 0 and (right_lives == 0 or stop - middle <= SMALL):
             free[n_free] = right_slot
             n_free += 1
             right_slot = -1
@@ -853,13 +853,13 @@ def grow_subtree(  # type: ignore[no-untyped-def]  # noqa: PLR0915 - one loop, t
             flats = _more_byte_rows(flats, n_waiting + 1, 2 * flats.shape[0])
         # The place of the node at hand is taken by its right child: what is flat here is flat below.
         here = n_waiting
-        if right_lives:
+        if right_lives == 1:
             waiting[n_waiting, 0], waiting[n_waiting, 1], waiting[n_waiting, 2] = first_child + 1, middle, stop
             waiting[n_waiting, 3] = right_slot
             n_waiting += 1
         else:
             settled[0] += reals[first_child + 1, WEIGHT]
-        if left_lives:
+        if left_lives == 1:
             if n_waiting > here:
                 for column in range(n_attributes):
                     flats[n_waiting, column] = flats[here, column]
@@ -872,7 +872,7 @@ def grow_subtree(  # type: ignore[no-untyped-def]  # noqa: PLR0915 - one loop, t
 
 
 @compiled
-def _more_byte_rows(old, count, more):  # type: ignore[no-untyped-def]
+def _more_byte_rows(old, count, more):
     new = np.empty((more, old.shape[1]), np.uint8)
     for at in range(count):
         for k in range(old.shape[1]):

@@ -10,7 +10,6 @@ A split's gain is ``offset + scale · Σ term(branch)``: every criterion fits th
 
 import math
 
-
 from espalier.kernels import codes as c
 from espalier.kernels.jit import inner
 
@@ -18,7 +17,7 @@ NOISE = 1e-13
 
 
 @inner
-def term(criterion, stats, totals):  # type: ignore[no-untyped-def]
+def term(criterion, stats, totals):
     """Give weight times impurity of a group (chi_square: its part of the statistic).
 
     stats: float64 (width). totals: float64 (width), the sums over all branches, looked at by chi_square only.
@@ -54,7 +53,7 @@ def term(criterion, stats, totals):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _number_term(criterion, stats):  # type: ignore[no-untyped-def]
+def _number_term(criterion, stats):
     weight = stats[0]
     if weight <= 0.0:
         return 0.0
@@ -72,7 +71,7 @@ def _number_term(criterion, stats):  # type: ignore[no-untyped-def]
 
 
 @inner
-def gain_form(criterion, stats, whole_term, known_weight, node_weight):  # type: ignore[no-untyped-def]
+def gain_form(criterion, stats, whole_term, known_weight, node_weight):
     """Give (offset, scale) of a split's gain over the sum of its branches' terms.
 
     stats are unused but for their kind; whole_term is the term of all branches together.
@@ -83,7 +82,7 @@ def gain_form(criterion, stats, whole_term, known_weight, node_weight):  # type:
 
 
 @inner
-def weight_of(stats, n_classes):  # type: ignore[no-untyped-def]
+def weight_of(stats, n_classes):
     """Give the weight of a group."""
     if n_classes == 0:
         return stats[0]
@@ -94,7 +93,7 @@ def weight_of(stats, n_classes):  # type: ignore[no-untyped-def]
 
 
 @inner
-def plogp(weight, whole):  # type: ignore[no-untyped-def]
+def plogp(weight, whole):
     """Give −p·log2 p in bits, p = weight/whole; 0 for no weight."""
     if weight <= 0.0:
         return 0.0
@@ -102,7 +101,7 @@ def plogp(weight, whole):  # type: ignore[no-untyped-def]
 
 
 @inner
-def chi_square_tail(statistic, freedom):  # type: ignore[no-untyped-def]
+def chi_square_tail(statistic, freedom):
     """Give P(X > statistic) for the chi-square distribution, by the recurrence of the incomplete gamma function.
 
     Abramowitz and Stegun (1964), 26.4.4, 26.4.5 and 6.5.22; summed in logarithms, so that no large value underflows.
@@ -124,7 +123,7 @@ def chi_square_tail(statistic, freedom):  # type: ignore[no-untyped-def]
 
 
 @inner
-def with_cost(score, cost, paid, cost_function, cost_weight, cheapest):  # type: ignore[no-untyped-def]
+def with_cost(score, cost, paid, cost_function, cost_weight, cheapest):
     """Weigh a score against what the attribute costs.
 
     Nunez (1991), Tan and Schlimmer (1990), Norton (1989). What the path has paid for costs nothing more; where a
@@ -141,14 +140,14 @@ def with_cost(score, cost, paid, cost_function, cost_weight, cheapest):  # type:
 
 
 @inner
-def clear(stats):  # type: ignore[no-untyped-def]
+def clear(stats):
     """Set statistics to nothing."""
     for k in range(stats.size):
         stats[k] = 0.0
 
 
 @inner
-def add_row(stats, row, weight, n_classes, target_class, target, centre):  # type: ignore[no-untyped-def]
+def add_row(stats, row, weight, n_classes, target_class, target, centre):
     """Add one row to statistics."""
     if n_classes > 0:
         stats[target_class[row]] += weight
@@ -161,7 +160,7 @@ def add_row(stats, row, weight, n_classes, target_class, target, centre):  # typ
 
 
 @inner
-def sort_by_key(places, key, count, scratch):  # type: ignore[no-untyped-def]
+def sort_by_key(places, key, count, scratch):
     """Sort places[:count] by key[place], equal keys in the order given: merges of doubling runs.
 
     places, scratch: int32. key: float64, indexed by place.

@@ -54,6 +54,7 @@ WEIGHT_TOLERANCE = 1e-6
 NEIGHBOUR_GAP = 1e-5
 EXHAUSTIVE_CATEGORIES = 10
 N_POWER_STEPS = 200
+ABOVE_ALL = 1 << 30
 
 
 class Place(NamedTuple):
@@ -101,21 +102,17 @@ class Work(NamedTuple):
 
 
 @inner
-def tie_of(rules, worth, impurity):  # type: ignore[no-untyped-def]
+def tie_of(rules, worth, impurity):
     """Give the difference below which another score counts as equal to `worth`."""
     if rules.criterion == c.GAIN_RATIO:
         return TIE_OF_RATIOS
-    if (
-        rules.criterion == c.CHI_SQUARE
-        or rules.criterion == c.NORMALIZED_GAIN
-        or rules.cost_function != c.NO_COSTS
-    ):
+    if rules.criterion in (c.CHI_SQUARE, c.NORMALIZED_GAIN) or rules.cost_function != c.NO_COSTS:
         return TIE * abs(worth)
     return TIE * impurity
 
 
 @inner
-def nothing(rules, impurity):  # type: ignore[no-untyped-def]
+def nothing(rules, impurity):
     """Give the gain up to which a split gains nothing."""
     if rules.criterion == c.GAIN_RATIO:
         return TIE_OF_RATIOS
@@ -125,7 +122,7 @@ def nothing(rules, impurity):  # type: ignore[no-untyped-def]
 
 
 @inner
-def offer_ordered(rules, columns, rows, work, place, sequence, attribute, paid, ints, reals):  # type: ignore[no-untyped-def]
+def offer_ordered(rules, columns, rows, work, place, sequence, attribute, paid, ints, reals):
     """Find the best cut of an ordered attribute; writes the offer, its test LEAF where there is none.
 
     sequence: int32, the attribute's presorted order. ints, reals: the offer.
@@ -160,7 +157,7 @@ def offer_ordered(rules, columns, rows, work, place, sequence, attribute, paid, 
     if rules.criterion == c.M5:
         fifth = max(1, n_known // 5)
         lowest, highest = fifth + 1, n_known - fifth - 1
-    if not experts and (rules.numeric == c.MEDIAN or rules.numeric == c.NEAR_MEDIAN):
+    if not experts and (rules.numeric in (c.MEDIAN, c.NEAR_MEDIAN)):
         middle = _middle_place(rules, columns, rows, sequence, attribute, start, n_known, gap, lowest, highest)
         lowest, highest = max(middle, 1), middle
     clear(work.left)
@@ -176,17 +173,22 @@ def offer_ordered(rules, columns, rows, work, place, sequence, attribute, paid, 
     best_place = 0
     best_expert = -1
     best_test = c.NUMERIC
-    for i in range(1, n_known):
-        row = sequence[start + i - 1]
-        weight = work.weight[row]
-        left_weight += weight
-        if rules.n_classes > 0:
-            k = rows.target_class[row]
-            work.left[k] += weight
-            work.right[k] = max(0.0, work.right[k] - weight)
-        else:
-            add_row(work.left, row, weight, 0, rows.target_class, rows.target, place.centre)
-        here, following = codes[row], codes[sequence[start + i]]
+    # An expert's threshold may have all known rows on one side, if unknown ones are sent to the other.
+    edge = 1 if experts and both else 0
+    for i in range(1 - edge, n_known + edge):
+        here = -1
+        if i > 0:
+            row = sequence[start + i - 1]
+            weight = work.weight[row]
+            left_weight += weight
+            if rules.n_classes > 0:
+                k = rows.target_class[row]
+                work.left[k] += weight
+                work.right[k] = max(0.0, work.right[k] - weight)
+            else:
+                add_row(work.left, row, weight, 0, rows.target_class, rows.target, place.centre)
+            here = codes[row]
+        following = codes[sequence[start + i]] if i < n_known else ABOVE_ALL
         if here == following:
             continue
         n_alike = 1
@@ -201,19 +203,17 @@ def offer_ordered(rules, columns, rows, work, place, sequence, attribute, paid, 
         else:
             if i < lowest or i > highest:
                 continue
-            if gap > 0.0 and not (
-                columns.value[first_value + following] - columns.value[first_value + here] > gap
-            ):
+            if gap > 0.0 and not (columns.value[first_value + following] - columns.value[first_value + here] > gap):
                 continue
-            if rules.numeric == c.BOUNDARY and not _changes_class(
-                rules, rows, codes, sequence, start + i, start, end
-            ):
+            if rules.numeric == c.BOUNDARY and not _changes_class(rules, rows, codes, sequence, start + i, start, end):
                 continue
         if rules.n_classes == 0:
             for k in range(4):
                 work.right[k] = work.known[k] - work.left[k]
         right_weight = known_weight - left_weight
         for way in range(2 if both else 1):
+            if (i == 0 and way == 1) or (i == n_known and way == 0):
+                continue
             left_full, right_full = left_weight, right_weight
             if both:
                 if way == 0:
@@ -277,7 +277,7 @@ def offer_ordered(rules, columns, rows, work, place, sequence, attribute, paid, 
 
 
 @inner
-def _end_of_known(sequence, codes, start, stop):  # type: ignore[no-untyped-def]
+def _end_of_known(sequence, codes, start, stop):
     low, high = start, stop
     while low < high:
         middle = (low + high) // 2
@@ -289,7 +289,7 @@ def _end_of_known(sequence, codes, start, stop):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _split_known(rules, rows, work, place, sequence, end):  # type: ignore[no-untyped-def]
+def _split_known(rules, rows, work, place, sequence, end):
     """Sum the statistics of the rows that know the value and of those that do not."""
     clear(work.unknown)
     if end == place.stop:
@@ -306,7 +306,7 @@ def _split_known(rules, rows, work, place, sequence, end):  # type: ignore[no-un
 
 
 @inner
-def _margin(rules, known_weight):  # type: ignore[no-untyped-def]
+def _margin(rules, known_weight):
     """Give the least weight of each side of a cut, less what rounding may take."""
     if rules.leaf_weight_of_winner == 1:
         return 0.0
@@ -317,13 +317,10 @@ def _margin(rules, known_weight):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _changes_class(rules, rows, codes, sequence, at, start, end):  # type: ignore[no-untyped-def]
+def _changes_class(rules, rows, codes, sequence, at, start, end):
     """Whether the rows of the value before `at` and those of the value from `at` on are not all of one class."""
     first = sequence[at]
-    if rules.n_classes > 0:
-        chosen = float(rows.target_class[first])
-    else:
-        chosen = rows.target[first]
+    chosen = float(rows.target_class[first]) if rules.n_classes > 0 else rows.target[first]
     place = at - 1
     code = codes[sequence[place]]
     while place >= start and codes[sequence[place]] == code:
@@ -342,7 +339,7 @@ def _changes_class(rules, rows, codes, sequence, at, start, end):  # type: ignor
 
 
 @inner
-def _middle_place(rules, columns, rows, sequence, attribute, start, n_known, gap, lowest, highest):  # type: ignore[no-untyped-def]
+def _middle_place(rules, columns, rows, sequence, attribute, start, n_known, gap, lowest, highest):
     """Give the place nearest to the middle where the value (near_median: and the class) changes; 0 for none.
 
     Tried in the order m−1|m, m|m+1, then for d = 2, 3, …: m+d−1|m+d, m−d|m−d+1.
@@ -374,7 +371,7 @@ def _middle_place(rules, columns, rows, sequence, attribute, start, n_known, gap
 
 
 @inner
-def _term_with_unknown(rules, work, way, totals):  # type: ignore[no-untyped-def]
+def _term_with_unknown(rules, work, way, totals):
     """Sum the terms of two sides, the unknown rows on side `way`."""
     side = work.left if way == 0 else work.right
     other = work.right if way == 0 else work.left
@@ -384,7 +381,7 @@ def _term_with_unknown(rules, work, way, totals):  # type: ignore[no-untyped-def
 
 
 @inner
-def _keep_sides(work, way):  # type: ignore[no-untyped-def]
+def _keep_sides(work, way):
     """Remember both sides, the unknown rows added to side `way` (-1: to none)."""
     for k in range(work.left.size):
         work.best_left[k] = work.left[k]
@@ -398,7 +395,7 @@ def _keep_sides(work, way):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _deviations_of_order(rows, work, sequence, start, end, stop, both):  # type: ignore[no-untyped-def]
+def _deviations_of_order(rows, work, sequence, start, end, stop, both):
     """Fill the four tables of prefix deviations of a sequence of rows."""
     prefix_deviations(
         sequence, start, end, 1, sequence, end, end, work.weight, rows.target_rank, rows.target, work.target_value,
@@ -420,7 +417,7 @@ def _deviations_of_order(rows, work, sequence, start, end, stop, both):  # type:
 
 
 @inner
-def _unknown_deviation(rows, work, sequence, end, stop):  # type: ignore[no-untyped-def]
+def _unknown_deviation(rows, work, sequence, end, stop):
     return group_deviation(
         sequence, end, stop, sequence, stop, stop, 0.0, work.weight, rows.target_rank, rows.target,
         work.target_value, work.weight_tree, work.sum_tree,
@@ -428,7 +425,7 @@ def _unknown_deviation(rows, work, sequence, end, stop):  # type: ignore[no-unty
 
 
 @inner
-def _spread_gain_of_two(rules, rows, work, place, sequence, start, cut, end, stop):  # type: ignore[no-untyped-def]
+def _spread_gain_of_two(rules, rows, work, place, sequence, start, cut, end, stop):
     """Give the gain of the best two sides once the unknown rows are shared out by known weight."""
     left_weight = weight_of(work.best_left, rules.n_classes)
     right_weight = weight_of(work.best_right, rules.n_classes)
@@ -458,7 +455,7 @@ def _spread_gain_of_two(rules, rows, work, place, sequence, start, cut, end, sto
 
 
 @inner
-def _finish_two(rules, columns, work, place, attribute, paid, gain, aside, ints, reals):  # type: ignore[no-untyped-def]
+def _finish_two(rules, columns, work, place, attribute, paid, gain, aside, ints, reals):
     """Write gain and score of a split in two whose sides are `best_left` and `best_right`."""
     left_weight = weight_of(work.best_left, rules.n_classes)
     right_weight = weight_of(work.best_right, rules.n_classes)
@@ -475,7 +472,7 @@ def _finish_two(rules, columns, work, place, attribute, paid, gain, aside, ints,
 
 
 @inner
-def _rate(rules, columns, place, attribute, paid, gain, information, ints, reals):  # type: ignore[no-untyped-def]
+def _rate(rules, columns, place, attribute, paid, gain, information, ints, reals):
     """Write gain and score: what attributes compete by, the ratio where asked for, weighed against costs."""
     score = gain
     if rules.criterion == c.GAIN_RATIO:
@@ -492,7 +489,7 @@ def _rate(rules, columns, place, attribute, paid, gain, information, ints, reals
 
 
 @inner
-def _chi_square_of_two(work, left_weight, right_weight):  # type: ignore[no-untyped-def]
+def _chi_square_of_two(work, left_weight, right_weight):
     """Give Pearson's statistic of the two sides, and the number of classes that occur."""
     whole = left_weight + right_weight
     inner = 0.0
@@ -506,7 +503,7 @@ def _chi_square_of_two(work, left_weight, right_weight):  # type: ignore[no-unty
 
 
 @inner
-def gather_groups(rules, columns, rows, work, place, master, attribute):  # type: ignore[no-untyped-def]
+def gather_groups(rules, columns, rows, work, place, master, attribute):
     """Sum the statistics of each category present in a node; returns how many there are.
 
     Afterwards work.place lists them ascending by code, work.known and work.unknown hold the totals.
@@ -542,7 +539,7 @@ def gather_groups(rules, columns, rows, work, place, master, attribute):  # type
 
 
 @inner
-def offer_nominal(rules, columns, rows, work, place, master, attribute, paid, ints, reals):  # type: ignore[no-untyped-def]
+def offer_nominal(rules, columns, rows, work, place, master, attribute, paid, ints, reals):
     """Find the best division of a nominal attribute's categories; writes the offer.
 
     master: int32, the node's rows. Afterwards work.present[work.place[j]] is the j-th category present, and
@@ -580,7 +577,7 @@ def offer_nominal(rules, columns, rows, work, place, master, attribute, paid, in
 
 
 @inner
-def _fill_buckets(columns, work, place, master, attribute, n_present):  # type: ignore[no-untyped-def]
+def _fill_buckets(columns, work, place, master, attribute, n_present):
     """List the node's rows by category (ascending), those without one behind: medians need the rows themselves."""
     codes = columns.codes[attribute]
     at = place.start
@@ -606,7 +603,7 @@ def _fill_buckets(columns, work, place, master, attribute, n_present):  # type: 
 
 
 @inner
-def _group_term(rules, rows, work, place, j, n_present, share, totals):  # type: ignore[no-untyped-def]
+def _group_term(rules, rows, work, place, j, n_present, share, totals):
     """Give the term of the j-th category present with `share` of the unknown rows; j = n_present: of those alone."""
     if rules.criterion == c.ABSOLUTE_ERROR:
         end = work.bucket_start[n_present]
@@ -624,7 +621,7 @@ def _group_term(rules, rows, work, place, j, n_present, share, totals):  # type:
 
 
 @inner
-def _whole_term(rules, rows, work, place, n_present, with_unknown):  # type: ignore[no-untyped-def]
+def _whole_term(rules, rows, work, place, n_present, with_unknown):
     """Give the term of all known rows together, or of all rows."""
     if rules.criterion == c.ABSOLUTE_ERROR:
         stop = place.stop if with_unknown else work.bucket_start[n_present]
@@ -637,7 +634,7 @@ def _whole_term(rules, rows, work, place, n_present, with_unknown):  # type: ign
 
 
 @inner
-def _form(rules, rows, work, place, n_present, both):  # type: ignore[no-untyped-def]
+def _form(rules, rows, work, place, n_present, both):
     known_weight = weight_of(work.known, rules.n_classes)
     whole = _whole_term(rules, rows, work, place, n_present, both)
     weight = place.weight if both else known_weight
@@ -645,7 +642,7 @@ def _form(rules, rows, work, place, n_present, both):  # type: ignore[no-untyped
 
 
 @inner
-def _offer_multiway(rules, columns, rows, work, place, attribute, n_present, both, ints, reals):  # type: ignore[no-untyped-def]
+def _offer_multiway(rules, columns, rows, work, place, attribute, n_present, both, ints, reals):
     """One branch a category of the schema; returns (gain, split information)."""
     if n_present < 2:
         return 0.0, 0.0
@@ -686,7 +683,7 @@ def _offer_multiway(rules, columns, rows, work, place, attribute, n_present, bot
 
 
 @inner
-def _multiway_with_unknown(  # type: ignore[no-untyped-def]
+def _multiway_with_unknown(
     rules, columns, rows, work, place, attribute, n_present, inner, offset, scale, margin, ints
 ):  # fmt: skip
     """Try the unknown rows in every branch, the first branch without rows included."""
@@ -735,7 +732,7 @@ def _multiway_with_unknown(  # type: ignore[no-untyped-def]
 
 
 @inner
-def _offer_one_vs_rest(rules, rows, work, place, n_present, both, ints):  # type: ignore[no-untyped-def]
+def _offer_one_vs_rest(rules, rows, work, place, n_present, both, ints):
     """Each category present against the rest; by gain ratio where that is the criterion."""
     if n_present < 2:
         return 0.0, 0.0
@@ -790,16 +787,14 @@ def _offer_one_vs_rest(rules, rows, work, place, n_present, both, ints):  # type
 
 
 @inner
-def _load_trees(rows, work, start, stop, sign):  # type: ignore[no-untyped-def]
+def _load_trees(rows, work, start, stop, sign):
     for at in range(start, stop):
         row = work.bucket[at]
-        add_to_trees(
-            rows.target_rank[row], sign * work.weight[row], rows.target[row], work.weight_tree, work.sum_tree
-        )
+        add_to_trees(rows.target_rank[row], sign * work.weight[row], rows.target[row], work.weight_tree, work.sum_tree)
 
 
 @inner
-def _one_against_rest_deviation(rows, work, place, j, n_present, way):  # type: ignore[no-untyped-def]
+def _one_against_rest_deviation(rows, work, place, j, n_present, way):
     """Give the deviations of one category and of the rest, while the trees hold all known rows."""
     first, last = work.bucket_start[j], work.bucket_start[j + 1]
     end = work.bucket_start[n_present]
@@ -818,7 +813,7 @@ def _one_against_rest_deviation(rows, work, place, j, n_present, way):  # type: 
 
 
 @inner
-def _small_deviation(rows, work, first, last, extra_first, extra_last):  # type: ignore[no-untyped-def]
+def _small_deviation(rows, work, first, last, extra_first, extra_last):
     """Give the deviation of some rows from their median without the trees: sort, then one walk."""
     count = 0
     whole = 0.0
@@ -847,7 +842,7 @@ def _small_deviation(rows, work, first, last, extra_first, extra_last):  # type:
 
 
 @inner
-def _sort_pairs(values, weights, count, other_values, other_weights):  # type: ignore[no-untyped-def]
+def _sort_pairs(values, weights, count, other_values, other_weights):
     """Sort pairs by value, by merges of doubling runs."""
     width = 1
     while width < count:
@@ -867,7 +862,7 @@ def _sort_pairs(values, weights, count, other_values, other_weights):  # type: i
 
 
 @inner
-def _offer_subset(rules, rows, work, place, n_present, both, ints):  # type: ignore[no-untyped-def]
+def _offer_subset(rules, rows, work, place, n_present, both, ints):
     """Two groups of the categories present; branch 0 holds the first of them."""
     if n_present < 2:
         return 0.0, 0.0
@@ -902,7 +897,7 @@ def _offer_subset(rules, rows, work, place, n_present, both, ints):  # type: ign
 
 
 @inner
-def _best_mask(rules, work, place, n_present, both, offset, scale, ints):  # type: ignore[no-untyped-def]
+def _best_mask(rules, work, place, n_present, both, offset, scale, ints):
     """Try every division of at most ten categories; bit j−1 of the mask puts the j-th one into branch 1."""
     totals = work.node if both else work.known
     unknown_weight = weight_of(work.unknown, rules.n_classes)
@@ -939,7 +934,7 @@ def _best_mask(rules, work, place, n_present, both, offset, scale, ints):  # typ
 
 
 @inner
-def _order_groups(rules, work, which, n_present):  # type: ignore[no-untyped-def]
+def _order_groups(rules, work, which, n_present):
     """Write into work.order the categories present by mean response, by the share of class `which`, or along the
     principal component of the class shares (which = n_classes); equal ones ascend by code.
     """
@@ -957,7 +952,7 @@ def _order_groups(rules, work, which, n_present):  # type: ignore[no-untyped-def
 
 
 @inner
-def _principal_component(rules, work, n_present):  # type: ignore[no-untyped-def]
+def _principal_component(rules, work, n_present):
     """Write each category's place along the first principal component of the class shares (Coppersmith and others,
     1999) into work.key: power iteration on the weighted covariance.
     """
@@ -994,7 +989,7 @@ def _principal_component(rules, work, n_present):  # type: ignore[no-untyped-def
 
 
 @inner
-def _best_cut_of_groups(  # type: ignore[no-untyped-def]
+def _best_cut_of_groups(
     rules, rows, work, place, n_present, both, offset, scale, which, found, worth, ints
 ):  # fmt: skip
     """Try the cuts of work.order; returns (found, gain), improved where a cut is better."""
@@ -1046,7 +1041,7 @@ def _best_cut_of_groups(  # type: ignore[no-untyped-def]
 
 
 @inner
-def _deviations_of_groups(rows, work, place, n_present, both):  # type: ignore[no-untyped-def]
+def _deviations_of_groups(rows, work, place, n_present, both):
     """Fill the tables of prefix deviations along work.order; returns the number of known rows."""
     end = work.bucket_start[n_present]
     listed = work.sequence
@@ -1063,17 +1058,18 @@ def _deviations_of_groups(rows, work, place, n_present, both):  # type: ignore[n
 
 
 @inner
-def _or_unknown(rules, rows, work, place, n_present, gain, ints):  # type: ignore[no-untyped-def]
+def _or_unknown(rules, rows, work, place, n_present, gain, ints):
     """Try unknown against known, the last candidate of `direction`; returns the better gain."""
     known_weight = weight_of(work.known, rules.n_classes)
     unknown_weight = weight_of(work.unknown, rules.n_classes)
     margin = 0.0 if rules.leaf_weight_of_winner == 1 else rules.min_weight_leaf - WEIGHT_TOLERANCE
     if known_weight < margin or unknown_weight < margin:
         return gain
-    offset, scale = _form(rules, rows, work, place, n_present, True)
+    everything = True
+    offset, scale = _form(rules, rows, work, place, n_present, everything)
     inner = _group_term(rules, rows, work, place, n_present, n_present, 1.0, work.node)
     if rules.criterion == c.ABSOLUTE_ERROR:
-        inner += _whole_term(rules, rows, work, place, n_present, False)
+        inner += _whole_term(rules, rows, work, place, n_present, not everything)
     else:
         inner += term(rules.criterion, work.known, work.node)
     trial = offset + scale * inner
@@ -1088,7 +1084,7 @@ def _or_unknown(rules, rows, work, place, n_present, gain, ints):  # type: ignor
 
 
 @inner
-def _tail_of_groups(work, n_present, ints):  # type: ignore[no-untyped-def]
+def _tail_of_groups(work, n_present, ints):
     """Give the p-value of the table of all categories present."""
     unknown_at = ints[INT_UNKNOWN]
     whole = 0.0
@@ -1117,10 +1113,11 @@ def _tail_of_groups(work, n_present, ints):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _spread_gain_of_groups(rules, rows, work, place, n_present, n_branches):  # type: ignore[no-untyped-def]
+def _spread_gain_of_groups(rules, rows, work, place, n_present, n_branches):
     """Give the gain once the unknown rows are shared out: over all categories present, or over two branches."""
     known_weight = weight_of(work.known, rules.n_classes)
-    whole = _whole_term(rules, rows, work, place, n_present, True)
+    everything = True
+    whole = _whole_term(rules, rows, work, place, n_present, everything)
     offset, scale = gain_form(rules.criterion, work.node, whole, place.weight, place.weight)
     inner = 0.0
     if n_branches == n_present and rules.nominal == c.MULTIWAY:
@@ -1141,7 +1138,7 @@ def _spread_gain_of_groups(rules, rows, work, place, n_present, n_branches):  # 
 
 
 @inner
-def _shared_deviation_of_two(rows, work, place, n_present, left_share):  # type: ignore[no-untyped-def]
+def _shared_deviation_of_two(rows, work, place, n_present, left_share):
     """Give the deviations of both branches of work.branch, each with its share of the unknown rows."""
     end = work.bucket_start[n_present]
     answer = 0.0

@@ -21,7 +21,7 @@ NOISE = 1e-12
 
 
 @inner
-def find_surrogates(  # type: ignore[no-untyped-def]
+def find_surrogates(
     columns, orders, master, start, stop, weight, side, side_weight, split_attribute, most, ints, reals, sides_of_code,
     left_of_code, right_of_code, count_of_code,
 ):  # fmt: skip
@@ -57,7 +57,7 @@ def find_surrogates(  # type: ignore[no-untyped-def]
 
 
 @inner
-def _insert(ints, reals, n_found, attribute, kind, below, threshold, adjusted):  # type: ignore[no-untyped-def]
+def _insert(ints, reals, n_found, attribute, kind, below, threshold, adjusted):
     """Insert behind every surrogate that agrees at least as much."""
     at = n_found
     while at > 0 and reals[at - 1, S_AGREEMENT] < adjusted - NOISE:
@@ -74,7 +74,7 @@ def _insert(ints, reals, n_found, attribute, kind, below, threshold, adjusted): 
 
 
 @inner
-def _cut_agreement(columns, sequence, start, stop, weight, side, attribute):  # type: ignore[no-untyped-def]
+def _cut_agreement(columns, sequence, start, stop, weight, side, attribute):
     """Give (agreeing weight, threshold, branch at or below it) of the best cut; weight -1 where there is none."""
     codes = columns.codes[attribute]
     first_value = columns.value_start[attribute]
@@ -106,9 +106,7 @@ def _cut_agreement(columns, sequence, start, stop, weight, side, attribute):  # 
                 agreeing = left + right_all - right if direction == 0 else right + left_all - left
                 if agreeing > best + slack:
                     best, below = agreeing, direction
-                    threshold = middle_of(
-                        columns.value[first_value + last], columns.value[first_value + codes[row]]
-                    )
+                    threshold = middle_of(columns.value[first_value + last], columns.value[first_value + codes[row]])
         last = codes[row]
         n_before += 1
         if side[row] == 0:
@@ -119,7 +117,7 @@ def _cut_agreement(columns, sequence, start, stop, weight, side, attribute):  # 
 
 
 @inner
-def _nominal_agreement(  # type: ignore[no-untyped-def]
+def _nominal_agreement(
     columns, master, start, stop, weight, side, attribute, sides_of_code, left_of_code, right_of_code, count_of_code
 ):  # fmt: skip
     """Give the agreeing weight when each category goes to its heavier side; writes the sides (-1: not present)."""
@@ -158,7 +156,7 @@ def _nominal_agreement(  # type: ignore[no-untyped-def]
 
 
 @inner
-def nominal_sides(  # type: ignore[no-untyped-def]
+def nominal_sides(
     columns, master, start, stop, weight, side, attribute, sides_of_code, left_of_code, right_of_code, count_of_code
 ):  # fmt: skip
     """Write the side of each category of a nominal surrogate into sides_of_code."""
@@ -169,9 +167,9 @@ def nominal_sides(  # type: ignore[no-untyped-def]
 
 
 @inner
-def middle_of(below, above):  # type: ignore[no-untyped-def]
+def middle_of(below, above):
     """Give the number halfway between two neighbours; the lower one where rounding would give the upper."""
     middle = (below + above) / 2.0
-    if not (below <= middle and middle < above):
+    if not (below <= middle < above):
         middle = below / 2.0 + above / 2.0
-    return middle if below <= middle and middle < above else below
+    return middle if below <= middle < above else below

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from espalier import Dataset, Feature, FeatureKind, Role, Schema, training_config
-from espalier.compiled_growing import grow
 from espalier.config import resolved
+from espalier.growing import grow
 from espalier.kernels import fast
 from espalier.tree import Tree
 

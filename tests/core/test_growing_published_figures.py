@@ -8,7 +8,7 @@ import pytest
 
 from tests.core import growing_bridge
 from tests.reference import replay, test_twin_matches_published_figures
-from tests.reference.test_twin_matches_published_figures import *  # noqa: F403 - its tests are ours
+from tests.reference.test_twin_matches_published_figures import *  # noqa: F403 - its tests are run as ours
 
 
 @pytest.fixture(autouse=True)

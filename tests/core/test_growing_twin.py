@@ -13,7 +13,7 @@ from tests.reference.presets import preset
 from tests.reference.table import Column, Table, Target
 from tests.reference.tree import Node
 
-SETTINGS = settings(deadline=None, max_examples=100, print_blob=False, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(deadline=None, max_examples=80, print_blob=False, suppress_health_check=list(HealthCheck))
 DYADIC = st.sampled_from([0.25, 0.5, 1.0, 1.0, 1.0, 2.0])
 ANY_WEIGHT = st.floats(0.125, 8.0)
 STRATEGIES = ("fractional", "spread", "direction", "majority", "surrogate", "imputed")
@@ -142,7 +142,7 @@ def test_on_dyadic_weights_the_tree_is_the_twin_s(kind: str, data: st.DataObject
 @SETTINGS
 def test_a_preset_grows_the_twin_s_tree(name: str, data: st.DataObject) -> None:
     kind = {"c45": "class", "m5": "number"}.get(name) or data.draw(st.sampled_from(["class", "number"]))
-    table = data.draw(tables(kind=kind, most_rows=40))
+    table = data.draw(tables(kind=kind, most_rows=24))
     config = preset(name, kind)
     same_tree(growing_bridge.grow_table(table, config), grower.grow_table(table, config))
 
@@ -167,9 +167,7 @@ def test_validation_rows_stop_growth_where_the_twin_s_do(kind: str, data: st.Dat
     held_out = table.only(data.draw(st.lists(st.sampled_from(rows), min_size=1, max_size=12)))
     strategy = data.draw(st.sampled_from(STRATEGIES))
     config = preset("cart", kind, validation_stop=True, missing=strategy)
-    same_tree(
-        growing_bridge.grow_table(table, config, held_out), grower.grow_table(table, config, validation=held_out)
-    )
+    same_tree(growing_bridge.grow_table(table, config, held_out), grower.grow_table(table, config, validation=held_out))
 
 
 @pytest.mark.parametrize("kind", ["class", "number"])

@@ -14,7 +14,6 @@ from espalier.config import (
     PRESETS,
     Holdout,
     TrainingConfig,
-    check_training,
     config_from_dict,
     config_to_dict,
     holdout_from_dict,
@@ -51,6 +50,7 @@ from espalier.rule_rendering import class_sentences, rules_to_dict, to_logic
 from espalier.rules import ClassDescription, Condition, Rule, RuleList
 from espalier.schema import Feature, FeatureKind, Label, Role, Schema
 from espalier.training import prune, summary, train, train_traced
+from espalier.training_checks import check_training
 from espalier.tree import Tree
 
 __all__ = [

@@ -13,7 +13,6 @@ import orjson
 from espalier.config import (
     Holdout,
     TrainingConfig,
-    check_training,
     config_from_dict,
     config_to_dict,
     holdout_from_dict,
@@ -26,6 +25,7 @@ from espalier.preparation import Preparation
 from espalier.rule_documents import LARGEST_VALUE, read_rules, rules_document
 from espalier.rules import RuleList
 from espalier.schema import EARLIEST_INSTANT, LATEST_INSTANT, FeatureKind, Schema
+from espalier.training_checks import check_training
 from espalier.tree import LEAF, NOMINAL, NUMERIC, Surrogates, Tree
 
 __all__ = ["FORMAT_VERSION", "from_document", "from_json", "to_document", "to_json"]

@@ -4,11 +4,9 @@ None of those libraries is imported here unless the table that was given comes f
 taken as whole arrays; Python objects are made only for the distinct texts of a column.
 """
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
-from decimal import Decimal
+from datetime import date
 from functools import partial
 from importlib import import_module
 from typing import Any, Final
@@ -17,12 +15,20 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.errors import DataError, Fault, pointer
+from espalier.frame_cells import (
+    MICROSECONDS,
+    float_or_infinite,
+    instant_seconds,
+    is_missing,
+    is_number,
+    plain_cell,
+    seconds_of,
+)
 from espalier.schema import FeatureKind, Label, label_key
 
 __all__ = ["FrameColumn", "column_from_array", "column_from_cells", "frame_columns", "is_frame"]
 
 Flags = npt.NDArray[np.bool_]
-MICROSECONDS: Final = 1e6
 NO_LABELS: Final[tuple[Label, ...]] = ()
 
 
@@ -91,7 +97,7 @@ def column_from_array(name: str, values: npt.NDArray[Any]) -> FrameColumn:
     if values.dtype.kind in "fiub":
         return FrameColumn(name, FeatureKind.NUMERIC, values)
     if values.dtype.kind == "M":
-        return FrameColumn(name, FeatureKind.DATETIME, _seconds(values))
+        return FrameColumn(name, FeatureKind.DATETIME, seconds_of(values))
     return column_from_cells(name, values.tolist())
 
 
@@ -104,10 +110,10 @@ def column_from_cells(name: str, cells: Iterable[Any]) -> FrameColumn:
     codes: list[int] = []
     known: dict[tuple[str, Label], int] = {}
     for cell in cells:
-        if _is_missing(cell):
+        if is_missing(cell):
             codes.append(-1)
             continue
-        label = _plain(cell)
+        label = plain_cell(cell)
         codes.append(known.setdefault(label_key(label), len(known)))
     return _column_of_codes(name, np.array(codes, dtype=np.int64), [label for _, label in known])
 
@@ -133,7 +139,7 @@ def _pandas_column(name: str, series: Any) -> FrameColumn:
 
 
 def _pandas_instants(name: str, series: Any) -> FrameColumn:
-    return FrameColumn(name, FeatureKind.DATETIME, _seconds(series.to_numpy(dtype="datetime64[us]")))
+    return FrameColumn(name, FeatureKind.DATETIME, seconds_of(series.to_numpy(dtype="datetime64[us]")))
 
 
 def _pandas_floats(name: str, series: Any) -> FrameColumn:
@@ -321,7 +327,7 @@ def _dictionary_column(name: str, chunks: Any, *, ordered: bool, type_text: str)
     if ordered:
         return FrameColumn(name, FeatureKind.ORDINAL, codes, labels=_labels(values, type_text))
     try:
-        return _column_of_codes(name, codes, [_plain(value) for value in values], nominal=True)
+        return _column_of_codes(name, codes, [plain_cell(value) for value in values], nominal=True)
     except TypeError:
         raise _UnreadableError(type_text) from None
 
@@ -338,65 +344,25 @@ def _column_of_codes(
 ) -> FrameColumn:
     """Take distinct objects for what they all are: instants, true and false, numbers, else categories."""
     if labels and all(isinstance(label, date) for label in labels):
-        seconds = np.array([*(_instant_seconds(label) for label in labels), np.nan])
+        seconds = np.array([*(instant_seconds(label) for label in labels), np.nan])
         return FrameColumn(name, FeatureKind.DATETIME, seconds[codes])
     plain = tuple(label.isoformat() if isinstance(label, date) else label for label in labels)
     if labels and all(isinstance(label, bool) for label in labels):
         return FrameColumn(name, FeatureKind.BOOLEAN, codes, labels=plain)
-    if nominal or not labels or not all(_is_number(label) for label in labels):
+    if nominal or not labels or not all(is_number(label) for label in labels):
         return FrameColumn(name, FeatureKind.NOMINAL, codes, labels=plain)
     if all(isinstance(label, int) and abs(label) < 2**62 for label in labels):
         whole = np.array([*labels, 0], dtype=np.int64)
         return FrameColumn(name, FeatureKind.NUMERIC, whole[codes], codes < 0 if np.any(codes < 0) else None)
-    return FrameColumn(name, FeatureKind.NUMERIC, np.array([*map(_float, labels), np.nan])[codes])
+    return FrameColumn(name, FeatureKind.NUMERIC, np.array([*map(float_or_infinite, labels), np.nan])[codes])
 
 
 def _labels(values: Sequence[Any], type_text: str) -> tuple[Label, ...]:
     try:
-        plain = [_plain(value) for value in values]
+        plain = [plain_cell(value) for value in values]
     except TypeError:
         raise _UnreadableError(type_text) from None
     return tuple(value.isoformat() if isinstance(value, date) else value for value in plain)
-
-
-def _plain(cell: Any) -> Any:
-    """Give a cell as text, a number, true, false or a date; numpy's own and decimals become Python's."""
-    plain = cell.item() if isinstance(cell, np.generic) else cell
-    if isinstance(plain, Decimal):
-        return float(plain)
-    if isinstance(plain, bytes | Mapping) or not isinstance(plain, str | int | float | date):
-        raise TypeError(f"argument must be a string, a number or a date, not {type(cell).__name__!r}")
-    return plain
-
-
-def _is_missing(cell: Any) -> bool:
-    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
-        return True
-    if isinstance(cell, np.datetime64):
-        return bool(np.isnat(cell))
-    return isinstance(cell, float | np.floating) and math.isnan(cell)
-
-
-def _is_number(label: object) -> bool:
-    return isinstance(label, int | float) and not isinstance(label, bool)
-
-
-def _float(label: Any) -> float:
-    try:
-        return float(label)
-    except OverflowError:  # refused later with every other number that is not finite
-        return math.inf
-
-
-def _instant_seconds(value: date) -> float:
-    if not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
-    return (value if value.tzinfo is not None else value.replace(tzinfo=UTC)).timestamp()
-
-
-def _seconds(instants: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    micros = instants.astype("datetime64[us]")
-    return np.where(np.isnat(micros), np.nan, micros.astype(np.int64) / MICROSECONDS)
 
 
 def _made_by(library: str) -> Callable[[object], bool]:

@@ -1,14 +1,12 @@
-"""Growing a tree: the obvious way, one node after the other.
+"""Growing a tree: prepares arrays, runs a kernel, freezes what it gives.
 
-Every candidate split of every attribute is a value, "no split" too; the best one of a node is taken, its rows are
-shared out, and the children are grown in turn. Definitions: docs of `espalier.config`, and Quinlan (1986, 1993, 1996), Breiman
-et al. (1984).
+Definitions: Quinlan (1986, 1992, 1993, 1996), Breiman and others (1984), Wang and Witten (1997).
 """
 
-import itertools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -16,22 +14,27 @@ import numpy.typing as npt
 
 from espalier.config import TrainingConfig
 from espalier.dataset import Dataset
-from espalier.errors import ConfigError, DataError, Fault
+from espalier.errors import Cancelled, ConfigError, DataError, Fault
 from espalier.preparation import Preparation
 from espalier.progress import Progress
-from espalier.tree import LEAF, NOMINAL, NUMERIC, Tree, tree_from_parents
+from espalier.training_table import (
+    Table,
+    filled,
+    imputed_values,
+    many_valued,
+    ranks_by_mean,
+    training_table,
+    with_imputed,
+)
+from espalier.tree import Surrogates, Tree
 
 __all__ = ["Grown", "grow"]
 
 Floats = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.intp]
+Ints = npt.NDArray[np.int32]
 
-C45_TIE: Final = 1e-6
-C45_NEIGHBOURS: Final = 1e-5
-MANY_VALUED_SHARE: Final = 0.3
-GUARD_SLACK: Final = 1e-3
-COLLAPSE_SLACK: Final = 1e-3
-MAX_EXHAUSTIVE: Final = 10
+MAX_NODES: Final = 100_000_000
+MAX_CODE_ENTRIES: Final = 250_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,49 +46,6 @@ class Grown:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
-    """A candidate: what it tests, how good it is, and the branch of each row of the node."""
-
-    feature: int
-    score: float
-    gain: float
-    branch: npt.NDArray[np.int32]
-    n_branches: int
-    threshold: float = math.nan
-    codes: tuple[int, ...] = ()
-
-
-@dataclass(slots=True)
-class Nodes:
-    """The columns of the tree while it grows, in preorder."""
-
-    parent: list[int] = field(default_factory=list)
-    feature: list[int] = field(default_factory=list)
-    test: list[int] = field(default_factory=list)
-    threshold: list[float] = field(default_factory=list)
-    codes: list[tuple[int, ...]] = field(default_factory=list)
-    fallback: list[int] = field(default_factory=list)
-    share: list[float] = field(default_factory=list)
-    weight: list[float] = field(default_factory=list)
-    gain: list[float] = field(default_factory=list)
-    stats: list[Floats] = field(default_factory=list)
-    value: list[float] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """The training rows as the grower reads them; ``target`` is class codes or numbers."""
-
-    columns: tuple[npt.NDArray[Any], ...]
-    n_categories: tuple[int, ...]
-    nominal: tuple[bool, ...]
-    sorted_values: tuple[Floats | None, ...]
-    target: npt.NDArray[Any]
-    weight: Floats
-    n_classes: int
-
-
 def grow(
     dataset: Dataset,
     config: TrainingConfig,
@@ -93,380 +53,322 @@ def grow(
     progress: Progress | None = None,
     validation: Dataset | None = None,
 ) -> Grown:
-    """Grow a tree from all rows of `dataset`.
+    """Grow a tree from all rows of `dataset` that have weight.
+
+    Args:
+        dataset: With a target.
+        config: With its criterion filled in (`espalier.config.resolved`).
+        progress: Watched from, and stopped by, another thread.
+        validation: The rows that ``validation_stop`` looks at.
 
     Raises:
-        ConfigError: The configuration asks for what this grower cannot do.
-        DataError: An attribute has missing values and the configuration does not impute them.
+        ConfigError: ``validation_stop`` without validation rows.
+        DataError: No rows, a missing or infinite target, a negative weight, or a tree larger than memory may hold.
         Cancelled: `progress` was stopped.
     """
     watch = progress if progress is not None else Progress()
+    if config.validation_stop and validation is None:
+        raise ConfigError([Fault("/validation_stop", "required", "needs held-out rows: give a holdout")])
+    table = training_table(dataset, config)
+    imputed = imputed_values(table) if config.missing == "imputed" else None
+    if imputed is not None:
+        table = with_imputed(table, imputed)
+    watch.check()
+    _load_kernels(watch)
     watch.begin("growing")
-    _check(dataset, config)
-    table = _table(dataset)
-    nodes = Nodes()
-    total = float(table.weight.sum())
-    everything = np.flatnonzero(table.weight > 0)
-    open_attributes = frozenset(range(len(table.columns)))
-    stack: list[tuple[int, float, int, Rows, frozenset[int]]] = [(-1, math.nan, 0, everything, open_attributes)]
-    while stack:
-        watch.check()
-        parent, share, depth, rows, usable = stack.pop()
-        node = _append(nodes, table, rows, parent=parent, share=share)
-        split = None if _stops(nodes, table, node, depth, config) else _best_split(table, rows, usable, config, total)
-        if split is None:
-            watch.state[0] += nodes.weight[node] / total
-            continue
-        stack.extend(reversed(_branches(nodes, table, node, depth, rows, usable, split, config)))
-    tree = _frozen(nodes, table)
-    if config.collapse:
-        tree = _collapsed(tree)
-    return Grown(tree, Preparation())
+    valid = _validation_rows(validation, table, imputed) if config.validation_stop and validation is not None else None
+    tree, notes = _grown_tree(table, config, watch, valid)
+    return Grown(tree, Preparation(imputed), notes)
 
 
-def _check(dataset: Dataset, config: TrainingConfig) -> None:
-    missing = [
-        feature.name
-        for feature, column in zip(dataset.schema.attributes, dataset.attributes, strict=True)
-        if (np.any(column < 0) if feature.coded else np.any(np.isnan(column)))
-    ]
-    if missing:
-        raise DataError(
-            [Fault(f"/{name}", "missing", "has missing values, which cannot be learned from yet") for name in missing]
-        )
-    untold = [
-        name
-        for name, legal in {"nominal": ("multiway", "subset"), "numeric": ("best", "none")}.items()
-        if getattr(config, name) not in legal
-    ]
-    if untold:
-        raise ConfigError([Fault(f"/{name}", "not_legal", "is not one that can be grown yet") for name in untold])
+def _validation_rows(
+    validation: Dataset, table: Table, imputed: tuple[float, ...] | None
+) -> tuple[Floats, Floats, Floats]:
+    """Give (attribute values or codes as float64 (F, v), target, weight)."""
+    columns: tuple[npt.NDArray[Any], ...] = validation.attributes
+    if imputed is not None:
+        columns = filled(table.attributes, columns, imputed)
+    values = np.empty((len(columns), validation.n_rows))
+    for place, (feature, column) in enumerate(zip(table.attributes, columns, strict=True)):
+        values[place] = np.where(column < 0, np.nan, column) if feature.coded else column
+    return values, np.asarray(validation.target).astype(np.float64), np.array(validation.weight)
 
 
-def _table(dataset: Dataset) -> Table:
-    attributes = dataset.schema.attributes
-    columns = tuple(np.asarray(column) for column in dataset.attributes)
-    return Table(
-        columns=columns,
-        n_categories=tuple(len(feature.categories) for feature in attributes),
-        nominal=tuple(feature.unordered for feature in attributes),
-        sorted_values=tuple(
-            None if feature.unordered else np.unique(column).astype(np.float64)
-            for feature, column in zip(attributes, columns, strict=True)
-        ),
-        target=np.asarray(dataset.target),
-        weight=dataset.weight,
-        n_classes=len(dataset.schema.classes),
+def _load_kernels(watch: Progress) -> None:
+    """Import the kernels, which import numba; say so where they must be compiled first."""
+    from espalier.kernels import grow as kernel  # noqa: PLC0415 - numba is loaded when a tree is grown, not before
+    from espalier.kernels.jit import is_warm  # noqa: PLC0415
+
+    if not is_warm(Path(kernel.__file__)):
+        watch.begin("compiling kernels")
+
+
+def _grown_tree(
+    table: Table, config: TrainingConfig, watch: Progress, valid: tuple[Floats, Floats, Floats] | None
+) -> tuple[Tree, tuple[str, ...]]:
+    from espalier.kernels import grow as kernel  # noqa: PLC0415
+
+    rules = _rules(table, config)
+    if valid is None and not config.cut_points:
+        answer = _grown_fast(rules, table, watch)
+        if answer is not None:
+            return _frozen(answer, table, config, watch)
+    columns, orders = _encoded(table, config)
+    rows, target_value = _rows(table, config)
+    work = _work(table, config, rules, target_value)
+    if valid is None:
+        valid = np.zeros((len(table.columns), 0)), np.zeros(0), np.zeros(0)
+    answer = kernel.grow_tree(
+        rules, columns, rows, work, orders, valid, watch.state, max(1, orders.shape[1]), MAX_NODES, MAX_CODE_ENTRIES
     )
+    return _frozen(answer, table, config, watch)
 
 
-def _append(nodes: Nodes, table: Table, rows: Rows, *, parent: int, share: float) -> int:
-    stats = _stats(table, rows)
-    weight = float(table.weight[rows].sum())
-    own = float(np.argmax(stats)) if table.n_classes else float(stats[1])
-    nodes.parent.append(parent)
-    nodes.feature.append(-1)
-    nodes.test.append(LEAF)
-    nodes.threshold.append(math.nan)
-    nodes.codes.append(())
-    nodes.fallback.append(-1)
-    nodes.share.append(share)
-    nodes.weight.append(weight)
-    nodes.gain.append(math.nan)
-    nodes.stats.append(stats)
-    nodes.value.append(own if weight > 0 else nodes.value[parent])
-    return len(nodes.parent) - 1
+def _grown_fast(rules: Any, table: Table, watch: Progress) -> tuple[Any, ...] | None:
+    """Grow in the fast lane; None where it cannot take the task."""
+    from espalier.kernels import fast  # noqa: PLC0415
 
-
-def _stats(table: Table, rows: Rows) -> Floats:
-    target, weight = table.target[rows], table.weight[rows]
-    if table.n_classes:
-        return np.bincount(target, weights=weight, minlength=table.n_classes).astype(np.float64)
-    total = float(weight.sum())
-    if total <= 0:
-        return np.zeros(3)
-    mean = float((weight * target).sum() / total)
-    return np.array([total, mean, float((weight * (target - mean) ** 2).sum())])
-
-
-def _stops(nodes: Nodes, table: Table, node: int, depth: int, config: TrainingConfig) -> bool:
-    weight, stats = nodes.weight[node], nodes.stats[node]
-    pure = np.count_nonzero(stats) <= 1 if table.n_classes else stats[2] <= 1e-12 * max(1.0, abs(stats[1])) ** 2
-    return bool(
-        pure
-        or weight <= 0
-        or weight < 2 * config.min_weight_leaf
-        or weight < config.min_weight_split
-        or (config.max_depth is not None and depth >= config.max_depth)
-    )
-
-
-def _branches(  # noqa: PLR0917 - the state of one node
-    nodes: Nodes,
-    table: Table,
-    node: int,
-    depth: int,
-    rows: Rows,
-    usable: frozenset[int],
-    split: Split,
-    config: TrainingConfig,
-) -> list[tuple[int, float, int, Rows, frozenset[int]]]:
-    nominal = table.nominal[split.feature]
-    weights = np.bincount(split.branch, weights=table.weight[rows], minlength=split.n_branches)
-    nodes.feature[node] = split.feature
-    nodes.test[node] = NOMINAL if nominal else NUMERIC
-    nodes.threshold[node] = split.threshold
-    nodes.codes[node] = split.codes
-    nodes.gain[node] = split.score
-    nodes.fallback[node] = -1 if config.missing == "fractional" else int(np.argmax(weights))
-    below = usable - {split.feature} if nominal and config.nominal == "multiway" else usable
-    shares = weights / weights.sum()
-    return [
-        (node, float(shares[branch]), depth + 1, rows[split.branch == branch], below)
-        for branch in range(split.n_branches)
-    ]
-
-
-def _best_split(table: Table, rows: Rows, usable: frozenset[int], config: TrainingConfig, total: float) -> Split | None:
-    candidates = [
-        split
-        for feature in sorted(usable)
-        for split in [_attribute_split(table, rows, feature, config)]
-        if split is not None
-    ]
-    if config.average_gain_guard and candidates:
-        candidates = _guarded(table, candidates)
-    best: Split | None = None
-    tie = C45_TIE if config.criterion == "gain_ratio" else 1e-12
-    for split in candidates:
-        if split.score > (best.score if best is not None else 0.0) + tie:
-            best = split
-    share = float(table.weight[rows].sum()) / total
-    if best is None or share * best.gain < (config.min_impurity_decrease or 0.0):
+    n_categories = [len(feature.categories) for feature in table.attributes]
+    unordered = [len(feature.categories) if feature.unordered else 0 for feature in table.attributes]
+    if not fast.can_grow_fast(rules, table.columns, unordered, table.weight):
         return None
-    return best
+    nominal = [feature.unordered for feature in table.attributes]
+    columns = fast.fast_table(rules, table.columns, n_categories, nominal, table.target, table.weight)
+    watch.check()
+    status, n_nodes, ints, reals, stats = fast.grow_fast(rules, columns, watch.state)
+    nothing = np.zeros(0, np.int32)
+    return status, n_nodes, ints, reals, stats, np.arange(2, dtype=np.int32), 2, nothing, nothing, 0, nothing, 0
 
 
-def _guarded(table: Table, candidates: Sequence[Split]) -> list[Split]:
-    """Keep the attributes of at least average gain; many-valued ones do not enter the average (Quinlan 1993)."""
-    limit = MANY_VALUED_SHARE * len(table.weight)
-    few = [
-        split for split in candidates if not table.nominal[split.feature] or table.n_categories[split.feature] < limit
-    ]
-    averaged = few or list(candidates)
-    average = sum(split.gain for split in averaged) / len(averaged)
-    return [split for split in candidates if split.gain >= average - GUARD_SLACK]
+def _rules(table: Table, config: TrainingConfig) -> Any:
+    from espalier.kernels import codes  # noqa: PLC0415
 
-
-def _attribute_split(table: Table, rows: Rows, feature: int, config: TrainingConfig) -> Split | None:
-    if not table.nominal[feature]:
-        return _numeric_split(table, rows, feature, config)
-    if config.nominal == "multiway":
-        return _multiway_split(table, rows, feature, config)
-    return _subset_split(table, rows, feature, config)
-
-
-def _multiway_split(table: Table, rows: Rows, feature: int, config: TrainingConfig) -> Split | None:
-    branch = table.columns[feature][rows]
-    n_branches = table.n_categories[feature]
-    weights: Floats = np.bincount(branch, weights=table.weight[rows], minlength=n_branches).astype(np.float64)
-    if np.count_nonzero(weights) < 2 or np.count_nonzero(weights >= config.min_weight_leaf) < 2:
-        return None
-    groups = [_stats(table, rows[branch == each]) for each in range(n_branches)]
-    gain = _gain(table, groups, config)
-    score = _score(gain, weights, config)
-    return Split(feature, score, gain, branch.astype(np.int32), n_branches, codes=tuple(range(n_branches)))
-
-
-def _subset_split(table: Table, rows: Rows, feature: int, config: TrainingConfig) -> Split | None:
-    column = table.columns[feature][rows]
-    present = np.unique(column)
-    groups = {int(code): _stats(table, rows[column == code]) for code in present}
-    best: Split | None = None
-    for left in _subsets(table, groups):
-        halves = [
-            _summed(table, [groups[code] for code in left]),
-            _summed(table, [stats for code, stats in groups.items() if code not in left]),
-        ]
-        weights = np.array([_weight_of(table, half) for half in halves])
-        if weights.min() < max(config.min_weight_leaf, 1e-300):
-            continue
-        gain = _gain(table, halves, config)
-        score = _score(gain, weights, config)
-        if best is None or score > best.score + 1e-12:
-            codes = tuple(
-                -1 if code not in groups else int(code not in left) for code in range(table.n_categories[feature])
-            )
-            branch = np.array(codes, dtype=np.int32)[column]
-            best = Split(feature, score, gain, branch, 2, codes=codes)
-    return best
-
-
-def _subsets(table: Table, groups: dict[int, Floats]) -> Iterator[frozenset[int]]:
-    """Give the left sides to try: an order's cuts where that is exact, every subset while there are few."""
-    codes = list(groups)
-    if table.n_classes == 2 or not table.n_classes:
-        ordered = sorted(codes, key=lambda code: _mean_response(table, groups[code]))
-        yield from (frozenset(ordered[:cut]) for cut in range(1, len(ordered)))
-        return
-    if len(codes) > MAX_EXHAUSTIVE:
-        shares = [
-            [(groups[code][each] / max(groups[code].sum(), 1e-300), code) for code in codes]
-            for each in range(table.n_classes)
-        ]
-        for ranked in shares:
-            ordered = [code for _, code in sorted(ranked)]
-            yield from (frozenset(ordered[:cut]) for cut in range(1, len(ordered)))
-        return
-    first, rest = codes[0], codes[1:]
-    for length in range(len(codes) - 1):
-        for others in itertools.combinations(rest, length):
-            yield frozenset((first, *others))
-
-
-def _numeric_split(table: Table, rows: Rows, feature: int, config: TrainingConfig) -> Split | None:
-    values = table.columns[feature][rows].astype(np.float64)
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    cuts = np.flatnonzero(np.diff(ordered) > (C45_NEIGHBOURS if config.window else 0.0)) + 1
-    below, above = _running(table, rows[order], cuts)
-    weights = np.stack([_weights_of(table, below), _weights_of(table, above)], axis=1)
-    least = _least_weight(table, rows, config)
-    if config.window and weights.size and weights[0].sum() < 2 * least:
-        return None
-    inside = np.flatnonzero(weights.min(axis=1) >= least) if len(cuts) else np.zeros(0, dtype=np.intp)
-    if len(inside) == 0:
-        return None
-    gains = np.array([_gain(table, [below[cut], above[cut]], config) for cut in inside])
-    scores = (
-        gains
-        if config.criterion == "gain_ratio"
-        else np.array([_score(gain, weights[cut], config) for cut, gain in zip(inside, gains, strict=True)])
-    )
-    best = int(np.flatnonzero(scores >= scores.max() - 1e-12)[0])
-    gain = float(gains[best])
-    if config.mdl_correction:
-        gain -= math.log2(len(inside)) / float(table.weight[rows].sum())
-        if gain <= 0:
-            return None
-    cut = inside[best]
-    low, high = float(ordered[cuts[cut] - 1]), float(ordered[cuts[cut]])
-    threshold = (low + high) / 2 if low + (high - low) / 2 < high else low
-    if config.threshold == "observed":
-        known = table.sorted_values[feature]
-        assert known is not None  # noqa: S101 - ordered attributes have their sorted values
-        threshold = float(known[np.searchsorted(known, threshold, side="right") - 1])
-    branch = (values > threshold).astype(np.int32)
-    return Split(feature, _score(gain, weights[cut], config), gain, branch, 2, threshold=threshold)
-
-
-def _least_weight(table: Table, rows: Rows, config: TrainingConfig) -> float:
-    if config.window == "c45":
-        known = float(table.weight[rows].sum())
-        return max(config.min_weight_leaf, min(25.0, 0.1 * known / max(table.n_classes, 1)))
-    return max(config.min_weight_leaf, 1e-300)
-
-
-def _running(table: Table, rows: Rows, cuts: npt.NDArray[np.intp]) -> tuple[Floats, Floats]:
-    """Give the statistics below and above each cut of the sorted rows, (cuts, k) each."""
-    weight = table.weight[rows]
-    if table.n_classes:
-        counts = np.zeros((len(rows), table.n_classes))
-        counts[np.arange(len(rows)), table.target[rows]] = weight
-        running = counts.cumsum(axis=0)
-        below = running[cuts - 1]
-        return below, running[-1] - below
-    target = table.target[rows] - float(np.average(table.target[rows], weights=weight))
-    sums = np.stack([weight, weight * target, weight * target**2], axis=1).cumsum(axis=0)
-    below, above = sums[cuts - 1], sums[-1] - sums[cuts - 1]
-    return _moments(below), _moments(above)
-
-
-def _moments(sums: Floats) -> Floats:
-    weight = np.maximum(sums[:, 0], 1e-300)
-    mean = sums[:, 1] / weight
-    return np.stack([sums[:, 0], mean, np.maximum(sums[:, 2] - mean * sums[:, 1], 0.0)], axis=1)
-
-
-def _summed(table: Table, groups: Sequence[Floats]) -> Floats:
-    if table.n_classes:
-        return np.asarray(np.sum(groups, axis=0))
-    weight = sum(group[0] for group in groups)
-    mean = sum(group[0] * group[1] for group in groups) / weight
-    return np.array([weight, mean, sum(group[2] + group[0] * (group[1] - mean) ** 2 for group in groups)])
-
-
-def _weight_of(table: Table, stats: Floats) -> float:
-    return float(stats.sum() if table.n_classes else stats[0])
-
-
-def _weights_of(table: Table, stats: Floats) -> Floats:
-    return np.asarray(stats.sum(axis=1) if table.n_classes else stats[:, 0])
-
-
-def _mean_response(table: Table, stats: Floats) -> float:
-    return float(stats[1] / stats.sum() if table.n_classes else stats[1])
-
-
-def _gain(table: Table, groups: Sequence[Floats], config: TrainingConfig) -> float:
-    """Decrease of impurity: of the node less that of its branches, each by its share of the weight."""
-    whole = _summed(table, [group for group in groups if _weight_of(table, group) > 0])
-    total = _weight_of(table, whole)
-    inside = sum(_weight_of(table, group) * _impurity(table, group, config) for group in groups)
-    return _impurity(table, whole, config) - inside / total
-
-
-def _impurity(table: Table, stats: Floats, config: TrainingConfig) -> float:
-    total = _weight_of(table, stats)
-    if total <= 0:
-        return 0.0
+    root_sd, root_weight = 0.0, math.fsum(table.weight)
     if not table.n_classes:
-        return float(stats[2] / total)
-    shares = stats[stats > 0] / total
-    if config.criterion == "gini":
-        return float((shares * (1 - shares)).sum())
-    if config.criterion == "misclassification":
-        return float(1 - shares.max())
-    return float(-(shares * np.log2(shares)).sum())
-
-
-def _score(gain: float, weights: Floats, config: TrainingConfig) -> float:
-    if config.criterion != "gain_ratio":
-        return gain
-    shares = weights[weights > 0] / weights.sum()
-    split_information = float(-(shares * np.log2(shares)).sum())
-    return gain / split_information if split_information > 0 else 0.0
-
-
-def _frozen(nodes: Nodes, table: Table) -> Tree:
-    children = np.argsort(np.asarray(nodes.parent[1:], dtype=np.int64), kind="stable") + 1
-    return tree_from_parents(
-        {
-            "parent": nodes.parent,
-            "feature": np.array(nodes.feature, dtype=np.int32),
-            "test": np.array(nodes.test, dtype=np.int8),
-            "threshold": np.array(nodes.threshold),
-            "code_start": np.concatenate(([0], np.cumsum([len(codes) for codes in nodes.codes]))).astype(np.int32),
-            "code_branch": np.array([code for codes in nodes.codes for code in codes], dtype=np.int32),
-            "fallback": np.array(nodes.fallback, dtype=np.int32),
-            "branch_weight": np.array(nodes.share)[children],
-            "weight": np.array(nodes.weight),
-            "gain": np.array(nodes.gain),
-            "stats": np.array(nodes.stats),
-            "value": np.array(nodes.value, dtype=np.int32 if table.n_classes else np.float64),
-        }
+        mean = math.fsum(table.weight * table.target) / root_weight
+        root_sd = math.sqrt(math.fsum(table.weight * (table.target - mean) ** 2) / root_weight)
+    costs = dict(config.attribute_costs or ())
+    many = many_valued(table, config)
+    return codes.Rules(
+        criterion=codes.CRITERIA[str(config.criterion)],
+        n_classes=table.n_classes,
+        nominal=codes.NOMINALS[config.nominal],
+        numeric=codes.NUMERICS[config.numeric],
+        observed=int(config.threshold == "observed"),
+        window=int(config.window == "c45"),
+        mdl_correction=int(config.mdl_correction),
+        average_gain_guard=int(config.average_gain_guard),
+        missing=codes.MISSING[config.missing],
+        max_surrogates=config.max_surrogates,
+        max_depth=-1 if config.max_depth is None else config.max_depth,
+        max_leaf_nodes=-1 if config.max_leaf_nodes is None else config.max_leaf_nodes,
+        leaf_weight_of_winner=int(config.leaf_weight_rule == "winner"),
+        cost_function=codes.COST_FUNCTIONS[config.cost_function],
+        all_many_valued=int(bool(np.all(many == 1))),
+        min_weight_split=config.min_weight_split,
+        min_weight_leaf=config.min_weight_leaf,
+        min_impurity_decrease=math.nan if config.min_impurity_decrease is None else config.min_impurity_decrease,
+        chi_square_alpha=math.nan if config.chi_square_alpha is None else config.chi_square_alpha,
+        min_sd=config.min_sd_fraction * root_sd,
+        min_variance=config.min_variance_fraction * root_sd**2,
+        cost_weight=config.cost_weight,
+        cheapest=min([1.0, *costs.values()]),
+        root_weight=root_weight,
     )
 
 
-def _collapsed(tree: Tree) -> Tree:
-    """Make a leaf of each subtree that errs no less on the training rows than a leaf would (Quinlan 1993)."""
-    errors = tree.weight - tree.stats.max(axis=1) if tree.stats.shape[1] else tree.weight
-    below = np.where(tree.test == LEAF, errors, 0.0)
-    mask = np.zeros(tree.n_nodes, dtype=np.bool_)
-    for node in range(tree.n_nodes - 1, -1, -1):
-        if tree.test[node] != LEAF and below[node] >= errors[node] - COLLAPSE_SLACK:
-            mask[node] = True
-            below[node] = errors[node]
-        if node:
-            below[tree.parent[node]] += below[node]
-    return tree.collapsed(mask)
+def _encoded(table: Table, config: TrainingConfig) -> tuple[Any, Ints]:
+    """Give the kernels' Columns and the presorted orders, int32 (ordered attributes, n)."""
+    from espalier.kernels import codes, encode  # noqa: PLC0415
+
+    n_rows, features = table.n_rows, table.attributes
+    binaries = config.nominal == "ordered_binaries"
+    kind = [
+        (codes.BINARIES_KIND if binaries else codes.NOMINAL_KIND) if feature.unordered else codes.ORDERED_KIND
+        for feature in features
+    ]
+    order_place = np.cumsum([each != codes.NOMINAL_KIND for each in kind]) - 1
+    coded = np.empty((len(features), n_rows), dtype=np.int32)
+    orders = np.empty((int(order_place[-1]) + 1 if len(features) else 0, n_rows), dtype=np.int32)
+    values: list[Floats] = []
+    recodes: list[Ints] = []
+    keys, other_keys = np.empty(n_rows, np.uint64), np.empty(n_rows, np.uint64)
+    other_order, distinct = np.empty(n_rows, np.int32), np.empty(n_rows)
+    for place, (feature, column) in enumerate(zip(features, table.columns, strict=True)):
+        recode = np.zeros(0, dtype=np.int32)
+        value = np.zeros(0)
+        if feature.coded:
+            coded[place] = column
+            if kind[place] == codes.BINARIES_KIND:
+                recode = ranks_by_mean(table, column, len(feature.categories))
+                coded[place] = np.where(column < 0, -1, recode[np.maximum(column, 0)])
+            if kind[place] != codes.NOMINAL_KIND:
+                value = np.arange(len(feature.categories), dtype=np.float64)
+                encode.sort_codes(coded[place], len(feature.categories), orders[order_place[place]])
+        else:
+            cells, order = np.array(column), orders[order_place[place]]
+            n_known = encode.sort_column(cells, order, keys, other_keys, other_order)
+            n_distinct = encode.rank_column(cells, order, n_known, coded[place], distinct)
+            value = distinct[:n_distinct].copy()
+        values.append(value)
+        recodes.append(recode)
+    experts = _experts(table, config, values)
+    costs = dict(config.attribute_costs or ())
+    columns = codes.Columns(
+        codes=coded,
+        kind=np.array(kind, dtype=np.int32),
+        n_codes=np.array([len(feature.categories) for feature in features], dtype=np.int32),
+        order_place=order_place.astype(np.int32),
+        value_start=_starts(values),
+        value=np.concatenate([*values, np.zeros(0)]),
+        expert_start=_starts([ranks for ranks, _ in experts]),
+        expert_rank=np.concatenate([*(ranks for ranks, _ in experts), np.zeros(0, np.int32)]).astype(np.int32),
+        expert_value=np.concatenate([*(cuts for _, cuts in experts), np.zeros(0)]),
+        recode_start=_starts(recodes),
+        recode=np.concatenate([*recodes, np.zeros(0, np.int32)]).astype(np.int32),
+        many_valued=many_valued(table, config),
+        cost=np.array([costs.get(feature.name, 1.0) for feature in features]),
+    )
+    return columns, orders
+
+
+def _experts(table: Table, config: TrainingConfig, values: list[Floats]) -> list[tuple[Ints, Floats]]:
+    """Give the ranks and values of the thresholds that may be tried; none where all may."""
+    given: Mapping[str, tuple[float, ...]] = dict(config.cut_points or ())
+    answers = []
+    for feature, value in zip(table.attributes, values, strict=True):
+        cuts = np.array(sorted(given.get(feature.name, ())), dtype=np.float64)
+        answers.append(((np.searchsorted(value, cuts, side="right") - 1).astype(np.int32), cuts))
+    return answers
+
+
+def _starts(parts: list[Any]) -> npt.NDArray[np.int64]:
+    return np.concatenate(([0], np.cumsum([len(part) for part in parts]))).astype(np.int64)
+
+
+def _rows(table: Table, config: TrainingConfig) -> tuple[Any, Floats]:
+    """Give the kernels' Rows, and the distinct targets where medians are asked for."""
+    from espalier.kernels import codes  # noqa: PLC0415
+
+    n_rows = table.n_rows
+    rank, value = np.zeros(1, dtype=np.int32), np.zeros(1)
+    if config.criterion == "absolute_error":
+        value, inverse = np.unique(table.target, return_inverse=True)
+        rank = inverse.astype(np.int32)
+    classes = table.target if table.n_classes else np.zeros(n_rows)
+    numbers = np.zeros(n_rows) if table.n_classes else table.target
+    rows = codes.Rows(
+        target_class=np.array(classes, dtype=np.int32),
+        target=np.array(numbers, dtype=np.float64),
+        target_rank=rank,
+        weight=np.array(table.weight, dtype=np.float64),
+    )
+    return rows, value
+
+
+def _work(table: Table, config: TrainingConfig, rules: Any, target_value: Floats) -> Any:
+    """Make the scratch arrays of one tree."""
+    from espalier.kernels.offers import Work  # noqa: PLC0415
+
+    n_rows = table.n_rows
+    width = table.n_classes or 4
+    most = max([1, *(len(feature.categories) for feature in table.attributes if feature.unordered)])
+    meeting = min(most, n_rows) + 1
+    for_medians = n_rows + 1 if config.criterion == "absolute_error" else 1
+    trees = len(target_value) + 1 if config.criterion == "absolute_error" else 1
+    ints = {"group_rows": meeting, "present": meeting, "branch": meeting, "place": meeting, "order": meeting}
+    ints |= {"scratch": meeting, "bucket": for_medians, "bucket_start": meeting + 1, "sequence": for_medians}
+    reals = dict.fromkeys(("node", "known", "unknown", "left", "right", "trial", "best_left", "best_right"), width)
+    reals |= dict.fromkeys(("forward", "backward", "forward_all", "backward_all"), for_medians)
+    reals |= {"weight": n_rows, "key": meeting, "weight_tree": trees, "sum_tree": trees}
+    return Work(
+        **{name: np.zeros(size, dtype=np.int32) for name, size in ints.items()},
+        **{name: np.zeros(size) for name, size in reals.items()},
+        group=np.zeros((meeting, width)),
+        slot=np.full(most, -1, dtype=np.int32),
+        direction=np.zeros((3, max(1, table.n_classes))),
+        target_value=target_value,
+    )
+
+
+def _frozen(
+    answer: tuple[Any, ...], table: Table, config: TrainingConfig, watch: Progress
+) -> tuple[Tree, tuple[str, ...]]:
+    """Make the tree of what a kernel gives.
+
+    Raises:
+        Cancelled: The kernel saw the stop flag.
+        DataError: The tree would be larger than memory may hold.
+    """
+    from espalier.kernels import codes, freeze  # noqa: PLC0415
+    from espalier.kernels.grow import FEATURE, HEURISTIC  # noqa: PLC0415
+
+    status, n_nodes, ints, reals, stats, code_table, _, s_ints, s_reals, _, s_codes, _ = answer
+    if status == codes.STOPPED:
+        raise Cancelled("stopped on request")
+    if status != codes.DONE:
+        raise DataError([Fault("", "too_large", TOO_LARGE[status])])
+    if config.collapse:
+        freeze.collapse_nodes(n_nodes, ints, stats)
+    n_categories = np.array([len(feature.categories) for feature in table.attributes], dtype=np.int32)
+    listed, n_codes, n_surrogates = freeze.order_nodes(n_nodes, ints, n_categories)
+    arrays = _empty_arrays(len(listed), n_codes)
+    freeze.write_nodes(
+        listed, ints, reals, code_table, n_categories, *(arrays[name] for name in arrays if name != "stats")
+    )
+    arrays["value"] = arrays["value"].astype(np.int32) if table.n_classes else arrays["value"]
+    surrogates = None
+    if config.missing == "surrogate":
+        surrogates = _surrogates(listed, ints, s_ints, s_reals, s_codes, n_categories, n_surrogates)
+    heuristic = sorted({int(ints[node, FEATURE]) for node in listed[ints[listed, HEURISTIC] == 1]} - {-1})
+    notes = tuple(
+        f"attribute {table.attributes[place].name!r}: subsets of more than ten categories were sought along orders "
+        "(by each class's share and the first principal component), which need not hold the best one"
+        for place in heuristic
+    )
+    return Tree(**arrays, stats=stats[listed], surrogates=surrogates, linear=None), notes
+
+
+TOO_LARGE: Final[Mapping[int, str]] = {
+    2: f"the tree would have more than {MAX_NODES:,} nodes: set max_depth or min_weight_leaf, or another nominal split",
+    3: f"the tests of categories would take more than {MAX_CODE_ENTRIES:,} entries: set max_depth or min_weight_leaf",
+}
+
+
+def _empty_arrays(n_nodes: int, n_codes: int) -> dict[str, npt.NDArray[Any]]:
+    """Give the arrays of a tree, in the order in which the kernel takes them."""
+    n_children = n_nodes - 1
+    return {
+        "parent": np.empty(n_nodes, np.int32),
+        "size": np.empty(n_nodes, np.int32),
+        "child_start": np.empty(n_nodes + 1, np.int32),
+        "child": np.empty(n_children, np.int32),
+        "feature": np.empty(n_nodes, np.int32),
+        "test": np.empty(n_nodes, np.int8),
+        "threshold": np.empty(n_nodes),
+        "code_start": np.empty(n_nodes + 1, np.int32),
+        "code_branch": np.empty(n_codes, np.int32),
+        "fallback": np.empty(n_nodes, np.int32),
+        "branch_weight": np.empty(n_children),
+        "weight": np.empty(n_nodes),
+        "gain": np.empty(n_nodes),
+        "value": np.empty(n_nodes),
+    }
+
+
+def _surrogates(  # noqa: PLR0917 - the kernel's own buffers
+    listed: Ints, ints: Ints, s_ints: Ints, s_reals: Floats, s_codes: Ints, n_categories: Ints, count: int
+) -> Surrogates:
+    from espalier.kernels import freeze  # noqa: PLC0415
+
+    arrays: dict[str, Any] = {
+        "start": np.empty(len(listed) + 1, np.int32),
+        "feature": np.empty(count, np.int32),
+        "test": np.empty(count, np.int8),
+        "threshold": np.empty(count),
+        "below": np.empty(count, np.int32),
+        "code_start": np.empty(count + 1, np.int32),
+        "agreement": np.empty(count),
+    }
+    sides = freeze.write_surrogates(listed, ints, s_ints, s_reals, s_codes, n_categories, *arrays.values())
+    return Surrogates(**arrays, code_branch=sides)

@@ -107,7 +107,7 @@ def _filled_values(dataset: Dataset, imputed: tuple[float, ...], kept: npt.NDArr
     values = np.empty((len(dataset.schema.attributes), len(kept)))
     for place, column in enumerate(dataset.attributes):
         cells = np.asarray(column)[kept].astype(np.float64)
-        absent = np.asarray(column)[kept] < 0 if column.dtype == np.int32 else np.isnan(cells)
+        absent = cells < 0 if column.dtype == np.int32 else np.isnan(cells)
         values[place] = np.where(absent, imputed[place], cells)
     return values
 

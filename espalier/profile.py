@@ -11,6 +11,7 @@ import numpy.typing as npt
 from espalier.chi_square import chi_square_tail
 from espalier.dataset import Column, Dataset
 from espalier.errors import ConfigError, DataError, Fault
+from espalier.impurities import chi_square_of, entropy_of, gini_of, variance_of
 from espalier.rules import shown_bound
 from espalier.schema import Feature, Label
 
@@ -236,13 +237,13 @@ def _class_figures(table: Table, target: Feature) -> dict[str, Any]:
         ClassShare(label, weight, share, -math.log(share) / table.unit if share > 0 else None)
         for label, weight, share in zip(target.categories, weights.tolist(), shares, strict=True)
     )
-    return {"classes": classes, "entropy": _entropy(weights, table.unit), "gini": _gini(weights)}
+    return {"classes": classes, "entropy": entropy_of(weights, table.unit), "gini": gini_of(weights)}
 
 
 def _number_figures(table: Table) -> dict[str, Any]:
     return {
         "mean": float(np.average(table.target, weights=table.weight)),
-        "variance": _variance(table.target, table.weight),
+        "variance": variance_of(table.target, table.weight),
     }
 
 
@@ -256,21 +257,21 @@ def _class_profile(table: Table, feature: Feature, column: Column) -> AttributeP
     known, total = counts.sum(), counts.sum() + values.missing_weight
     share = known / total
     whole, unit = counts.sum(axis=0), table.unit
-    conditional = sum(row.sum() / known * _entropy(row, unit) for row in counts) if known else 0.0
-    gain = float(share * (_entropy(whole, unit) - conditional))
+    conditional = sum(row.sum() / known * entropy_of(row, unit) for row in counts) if known else 0.0
+    gain = float(share * (entropy_of(whole, unit) - conditional))
     branches = np.append(counts.sum(axis=1), values.missing_weight)
-    split_information = _entropy(branches, unit) if np.count_nonzero(counts.sum(axis=1)) > 1 else 0.0
-    inside = sum(row.sum() / known * _gini(row) for row in gini_counts) if known else 0.0
-    statistic, freedom = _chi_square(counts)
+    split_information = entropy_of(branches, unit) if np.count_nonzero(counts.sum(axis=1)) > 1 else 0.0
+    inside = sum(row.sum() / known * gini_of(row) for row in gini_counts) if known else 0.0
+    statistic, freedom = chi_square_of(counts)
     return AttributeProfile(
         **_description(table, feature, column, values),
         threshold=_threshold(feature, values, cut),
-        target_entropy=_entropy(whole, unit),
+        target_entropy=entropy_of(whole, unit),
         conditional_entropy=float(conditional),
         gain=gain,
         split_information=split_information,
         gain_ratio=gain / split_information if split_information > 0 else None,
-        gini_decrease=float(share * (_gini(whole) - inside)),
+        gini_decrease=float(share * (gini_of(whole) - inside)),
         gini_threshold=_threshold(feature, values, gini_cut),
         chi_square=statistic,
         degrees_of_freedom=freedom,
@@ -284,11 +285,11 @@ def _number_profile(table: Table, feature: Feature, column: Column) -> Attribute
     branch = values.place if feature.unordered else (values.place > cut).astype(np.intp)
     known = float(values.weight.sum())
     share = known / (known + values.missing_weight)
-    variance = _variance(values.target, values.weight)
+    variance = variance_of(values.target, values.weight)
     inside = deviation = 0.0
     for each in np.unique(branch).tolist():
         here = branch == each
-        part, within = float(values.weight[here].sum()) / known, _variance(values.target[here], values.weight[here])
+        part, within = float(values.weight[here].sum()) / known, variance_of(values.target[here], values.weight[here])
         inside, deviation = inside + part * within, deviation + part * math.sqrt(within)
     return AttributeProfile(
         **_description(table, feature, column, values),
@@ -321,7 +322,7 @@ def _description(table: Table, feature: Feature, column: Column, values: Values)
         "n_known": n_known,
         "n_missing": len(column) - n_known,
         "n_distinct": len(values.distinct),
-        "entropy": _entropy(weights, table.unit),
+        "entropy": entropy_of(weights, table.unit),
     }
 
 
@@ -383,31 +384,3 @@ def _threshold(feature: Feature, values: Values, cut: int) -> Label | None:
     low, high = float(values.distinct[cut]), float(values.distinct[cut + 1])
     middle = low / 2 + high / 2 if math.isinf(low + high) else (low + high) / 2
     return shown_bound(feature, middle if middle < high else low)
-
-
-def _entropy(weights: Floats, unit: float) -> float:
-    total = float(weights.sum())
-    shares = weights[weights > 0] / total if total > 0 else np.ones(1)
-    return abs(float((shares * np.log(shares)).sum())) / unit
-
-
-def _gini(weights: Floats) -> float:
-    total = float(weights.sum())
-    shares = weights / total if total > 0 else np.zeros(1)
-    return float((shares * (1 - shares)).sum())
-
-
-def _variance(target: npt.NDArray[Any], weight: Floats) -> float:
-    if not len(target):
-        return 0.0
-    return float(np.average((target - np.average(target, weights=weight)) ** 2, weights=weight))
-
-
-def _chi_square(counts: Floats) -> tuple[float, int]:
-    """Give Pearson's statistic and its degrees of freedom, over the branches and classes that have rows."""
-    seen = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
-    freedom = (seen.shape[0] - 1) * (seen.shape[1] - 1)
-    if freedom <= 0:
-        return 0.0, 0
-    expected = np.outer(seen.sum(axis=1), seen.sum(axis=0)) / seen.sum()
-    return float(((seen - expected) ** 2 / expected).sum()), freedom

@@ -107,7 +107,7 @@ class CostComplexity:
 
 @dataclass(frozen=True, slots=True)
 class RulePostPruning:
-    """Rule post-pruning: the paths become rules, each loses conditions on its own, the best rule first (Quinlan 1987)."""
+    """Rule post-pruning: paths become rules, each loses conditions on its own, the best rule first (Quinlan 1987)."""
 
     estimate: str = parameter(
         "validation",

@@ -141,7 +141,7 @@ def _fired_by_kernel(
             listed = set(_codes(condition.attribute, condition.categories))
             flags += [code in listed for code in range(len(condition.attribute.categories))]
     fired = np.empty(values.shape[1], dtype=np.int32)
-    kernel.fire(  # type: ignore[no-untyped-call]
+    kernel.fire(
         np.ascontiguousarray(values),
         np.array([feature.coded for feature in schema.attributes], dtype=np.bool_),
         np.cumsum([0, *(len(rule.conditions) for rule in rules.rules)], dtype=np.int32),

@@ -8,11 +8,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.compiled_growing import Grown, grow
 from espalier.config import (
     Holdout,
     TrainingConfig,
-    check_training,
     config_from_dict,
     holdout_from_dict,
     holdout_to_dict,
@@ -23,6 +21,7 @@ from espalier.dataset import Dataset
 from espalier.errors import ConfigError, DataError, Fault, NotApplicable, within
 from espalier.evaluation import evaluate
 from espalier.fields import parameters_from
+from espalier.growing import Grown, grow
 from espalier.linear_fitting import fit_linear_models
 from espalier.model import Model, TrainingRecord
 from espalier.progress import Progress
@@ -30,6 +29,7 @@ from espalier.pruners import PRUNERS, ModelTree, Pruner, changed_pruner, needs_h
 from espalier.pruning import PRUNING_FUNCTIONS, Pruned, PruningRows
 from espalier.rules import RuleList
 from espalier.schema import Role, Schema
+from espalier.training_checks import check_training
 from espalier.tree import Tree
 
 __all__ = ["held_out_rows", "prune", "row_order", "summary", "train", "train_traced"]

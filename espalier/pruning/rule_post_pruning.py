@@ -179,10 +179,10 @@ def _shorten(rule: Shortened, failing: Mask, evidence: Evidence) -> None:
     weight, missed = evidence.weight, evidence.weight * evidence.misses(rule.value)
     n_failing, failing_sum = np.empty((2, failing.shape[1]), dtype=np.int32)
     more, more_missed = np.empty((2, len(failing)))
-    kernel.begin(failing, n_failing, failing_sum)  # type: ignore[no-untyped-call]
+    kernel.begin(failing, n_failing, failing_sum)
     kept, dropped = list(range(len(rule.conditions))), -1
     while True:
-        tallied = kernel.tally(n_failing, failing_sum, weight, missed, more, more_missed)  # type: ignore[no-untyped-call]
+        tallied = kernel.tally(n_failing, failing_sum, weight, missed, more, more_missed)
         rule.covered, lost = tallied
         before, rule.loss = rule.loss, _loss(evidence, rule.covered, lost)
         if dropped >= 0:
@@ -191,7 +191,7 @@ def _shorten(rule: Shortened, failing: Mask, evidence: Evidence) -> None:
         dropped = _dropped(rule, losses, more, evidence)
         if dropped < 0:
             break
-        kernel.drop(failing[dropped], dropped, n_failing, failing_sum)  # type: ignore[no-untyped-call]
+        kernel.drop(failing[dropped], dropped, n_failing, failing_sum)
         kept.remove(dropped)
     rule.conditions = tuple(rule.conditions[at] for at in kept)
 

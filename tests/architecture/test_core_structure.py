@@ -29,7 +29,6 @@ LONGEST = 400
 LONGER = {
     "espalier/kernels/": "compiled code and what it calls share a file: numba's cache sees no edit elsewhere",
     "migrations/versions/": "a migration is written once and is as long as its tables",
-    "espalier/growing.py": "the interim grower, which the compiled one replaces",
 }
 """Files and folders that may be longer than `LONGEST` lines, and why."""
 

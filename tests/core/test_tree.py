@@ -17,7 +17,9 @@ ROOT = Cut(0, 1.5, (Ask(1, (0, 1, -1), (A, B), fallback=0), Known(2, (C, A))), f
 
 
 FIELDS = [
-    field for field in dataclasses.fields(Tree) if field.name not in ("size", "child_start", "child", "surrogates", "linear")
+    field
+    for field in dataclasses.fields(Tree)
+    if field.name not in ("size", "child_start", "child", "surrogates", "linear")
 ]
 
 

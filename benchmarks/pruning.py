@@ -95,9 +95,8 @@ def _row(
     params: dict[str, Any],
 ) -> list[str]:
     """Time growing and pruning alone: what `train` and `prune` measure of the finished tree is left out."""
-    from espalier.growing import grow  # noqa: PLC0415
-
     from espalier.config import resolved  # noqa: PLC0415 - only here is the inside looked at
+    from espalier.growing import grow  # noqa: PLC0415
     from espalier.progress import Progress  # noqa: PLC0415
     from espalier.pruning import PRUNING_FUNCTIONS, PruningRows  # noqa: PLC0415
     from espalier.training import held_out_rows  # noqa: PLC0415

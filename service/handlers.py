@@ -55,6 +55,7 @@ Outcome = Finished | Failed | Cancelled | GivenBack
 
 def perform(source: Sessions, *, kind: Kind, payload: Mapping[str, Any], progress: espalier.Progress) -> Outcome:
     """Do a job and say how it went; nothing is raised."""
+    progress.begin("loading")
     try:
         return Finished(HANDLERS[kind](source, payload, progress))
     except espalier.Cancelled:

@@ -225,7 +225,7 @@ def claim(session: Session, *, worker: str, lease_seconds: float) -> Claim | Non
             worker=worker,
             started=now(),
             progress=0.0,
-            phase="",
+            phase="starting",
         )
         .returning(Job),
         execution_options={"synchronize_session": False, "populate_existing": True},

@@ -70,4 +70,4 @@ def _text(decision: log.Decision, replay: log.Replay) -> str:
     head = (
         f"{decision.model_name}, version {decision.version}, decided {decision.time:%Y-%m-%d %H:%M:%S} UTC; {verified}"
     )
-    return f"{head}\n{espalier.render_explanation(replay.explanation)}\n"
+    return f"{head}\n{espalier.render_explanation(replay.explanation)}"

@@ -59,6 +59,7 @@ def test_an_explanation_as_text_says_version_verification_and_rule(served: Serve
     assert "tennis, version 1" in response.text
     assert "verified" in response.text
     assert "Humidity" in response.text
+    assert response.text.endswith(prediction["rule"] + "\n")
     unknown = served.client.get(f"/v1/decisions/{prediction['decision_id']}/explanation?format=svg")
     assert_problem(unknown, 422, "/format")
 

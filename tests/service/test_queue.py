@@ -100,13 +100,15 @@ def test_a_job_that_pauses_is_not_claimed_yet(source: Sessions) -> None:
 def test_a_heartbeat_prolongs_the_lease_and_publishes_progress(source: Sessions) -> None:
     job_id = enqueue(source)
     taken = claim(source, lease=5)
-    before = job(source, job_id).lease_expires_at
+    claimed = job(source, job_id)
+    before = claimed.lease_expires_at
 
     with transaction(source) as session:
         cancel = queue.heartbeat(session, taken, lease_seconds=60, progress=0.25, phase="growing")
 
     after = job(source, job_id)
     assert cancel is False
+    assert (claimed.progress, claimed.phase) == (0.0, "starting")
     assert (after.progress, after.phase) == (0.25, "growing")
     assert before is not None
     assert after.lease_expires_at is not None

@@ -140,7 +140,8 @@ def _folder_of(digest: str) -> Path | None:
 @functools.cache
 def sources_hash(path: Path) -> str:
     """Give the SHA-256 over a kernel file, those that it imports, and numba's version."""
-    digest = hashlib.sha256(numba.__version__.encode())
+    # Code with its indexes checked is other code.
+    digest = hashlib.sha256(f"{numba.__version__} {numba.config.BOUNDSCHECK}".encode())
     waiting, seen = [path, Path(__file__)], {path, Path(__file__)}
     while waiting:
         source = waiting.pop().read_text(encoding="utf-8")

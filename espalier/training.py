@@ -68,7 +68,7 @@ def train(
     wind is strong: no (1)
     wind is weak: yes (2)
     """
-    return train_traced(dataset, config, holdout=holdout, progress=progress, **fields)[0]
+    return _trained(dataset, config, holdout, fields, progress=progress)[0]
 
 
 def train_traced(
@@ -86,37 +86,8 @@ def train_traced(
         DataError: Rows that cannot be learned from.
         Cancelled: `progress` was stopped.
     """
-    watch = progress if progress is not None else Progress()
-    chosen = config if isinstance(config, TrainingConfig) else _read_config(config)
-    chosen = parameters_from(TrainingConfig, fields, base=chosen, what="the training configuration")
-    check_training(dataset.schema, chosen)
-    chosen = resolved(chosen, dataset.schema)
-    holdout = _needed_holdout(chosen, holdout)
-    kept, held_out = _set_aside(dataset, holdout)
-    grown = grow(kept, chosen, progress=watch, validation=held_out if chosen.validation_stop else None)
-    grown = _with_linear_models(grown, kept, chosen, watch)
-    record = TrainingRecord(
-        n_rows=dataset.n_rows,
-        n_training_rows=kept.n_rows,
-        fingerprint=dataset.fingerprint,
-        holdout=holdout if isinstance(holdout, Holdout) else None,
-        train={},
-    )
-    notes = (UNPRUNED, *grown.notes)
-    model = Model(_looked_at(dataset.schema), chosen, grown.preparation, grown.tree, record, notes=notes)
-    pruned = None
-    if chosen.pruning is not None:
-        watch.begin("pruning")
-        pruned = PRUNING_FUNCTIONS[type(chosen.pruning)](model, chosen.pruning, PruningRows(kept, held_out), watch)
-        model = pruned.model
-    watch.begin("measuring")
-    figures = evaluate(model, kept).figures()
-    watch.check()
-    held = evaluate(model, held_out).figures() if held_out is not None else None
-    use = "validation" if chosen.validation_stop or needs_held_out(chosen.pruning) else "holdout"
-    record = dataclasses.replace(record, train=figures, held_out=held, held_out_use=use if held else None)
-    watch.begin("done")
-    return dataclasses.replace(model, training=record), None if pruned is None else pruned.trace
+    model, pruned = _trained(dataset, config, holdout, fields, progress=progress)
+    return model, None if pruned is None else pruned.trace
 
 
 def prune(
@@ -217,6 +188,48 @@ def summary(model: Model) -> dict[str, Any]:
         "pruning": model.pruning,
         "notes": list(model.notes),
     }
+
+
+def _trained(
+    dataset: Dataset,
+    config: TrainingConfig | Mapping[str, Any] | str,
+    holdout: Holdout | Dataset | None,
+    fields: Mapping[str, Any],
+    *,
+    progress: Progress | None,
+) -> tuple[Model, Pruned | None]:
+    """Train; what was pruned writes its trace only where it is asked for."""
+    watch = progress if progress is not None else Progress()
+    chosen = config if isinstance(config, TrainingConfig) else _read_config(config)
+    chosen = parameters_from(TrainingConfig, fields, base=chosen, what="the training configuration")
+    check_training(dataset.schema, chosen)
+    chosen = resolved(chosen, dataset.schema)
+    holdout = _needed_holdout(chosen, holdout)
+    kept, held_out = _set_aside(dataset, holdout)
+    grown = grow(kept, chosen, progress=watch, validation=held_out if chosen.validation_stop else None)
+    grown = _with_linear_models(grown, kept, chosen, watch)
+    record = TrainingRecord(
+        n_rows=dataset.n_rows,
+        n_training_rows=kept.n_rows,
+        fingerprint=dataset.fingerprint,
+        holdout=holdout if isinstance(holdout, Holdout) else None,
+        train={},
+    )
+    notes = (UNPRUNED, *grown.notes)
+    model = Model(_looked_at(dataset.schema), chosen, grown.preparation, grown.tree, record, notes=notes)
+    pruned = None
+    if chosen.pruning is not None:
+        watch.begin("pruning")
+        pruned = PRUNING_FUNCTIONS[type(chosen.pruning)](model, chosen.pruning, PruningRows(kept, held_out), watch)
+        model = pruned.model
+    watch.begin("measuring")
+    figures = evaluate(model, kept).figures()
+    watch.check()
+    held = evaluate(model, held_out).figures() if held_out is not None else None
+    use = "validation" if chosen.validation_stop or needs_held_out(chosen.pruning) else "holdout"
+    record = dataclasses.replace(record, train=figures, held_out=held, held_out_use=use if held else None)
+    watch.begin("done")
+    return dataclasses.replace(model, training=record), pruned
 
 
 def _with_linear_models(grown: Grown, kept: Dataset, config: TrainingConfig, watch: Progress) -> Grown:

@@ -6,7 +6,6 @@ Definitions: Quinlan (1986, 1992, 1993, 1996), Breiman and others (1984), Wang a
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -74,8 +73,6 @@ def grow(
     if imputed is not None:
         table = with_imputed(table, imputed)
     watch.check()
-    _load_kernels(watch)
-    watch.begin("growing")
     valid = _validation_rows(validation, table, imputed) if config.validation_stop and validation is not None else None
     tree, notes = _grown_tree(table, config, watch, valid)
     return Grown(tree, Preparation(imputed), notes)
@@ -94,19 +91,11 @@ def _validation_rows(
     return values, np.asarray(validation.target).astype(np.float64), np.array(validation.weight)
 
 
-def _load_kernels(watch: Progress) -> None:
-    """Import the kernels, which import numba; say so where they must be compiled first."""
-    from espalier.kernels import grow as kernel  # noqa: PLC0415 - numba is loaded when a tree is grown, not before
-    from espalier.kernels.jit import is_warm  # noqa: PLC0415
-
-    if not is_warm(Path(kernel.__file__)):
-        watch.begin("compiling kernels")
-
-
 def _grown_tree(
     table: Table, config: TrainingConfig, watch: Progress, valid: tuple[Floats, Floats, Floats] | None
 ) -> tuple[Tree, tuple[str, ...]]:
-    from espalier.kernels import grow as kernel  # noqa: PLC0415
+    from espalier.kernels import grow as kernel  # noqa: PLC0415 - numba is loaded when a tree is grown, not before
+    from espalier.kernels.jit import phase_of  # noqa: PLC0415
 
     rules = _rules(table, config)
     if valid is None and not config.cut_points:
@@ -118,6 +107,7 @@ def _grown_tree(
     work = _work(table, config, rules, target_value)
     if valid is None:
         valid = np.zeros((len(table.columns), 0)), np.zeros(0), np.zeros(0)
+    watch.begin(phase_of(kernel.grow_tree, "growing"))
     answer = kernel.grow_tree(
         rules, columns, rows, work, orders, valid, watch.state, max(1, orders.shape[1]), MAX_NODES, MAX_CODE_ENTRIES
     )
@@ -126,7 +116,8 @@ def _grown_tree(
 
 def _grown_fast(rules: Any, table: Table, watch: Progress) -> tuple[Any, ...] | None:
     """Grow in the fast lane; None where it cannot take the task."""
-    from espalier.kernels import fast  # noqa: PLC0415
+    from espalier.kernels import fast, grow_binary  # noqa: PLC0415
+    from espalier.kernels.jit import phase_of  # noqa: PLC0415
 
     n_categories = [len(feature.categories) for feature in table.attributes]
     unordered = [len(feature.categories) if feature.unordered else 0 for feature in table.attributes]
@@ -135,6 +126,7 @@ def _grown_fast(rules: Any, table: Table, watch: Progress) -> tuple[Any, ...] | 
     nominal = [feature.unordered for feature in table.attributes]
     columns = fast.fast_table(rules, table.columns, n_categories, nominal, table.target, table.weight)
     watch.check()
+    watch.begin(phase_of(grow_binary.grow_subtree, "growing"))
     status, n_nodes, ints, reals, stats = fast.grow_fast(rules, columns, watch.state)
     nothing = np.zeros(0, np.int32)
     return status, n_nodes, ints, reals, stats, np.arange(2, dtype=np.int32), 2, nothing, nothing, 0, nothing, 0

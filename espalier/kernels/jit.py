@@ -18,7 +18,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import LoweringPass, register_pass
 from numba.core.typed_passes import AnnotateTypes
 
-__all__ = ["cache_folder", "compiled", "inner", "is_warm"]
+__all__ = ["cache_folder", "compiled", "inner", "phase_of"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 CACHE_VARIABLE: Final = "NUMBA_CACHE_DIR"
@@ -154,10 +154,13 @@ def sources_hash(path: Path) -> str:
     return digest.hexdigest()
 
 
-def is_warm(path: Path) -> bool:
-    """Whether machine code of a kernel file is already in its folder."""
+def phase_of(kernel: Any, phase: str) -> str:
+    """Name a phase that begins with this kernel; where its machine code is not kept yet, compiling is part of it."""
+    function = getattr(kernel, "py_func", kernel)
+    path = Path(function.__code__.co_filename)
     folder = cache_folder(path)
-    return folder is not None and any(folder.glob("*.nbi"))
+    warm = folder is not None and any(folder.glob(f"{path.stem}.{function.__qualname__}-*.nbi"))
+    return phase if warm else f"compiling kernels, then {phase}"
 
 
 class _KernelLocator(_CacheLocator):  # type: ignore[misc]

@@ -143,6 +143,7 @@ def _pruned_shape(
     model: Model, parameters: Pessimistic, given: Spread, written: tuple[npt.NDArray[np.int32], Floats], watch: Progress
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Floats, Floats, Floats]:
     from espalier.kernels import subtree  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
+    from espalier.kernels.jit import phase_of  # noqa: PLC0415
 
     z = deviation(parameters.confidence, parameters.quantile)
     limit = (parameters.confidence, z, QUANTILES[parameters.quantile])
@@ -150,6 +151,7 @@ def _pruned_shape(
     arrays = (given.nodes, given.substitutes, written[0], given.shares, written[1])
     # Where unknown values take a learned side, a branch's share is that of all rows.
     renew = subtree.RENEW_ALL if model.config.missing == "direction" else subtree.RENEW_KNOWN
+    watch.begin(phase_of(subtree.prune_pessimistically, "pruning"))
     gone: tuple[Any, ...] = subtree.prune_pessimistically(
         *arrays, *rows, *limit, parameters.raising, renew, watch.state
     )

@@ -116,15 +116,15 @@ def _grown_tree(
 
 def _grown_fast(rules: Any, table: Table, watch: Progress) -> tuple[Any, ...] | None:
     """Grow in the fast lane; None where it cannot take the task."""
-    from espalier.kernels import fast, grow_binary  # noqa: PLC0415
+    from espalier.kernels import fast, fast_table, grow_binary  # noqa: PLC0415
     from espalier.kernels.jit import phase_of  # noqa: PLC0415
 
     n_categories = [len(feature.categories) for feature in table.attributes]
     unordered = [len(feature.categories) if feature.unordered else 0 for feature in table.attributes]
-    if not fast.can_grow_fast(rules, table.columns, unordered, table.weight):
+    if not fast_table.can_grow_fast(rules, table.columns, unordered, table.weight):
         return None
     nominal = [feature.unordered for feature in table.attributes]
-    columns = fast.fast_table(rules, table.columns, n_categories, nominal, table.target, table.weight)
+    columns = fast_table.fast_table(rules, table.columns, n_categories, nominal, table.target, table.weight)
     watch.check()
     watch.begin(phase_of(grow_binary.grow_subtree, "growing"))
     status, n_nodes, ints, reals, stats = fast.grow_fast(rules, columns, watch.state)
@@ -293,7 +293,7 @@ def _frozen(
         DataError: The tree would be larger than memory may hold.
     """
     from espalier.kernels import codes, freeze  # noqa: PLC0415
-    from espalier.kernels.grow import FEATURE, HEURISTIC  # noqa: PLC0415
+    from espalier.kernels.nodes import FEATURE, HEURISTIC  # noqa: PLC0415
 
     status, n_nodes, ints, reals, stats, code_table, _, s_ints, s_reals, _, s_codes, _ = answer
     if status == codes.STOPPED:

@@ -3,7 +3,8 @@
 import numpy as np
 
 from espalier.kernels import codes as c
-from espalier.kernels.grow import (
+from espalier.kernels.jit import compiled
+from espalier.kernels.nodes import (
     CODE_START,
     FALLBACK,
     FEATURE,
@@ -19,7 +20,6 @@ from espalier.kernels.grow import (
     VALUE,
     WEIGHT,
 )
-from espalier.kernels.jit import compiled
 from espalier.kernels.surrogates import N_S_INTS, S_AGREEMENT, S_ATTRIBUTE, S_BELOW, S_TEST, S_THRESHOLD
 
 COLLAPSE_SLACK = 1e-3

@@ -20,6 +20,36 @@ from espalier.kernels import codes as c
 from espalier.kernels.deviation import group_deviation
 from espalier.kernels.impurity import clear, term
 from espalier.kernels.jit import compiled, inner
+from espalier.kernels.nodes import (
+    CODE_START,
+    DEPTH,
+    FALLBACK,
+    FEATURE,
+    FIRST_CHILD,
+    FIRST_SURROGATE,
+    GAIN,
+    HEURISTIC,
+    HIGHEST,
+    LOWEST,
+    N_CHILDREN,
+    N_NODE_INTS,
+    N_NODE_REALS,
+    N_SURROGATES,
+    PAID_LINK,
+    SHARE,
+    TEST,
+    THRESHOLD,
+    VALUE,
+    WEIGHT,
+    more_int_columns,
+    more_int_rows,
+    more_ints,
+    more_long_rows,
+    more_longs,
+    more_real_rows,
+    more_reals,
+    start_node,
+)
 from espalier.kernels.offers import (
     INT_ABOVE,
     INT_BELOW,
@@ -51,30 +81,6 @@ from espalier.kernels.surrogates import (
     middle_of,
     nominal_sides,
 )
-
-# Columns of the node tables.
-PARENT = 0
-FEATURE = 1
-TEST = 2
-FIRST_CHILD = 3
-N_CHILDREN = 4
-FALLBACK = 5
-CODE_START = 6
-DEPTH = 7
-PAID_LINK = 8  # nearest node, itself included, whose split paid for a new attribute; -1: none
-HEURISTIC = 9
-FIRST_SURROGATE = 10
-N_SURROGATES = 11
-N_NODE_INTS = 12
-
-THRESHOLD = 0
-WEIGHT = 1
-GAIN = 2
-VALUE = 3
-SHARE = 4  # of the parent's known weight
-LOWEST = 5  # of the target, regression
-HIGHEST = 6
-N_NODE_REALS = 7
 
 GUARD_SLACK = 1e-3
 VALIDATION_SLACK = 1e-9
@@ -163,7 +169,7 @@ def grow_tree(  # one loop, told from top to bottom
     for row in range(n_rows):
         master[row] = row
         master_weight[row] = rows.weight[row]
-    _start_node(node_ints, node_reals, 0, -1, 0, -1)
+    start_node(node_ints, node_reals, 0, -1, 0, -1)
     node_reals[0, SHARE] = math.nan
     for row in range(n_rows):
         _add_to_node(rules, rows, node_reals, node_stats, 0, row, rows.weight[row])
@@ -251,9 +257,9 @@ def grow_tree(  # one loop, told from top to bottom
         # Sides of the rows, weights of the branches.
         if n_nodes + n_branches > node_ints.shape[0]:
             more = max(n_nodes + n_branches, 2 * node_ints.shape[0])
-            node_ints = _more_int_rows(node_ints, n_nodes, more)
-            node_reals = _more_real_rows(node_reals, n_nodes, more)
-            node_stats = _more_real_rows(node_stats, n_nodes, more)
+            node_ints = more_int_rows(node_ints, n_nodes, more)
+            node_reals = more_real_rows(node_reals, n_nodes, more)
+            node_stats = more_real_rows(node_stats, n_nodes, more)
         if n_nodes + n_branches > most_nodes:
             return (
                 c.TOO_MANY_NODES,
@@ -313,8 +319,8 @@ def grow_tree(  # one loop, told from top to bottom
             )  # fmt: skip
             if n_surrogates + n_found > surrogate_ints.shape[0]:
                 more = max(n_surrogates + n_found, 2 * surrogate_ints.shape[0])
-                surrogate_ints = _more_int_rows(surrogate_ints, n_surrogates, more)
-                surrogate_reals = _more_real_rows(surrogate_reals, n_surrogates, more)
+                surrogate_ints = more_int_rows(surrogate_ints, n_surrogates, more)
+                surrogate_reals = more_real_rows(surrogate_reals, n_surrogates, more)
             for i in range(n_found):
                 at = n_surrogates + i
                 for k in range(N_S_INTS):
@@ -330,7 +336,7 @@ def grow_tree(  # one loop, told from top to bottom
                     )  # fmt: skip
                     n_other = columns.n_codes[other]
                     if n_surrogate_codes + n_other > surrogate_codes.size:
-                        surrogate_codes = _more_ints(
+                        surrogate_codes = more_ints(
                             surrogate_codes,
                             n_surrogate_codes,
                             max(n_surrogate_codes + n_other, 2 * surrogate_codes.size),
@@ -360,7 +366,7 @@ def grow_tree(  # one loop, told from top to bottom
             paid_link = -2  # becomes the node itself once its attribute is set
         for branch in range(n_branches):
             child = first_child + branch
-            _start_node(node_ints, node_reals, child, node, node_ints[node, DEPTH] + 1,
+            start_node(node_ints, node_reals, child, node, node_ints[node, DEPTH] + 1,
                         node if paid_link == -2 else paid_link)  # fmt: skip
             for k in range(width):
                 node_stats[child, k] = 0.0
@@ -410,7 +416,7 @@ def grow_tree(  # one loop, told from top to bottom
                               n_code_entries, surrogate_ints, surrogate_reals, n_surrogates, surrogate_codes,
                               n_surrogate_codes)  # fmt: skip
             if n_code_entries + n_codes > code_table.size:
-                code_table = _more_ints(code_table, n_code_entries, max(n_code_entries + n_codes, 2 * code_table.size))
+                code_table = more_ints(code_table, n_code_entries, max(n_code_entries + n_codes, 2 * code_table.size))
             _write_codes(rules, columns, chosen, chosen_ints, branch_of_code, code_table, n_code_entries)
             n_code_entries += n_codes
         if columns.kind[chosen] == c.NOMINAL_KIND and chosen_ints[INT_TEST] == c.NOMINAL:
@@ -493,9 +499,9 @@ def grow_tree(  # one loop, told from top to bottom
             base = top
         if base + needed > capacity:
             more = max(base + needed, capacity + capacity // 2)
-            master = _more_ints(master, top, more)
-            master_weight = _more_reals(master_weight, top, more)
-            orders = _more_int_columns(orders, top, more)
+            master = more_ints(master, top, more)
+            master_weight = more_reals(master_weight, top, more)
+            orders = more_int_columns(orders, top, more)
             capacity = more
         if needed > spare.size:
             spare = np.empty(capacity, np.int32)
@@ -524,18 +530,18 @@ def grow_tree(  # one loop, told from top to bottom
                 valid_base = valid_top
             if valid_base + n_valid_children > valid_row.size:
                 more = 2 * (valid_base + n_valid_children)
-                valid_row = _more_ints(valid_row, valid_top, more)
-                valid_weight = _more_reals(valid_weight, valid_top, more)
+                valid_row = more_ints(valid_row, valid_top, more)
+                valid_weight = more_reals(valid_weight, valid_top, more)
             if n_valid_children > valid_spare.size:
                 valid_spare = np.empty(2 * n_valid_children, np.int32)
                 valid_spare_weight = np.empty(2 * n_valid_children, np.float64)
 
         if n_waiting + n_live > waiting.shape[0]:
             more = max(n_waiting + n_live, 2 * waiting.shape[0])
-            waiting = _more_long_rows(waiting, n_waiting, more)
-            waiting_ints = _more_int_rows(waiting_ints, n_waiting, more)
-            waiting_reals = _more_real_rows(waiting_reals, n_waiting, more)
-            heap = _more_longs(heap, n_heap, more)
+            waiting = more_long_rows(waiting, n_waiting, more)
+            waiting_ints = more_int_rows(waiting_ints, n_waiting, more)
+            waiting_reals = more_real_rows(waiting_reals, n_waiting, more)
+            heap = more_longs(heap, n_heap, more)
         at = base
         valid_at = 0
         first_new = n_waiting
@@ -594,24 +600,6 @@ def grow_tree(  # one loop, told from top to bottom
         surrogate_codes,
         n_surrogate_codes,
     )
-
-
-@inner
-def _start_node(node_ints, node_reals, node, parent, depth, paid_link):
-    for k in range(N_NODE_INTS):
-        node_ints[node, k] = -1
-    node_ints[node, PARENT] = parent
-    node_ints[node, TEST] = c.LEAF
-    node_ints[node, N_CHILDREN] = 0
-    node_ints[node, DEPTH] = depth
-    node_ints[node, PAID_LINK] = paid_link
-    node_ints[node, HEURISTIC] = 0
-    node_ints[node, N_SURROGATES] = 0
-    for k in range(N_NODE_REALS):
-        node_reals[node, k] = math.nan
-    node_reals[node, WEIGHT] = 0.0
-    node_reals[node, LOWEST] = math.inf
-    node_reals[node, HIGHEST] = -math.inf
 
 
 @inner
@@ -1107,66 +1095,3 @@ def _pop(heap, n_heap, waiting, waiting_ints, waiting_reals, node_reals):
         at = below
     heap[at] = moving
     return answer
-
-
-@compiled
-def _more_ints(old, count, more):
-    new = np.empty(more, np.int32)
-    _copy(old, new, count)
-    return new
-
-
-@compiled
-def _more_longs(old, count, more):
-    new = np.empty(more, np.int64)
-    _copy(old, new, count)
-    return new
-
-
-@compiled
-def _more_reals(old, count, more):
-    new = np.empty(more, np.float64)
-    _copy(old, new, count)
-    return new
-
-
-@compiled
-def _more_int_rows(old, count, more):
-    new = np.empty((more, old.shape[1]), np.int32)
-    _copy_rows(old, new, count)
-    return new
-
-
-@compiled
-def _more_long_rows(old, count, more):
-    new = np.empty((more, old.shape[1]), np.int64)
-    _copy_rows(old, new, count)
-    return new
-
-
-@compiled
-def _more_real_rows(old, count, more):
-    new = np.empty((more, old.shape[1]), np.float64)
-    _copy_rows(old, new, count)
-    return new
-
-
-@compiled
-def _more_int_columns(old, count, more):
-    new = np.empty((old.shape[0], more), np.int32)
-    for order in range(old.shape[0]):
-        _copy(old[order], new[order], count)
-    return new
-
-
-@inner
-def _copy(old, new, count):
-    for at in range(count):
-        new[at] = old[at]
-
-
-@inner
-def _copy_rows(old, new, count):
-    for at in range(count):
-        for k in range(old.shape[1]):
-            new[at, k] = old[at, k]

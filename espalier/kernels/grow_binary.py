@@ -19,7 +19,8 @@ import math
 import numpy as np
 
 from espalier.kernels import codes as c
-from espalier.kernels.grow import (
+from espalier.kernels.jit import compiled, inner
+from espalier.kernels.nodes import (
     CODE_START,
     DEPTH,
     FALLBACK,
@@ -34,12 +35,11 @@ from espalier.kernels.grow import (
     THRESHOLD,
     VALUE,
     WEIGHT,
-    _more_int_rows,
-    _more_long_rows,
-    _more_real_rows,
-    _start_node,
+    more_int_rows,
+    more_long_rows,
+    more_real_rows,
+    start_node,
 )
-from espalier.kernels.jit import compiled, inner
 from espalier.kernels.surrogates import middle_of
 
 ROW_BITS = np.uint32(24)
@@ -572,7 +572,7 @@ def split_node(
     ints[node, N_CHILDREN] = 2
     reals[node, GAIN] = gain
     for branch in range(2):
-        _start_node(ints, reals, first_child + branch, node, np.int64(ints[node, DEPTH]) + 1, -1)
+        start_node(ints, reals, first_child + branch, node, np.int64(ints[node, DEPTH]) + 1, -1)
     return middle
 
 
@@ -653,7 +653,7 @@ def finish_children(
 def sum_root(numeric, kind, orders, rows_of, target, ints, reals, stats, totals):
     """Start the root of a tree and sum it."""
     row_class, _, row_weight = rows_of
-    _start_node(ints, reals, 0, -1, 0, -1)
+    start_node(ints, reals, 0, -1, 0, -1)
     rows = orders[orders.shape[0] - 1]
     node_totals(numeric, kind, rows, 0, rows.size, row_class, target, row_weight, stats[0], reals[0], totals)
 
@@ -788,9 +788,9 @@ def grow_subtree(  # one loop, told from top to bottom
                 n_free += 1
             continue
         if n_nodes + 2 > ints.shape[0]:
-            ints = _more_int_rows(ints, n_nodes, 2 * ints.shape[0])
-            reals = _more_real_rows(reals, n_nodes, 2 * reals.shape[0])
-            stats = _more_real_rows(stats, n_nodes, 2 * stats.shape[0])
+            ints = more_int_rows(ints, n_nodes, 2 * ints.shape[0])
+            reals = more_real_rows(reals, n_nodes, 2 * reals.shape[0])
+            stats = more_real_rows(stats, n_nodes, 2 * stats.shape[0])
         middle = split_node(
             rules, numeric, kind, orders, codes, cells, value_start, value, nominal, sorted_column, coded_column,
             rows_of, target, side, start, stop, attribute, places[attribute], gains[attribute], ints, reals, stats,
@@ -849,7 +849,7 @@ def grow_subtree(  # one loop, told from top to bottom
             n_free += 1
             right_slot = -1
         if n_waiting + 2 > waiting.shape[0]:
-            waiting = _more_long_rows(waiting, n_waiting + 1, 2 * waiting.shape[0])
+            waiting = more_long_rows(waiting, n_waiting + 1, 2 * waiting.shape[0])
             flats = _more_byte_rows(flats, n_waiting + 1, 2 * flats.shape[0])
         # The place of the node at hand is taken by its right child: what is flat here is flat below.
         here = n_waiting

@@ -8,7 +8,7 @@ import pytest
 from espalier import Dataset, Feature, FeatureKind, Role, Schema, training_config
 from espalier.config import resolved
 from espalier.growing import grow
-from espalier.kernels import fast
+from espalier.kernels import fast, fast_table
 from espalier.tree import Tree
 
 KINDS = {"two classes": 2, "four classes": 4, "numbers": 0}
@@ -51,7 +51,7 @@ def tree_of(data: Dataset, **fields: Any) -> Tree:
 
 def general_tree(data: Dataset, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> Tree:
     with monkeypatch.context() as patched:
-        patched.setattr(fast, "can_grow_fast", lambda *_: False)
+        patched.setattr(fast_table, "can_grow_fast", lambda *_: False)
         return tree_of(data, **fields)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from service.cli.command import Command, Refused
-from service.cli.files import assignments, existing, read_schema, refusals
+from service.cli.files import assignments, data_arguments, read_data, refusals
 
 if TYPE_CHECKING:
     import espalier
@@ -31,11 +31,9 @@ def _arguments(parser: ArgumentParser) -> None:
         metavar="DATA.csv",
         type=Path,
         nargs="+",
-        help="rows to learn from and to test on; NAME.schema.json beside NAME.csv is read if --schema is not given",
+        help="rows to learn from and to test on; .gz is read too",
     )
-    parser.add_argument("--target", metavar="T", help="the column to learn (or the schema names it)")
-    parser.add_argument("--schema", metavar="S.json", type=Path, help="declares kinds, roles, categories")
-    parser.add_argument("--task", choices=["classification", "regression"], help="overrides what the target looks like")
+    data_arguments(parser)
     parser.add_argument(
         "--candidate",
         metavar="'PRESET FIELD=VALUE …'",
@@ -56,7 +54,7 @@ def _arguments(parser: ArgumentParser) -> None:
 def evaluate(arguments: Namespace) -> int:
     """Compare candidates on each file, at each share of noise."""
     for file in arguments.data:
-        dataset = _read(file, arguments)
+        dataset = read_data(file, arguments)
         candidates = _candidates(arguments.candidate or DEFAULT_CANDIDATES)
         for noise in arguments.noise or [0.0]:
             begun = time.perf_counter()
@@ -73,19 +71,6 @@ def evaluate(arguments: Namespace) -> int:
 COMMANDS: Mapping[str, Command] = {
     "evaluate": Command("compare ways of training on the same folds, with a paired test", _arguments, evaluate),
 }
-
-
-def _read(file: Path, arguments: Namespace) -> "espalier.Dataset":
-    import espalier  # noqa: PLC0415 - `espalier --help` needs no arrays
-
-    declared = arguments.schema
-    beside = file.with_name(file.name.removesuffix(".gz").removesuffix(".csv") + ".schema.json")
-    if declared is None and beside.is_file():
-        declared = beside
-    with refusals(file):
-        return espalier.dataset_from_csv(
-            existing(file), target=arguments.target, schema=read_schema(declared), task=arguments.task
-        )
 
 
 def _candidates(texts: Sequence[str]) -> "list[espalier.Candidate]":

@@ -2,7 +2,7 @@
 
 import json
 import os
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 __all__ = [
     "assignments",
     "check_folder",
+    "data_arguments",
     "data_lines",
     "existing",
     "json_or_text",
+    "read_data",
     "read_model",
     "read_schema",
     "refusals",
@@ -76,6 +78,41 @@ def set_argument(parser: ArgumentParser, meaning: str) -> None:
     parser.add_argument(
         "--set", metavar="FIELD=VALUE", action="append", default=[], help=f"{meaning}; the value is JSON, else text"
     )
+
+
+def data_arguments(parser: ArgumentParser) -> None:
+    """Declare how the columns of a CSV file are to be understood; `read_data` takes what was given."""
+    parser.add_argument("--target", metavar="T", help="the column to learn (or the schema names it)")
+    parser.add_argument(
+        "--schema",
+        metavar="S.json",
+        type=Path,
+        help="declares kinds, roles, categories (default: NAME.schema.json beside NAME.csv, where there is one)",
+    )
+    parser.add_argument("--task", choices=["classification", "regression"], help="overrides what the target looks like")
+    parser.add_argument("--weight", metavar="COLUMN", help="the column of row weights")
+    parser.add_argument("--ignore", metavar="COLUMN", action="append", default=[], help="a column not to look at")
+
+
+def read_data(file: Path, arguments: Namespace) -> "espalier.Dataset":
+    """Read a CSV file as `data_arguments` say.
+
+    Raises:
+        Refused: No such file, or what is wrong with it, every fault in a line.
+    """
+    import espalier  # noqa: PLC0415 - as above
+
+    beside = file.with_name(file.name.removesuffix(".gz").removesuffix(".csv") + ".schema.json")
+    declared = arguments.schema or (beside if beside.is_file() else None)
+    with refusals(file):
+        return espalier.dataset_from_csv(
+            existing(file),
+            target=arguments.target,
+            schema=read_schema(declared),
+            task=arguments.task,
+            weight=arguments.weight,
+            ignore=arguments.ignore,
+        )
 
 
 def existing(file: Path) -> Path:

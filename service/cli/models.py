@@ -12,11 +12,12 @@ from service.cli.command import Command
 from service.cli.files import (
     assignments,
     check_folder,
+    data_arguments,
     data_lines,
     existing,
     json_or_text,
+    read_data,
     read_model,
-    read_schema,
     refusals,
     set_argument,
     write_whole,
@@ -30,11 +31,7 @@ __all__ = ["COMMANDS"]
 
 def _train_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA.csv", type=Path, help="the training rows; .gz is read too")
-    parser.add_argument("--target", metavar="T", help="the column to learn (or the schema names it)")
-    parser.add_argument("--schema", metavar="S.json", type=Path, help="declares kinds, roles, categories")
-    parser.add_argument("--task", choices=["classification", "regression"], help="overrides what the target looks like")
-    parser.add_argument("--weight", metavar="COLUMN", help="the column of row weights")
-    parser.add_argument("--ignore", metavar="COLUMN", action="append", default=[], help="a column not to look at")
+    data_arguments(parser)
     parser.add_argument("--preset", metavar="P", default="cart", help="see `espalier presets` (default: cart)")
     set_argument(parser, "a field of the preset; see `espalier presets`")
     parser.add_argument("--holdout", metavar="0.3|FILE.csv", help="a share of the rows, or a file, to measure on")
@@ -77,15 +74,7 @@ def train(arguments: Namespace) -> int:
     import espalier  # noqa: PLC0415 - `espalier --help` needs no arrays
 
     check_folder(arguments.out)
-    with refusals(arguments.data):
-        dataset = espalier.dataset_from_csv(
-            existing(arguments.data),
-            target=arguments.target,
-            schema=read_schema(arguments.schema),
-            task=arguments.task,
-            weight=arguments.weight,
-            ignore=arguments.ignore,
-        )
+    dataset = read_data(arguments.data, arguments)
     fields = {"seed": arguments.seed, **assignments(arguments.set)}
     with refusals(None):
         config = espalier.training_config(arguments.preset, **fields)

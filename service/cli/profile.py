@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from service.cli.command import Command
-from service.cli.files import data_lines, existing, read_schema, refusals
+from service.cli.files import data_arguments, data_lines, read_data, refusals
 
 __all__ = ["COMMANDS"]
 
@@ -42,11 +42,7 @@ CLASS_COLUMNS: Final = {
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA.csv", type=Path, help="the rows; .gz is read too")
-    parser.add_argument("--target", metavar="T", help="the column to learn (or the schema names it)")
-    parser.add_argument("--schema", metavar="S.json", type=Path, help="declares kinds, roles, categories")
-    parser.add_argument("--task", choices=["classification", "regression"], help="overrides what the target looks like")
-    parser.add_argument("--weight", metavar="COLUMN", help="the column of row weights")
-    parser.add_argument("--ignore", metavar="COLUMN", action="append", default=[], help="a column not to look at")
+    data_arguments(parser)
     parser.add_argument(
         "--log-base", choices=["2", "e", "10"], default="2", help="entropies in bits, nats or bans (default: 2)"
     )
@@ -57,15 +53,8 @@ def profile(arguments: Namespace) -> int:
     """Print the profile of a file."""
     import espalier  # noqa: PLC0415 - `espalier --help` needs no arrays
 
+    dataset = read_data(arguments.data, arguments)
     with refusals(arguments.data):
-        dataset = espalier.dataset_from_csv(
-            existing(arguments.data),
-            target=arguments.target,
-            schema=read_schema(arguments.schema),
-            task=arguments.task,
-            weight=arguments.weight,
-            ignore=arguments.ignore,
-        )
         found = espalier.profile(dataset, log_base=arguments.log_base).to_dict()
     if arguments.json:
         print(json.dumps(found))

@@ -3,6 +3,9 @@ PYTHON ?= python3
 PORT ?= 8080
 BIN := .venv/bin
 TESTS ?= tests
+TABLES ?=
+QUICK ?=
+COMMA := ,
 
 .PHONY: run test check check-all bench lock clean python-is-there
 
@@ -25,18 +28,19 @@ check-all: check .venv-lowest/.dev
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" tests/core
 	.venv-lowest/bin/python -W default -m pytest -n 2 --dist loadfile -m "not slow" -W default
 
-bench: .venv/.dev
-	$(BIN)/python -m benchmarks
+bench: .venv-bench/.bench
+	.venv-bench/bin/python -m benchmarks $(if $(QUICK),--quick) $(subst $(COMMA), ,$(TABLES))
 
 lock: .venv/.dev
 	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres --extra dev -o requirements-dev.lock pyproject.toml
 	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres -c requirements-dev.lock -o requirements.lock pyproject.toml
+	$(BIN)/pip-compile $(LOCK) --extra service --extra bench -c requirements-dev.lock -o requirements-bench.lock pyproject.toml
 
 LOCK := --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
 
 clean:
-	rm -rf .venv .venv-lowest build dist *.egg-info
+	rm -rf .venv .venv-lowest .venv-bench build dist *.egg-info
 
 python-is-there:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -57,6 +61,13 @@ python-is-there:
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@ .venv/.run
+
+.venv-bench/.bench: requirements-bench.lock pyproject.toml | python-is-there
+	@echo "Making .venv-bench with the peers (once; a minute or two) ..."
+	@$(PYTHON) -m venv .venv-bench
+	@.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
+	@PYTHONWARNINGS=ignore .venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
 
 .venv-lowest/.dev: pyproject.toml tools/lowest_versions.py | python-is-there
 	$(PYTHON) -m venv --clear .venv-lowest

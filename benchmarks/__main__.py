@@ -1,20 +1,31 @@
-"""``python -m benchmarks [NAME …]``: run the named benchmarks, or all of them, and print a table each."""
+"""``python -m benchmarks [--quick | --share SHARE] [TABLE …]``: print the named tables, or all of them."""
 
+import argparse
 import sys
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
 
 from benchmarks import pruning, training
+from benchmarks.run import QUICK, Run, begin
 
-BENCHMARKS = {"training": training.run, "pruning": pruning.run}
+BENCHMARKS: Final[Mapping[str, Callable[[Run], None]]] = MappingProxyType(
+    {"training": training.run, "pruning": pruning.run}
+)
 
 
-def main(names: list[str]) -> int:
-    """Run the benchmarks called `names`, all of them if there are none; give the exit code."""
-    unknown = [name for name in names if name not in BENCHMARKS]
-    if unknown:
-        print(f"no such benchmark: {', '.join(unknown)}; there are: {', '.join(BENCHMARKS)}", file=sys.stderr)
-        return 2
-    for name in names or BENCHMARKS:
-        BENCHMARKS[name]()
+def main(words: list[str]) -> int:
+    """Run the benchmarks; give the exit code."""
+    parser = argparse.ArgumentParser("python -m benchmarks", description="Speed beside the peers, in one run.")
+    parser.add_argument("table", nargs="*", help=f"which tables: {', '.join(BENCHMARKS)}; none: all")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rows: does everything work?")
+    parser.add_argument("--share", type=float, default=1.0, help="the same with another share of the rows")
+    arguments = parser.parse_args(words)
+    if unknown := [name for name in arguments.table if name not in BENCHMARKS]:
+        parser.error(f"no such table: {', '.join(unknown)}; there are: {', '.join(BENCHMARKS)}")
+    with begin(share=QUICK if arguments.quick else arguments.share) as run:
+        for name in arguments.table or BENCHMARKS:
+            BENCHMARKS[name](run)
     return 0
 
 

@@ -1,129 +1,251 @@
-"""Pruning full-grown trees: the whole cost-complexity path beside scikit-learn's, the other methods beside growing."""
+"""Pruning: the cost-complexity path beside scikit-learn's, the other methods beside growing, and rules."""
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.tree import DecisionTreeClassifier
 
 import espalier
-from benchmarks.measuring import print_table, timed
+from benchmarks import tables
+from benchmarks.measuring import Measurable, Measured, Subject, measure, print_table, ratio_text, seconds_text
+from benchmarks.run import Run
 
-N_ROWS = 500_000
-N_ROWS_METHODS = 100_000
-N_NUMERIC = 10
-N_NOMINAL = 10
-N_CATEGORIES = 8
-NOISE = 0.1
+N_ROWS_PATH: Final = 500_000
+N_ROWS_METHODS: Final = 100_000
+PATH_TARGET: Final = 20
+SHARE_TARGET: Final = 0.2
+VOTING_SHARE: Final = 1 / 3
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """Columns of numbers, columns of codes, and two classes."""
+class Method:
+    """One line of the table of methods.
 
-    numbers: npt.NDArray[np.float32]
-    codes: npt.NDArray[np.int32]
-    target: npt.NDArray[np.int32]
+    Attributes:
+        method: Name among `espalier.PRUNERS`; params: parameters that differ from its own.
+        preset: What grows the tree; fields: of the configuration.
+        votes: Whether rows are held out for it.
+    """
 
-    def dataset(self) -> espalier.Dataset:
-        """Give the data set; codes are nominal."""
-        labels = tuple(f"v{code}" for code in range(N_CATEGORIES))
-        numeric = [espalier.Feature(f"x{place}", espalier.FeatureKind.NUMERIC) for place in range(N_NUMERIC)]
-        nominal = [
-            espalier.Feature(f"c{place}", espalier.FeatureKind.NOMINAL, categories=labels) for place in range(N_NOMINAL)
-        ]
-        target = espalier.Feature("y", espalier.FeatureKind.NOMINAL, espalier.Role.TARGET, ("no", "yes"))
-        columns = (*self.numbers.T.astype(np.float64), *self.codes.T, self.target)
-        return espalier.Dataset(espalier.Schema((*numeric, *nominal, target)), columns)
+    method: str
+    preset: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    votes: bool = False
 
 
-def run() -> None:
-    """Print both tables."""
-    _run_path()
-    _run_methods()
+METHODS: Final[Mapping[str, Method]] = MappingProxyType(
+    {
+        "reduced error": Method("reduced_error", "cart", votes=True),
+        "reduced error, greedy": Method("reduced_error", "cart", {"order": "greedy"}, votes=True),
+        "pessimistic with raising": Method("pessimistic", "c45", fields={"pruning": None}),
+        "pessimistic, no raising": Method("pessimistic", "c45", {"raising": False}, {"pruning": None}),
+    }
+)
 
 
-def _table(n_rows: int) -> Table:
-    generator = np.random.default_rng(1)
-    numbers = generator.normal(size=(n_rows, N_NUMERIC)).astype(np.float32)
-    codes = generator.integers(0, N_CATEGORIES, size=(n_rows, N_NOMINAL)).astype(np.int32)
-    signal = numbers[:, 0] * numbers[:, 1] + numbers[:, 2] + (codes[:, 0] > 4) - (codes[:, 1] % 3 == 0) > 0
-    flipped = generator.random(n_rows) < NOISE
-    return Table(numbers, codes, (signal ^ flipped).astype(np.int32))
+def run(run: Run) -> None:
+    """Print the tables of pruning and of rules."""
+    _show_path(run)
+    _show_methods(run)
+    _show_rules()
 
 
-def _run_path() -> None:
-    table = _table(N_ROWS)
-    model = espalier.train(table.dataset(), "cart", nominal="one_vs_rest")
-    ours, path = timed(lambda: espalier.pruning_path(model))
-    matrix = np.concatenate([table.numbers, table.codes], axis=1).astype(np.float32)
+def fitting(path: str, *, whole_path: bool) -> Measurable:
+    """Give scikit-learn's growing, or its growing and the path after it: it has no other way to the path."""
+    from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415 - only in its own process
+
+    rows, _ = tables.read(path)
+    few = rows.first(tables.FEW)
     peer = DecisionTreeClassifier(random_state=0)
-    fitting = _once(lambda: peer.fit(matrix, table.target))
-    whole = _once(lambda: peer.cost_complexity_pruning_path(matrix, table.target))
-    names = ["what", "seconds", "leaves", "trees of the path"]
-    rows = [
-        ["espalier, path alone", f"{ours:.3f}", str(model.tree.n_leaves), str(len(path.alpha))],
-        ["scikit-learn, fit and path", f"{whole:.1f}", str(peer.get_n_leaves()), ""],
-        ["scikit-learn, path alone (fit taken off)", f"{whole - fitting:.1f}", "", ""],
-        ["ratio, path alone", f"{(whole - fitting) / ours:.0f}", "", ""],
-    ]
-    print_table(f"Cost-complexity path, {N_ROWS:,} rows, 20 columns, full-grown", names, rows)
+    if whole_path:
+        return Measurable(
+            lambda: peer.cost_complexity_pruning_path(rows.features, rows.target),
+            lambda: peer.cost_complexity_pruning_path(few.features, few.target),
+            lambda path: {"trees": len(path.ccp_alphas)},
+        )
+    return Measurable(
+        lambda: peer.fit(rows.features, rows.target),
+        lambda: peer.fit(few.features, few.target),
+        lambda fitted: {"leaves": int(fitted.get_n_leaves())},
+    )
 
 
-def _run_methods() -> None:
-    data = _table(N_ROWS_METHODS).dataset()
-    held_out = espalier.Holdout(fraction=1 / 3)
-    rows = []
-    for method, config, holdout, params in (
-        ("reduced_error", espalier.training_config("cart"), held_out, {}),
-        ("reduced_error, greedy", espalier.training_config("cart"), held_out, {"order": "greedy"}),
-        ("pessimistic", espalier.training_config("c45", pruning=None, collapse=False), None, {}),
-        ("pessimistic, no raising", espalier.training_config("c45", pruning=None), None, {"raising": False}),
-    ):
-        rows.append(_row(method, data, config, holdout, params))
-    names = ["method", "preset", "rows", "growing s", "pruning s", "share", "leaves before", "after"]
-    print_table("Pruning beside growing, 20 columns, full-grown", names, rows)
+def finding_path(path: str) -> Measurable:
+    """Give Espalier's path of a full-grown tree."""
+    rows, _ = tables.read(path)
+    model = espalier.train(rows.dataset(), "cart")
+    few = espalier.train(rows.first(tables.FEW).dataset(), "cart")
+    return Measurable(
+        lambda: espalier.pruning_path(model),
+        lambda: espalier.pruning_path(few),
+        lambda path: {"trees": len(path.alpha), "leaves": model.tree.n_leaves},
+    )
 
 
-def _row(
-    method: str,
-    data: espalier.Dataset,
-    config: espalier.TrainingConfig,
-    holdout: espalier.Holdout | None,
-    params: dict[str, Any],
-) -> list[str]:
-    """Time growing and pruning alone: what `train` and `prune` measure of the finished tree is left out."""
+def growing(method: str, n_rows: int) -> Measurable:
+    """Give the growing of the tree that a method prunes, without the figures that `espalier.train` adds."""
     from espalier.config import resolved  # noqa: PLC0415 - only here is the inside looked at
-    from espalier.growing import grow  # noqa: PLC0415
-    from espalier.progress import Progress  # noqa: PLC0415
-    from espalier.pruning import PRUNING_FUNCTIONS, PruningRows  # noqa: PLC0415
-    from espalier.training import held_out_rows  # noqa: PLC0415
+    from espalier.growing import grow  # noqa: PLC0415 - as above
 
-    voting = held_out_rows(holdout, data) if holdout is not None else np.zeros(0, dtype=np.intp)
-    kept = data.take(np.setdiff1d(np.arange(data.n_rows), voting)) if holdout is not None else data
-    model = espalier.train(kept, config)
-    growing, _ = timed(lambda: grow(kept, resolved(config, data.schema)))
-    pruner = espalier.pruning_method(method.split(",", maxsplit=1)[0], **params)
-    rows = PruningRows(kept, data.take(voting) if holdout is not None else None)
-    pruning, pruned = timed(lambda: PRUNING_FUNCTIONS[type(pruner)](model, pruner, rows, Progress()))
-    after = pruned.model.tree.n_leaves
-    share = f"{100 * pruning / growing:.0f} %"
-    return [
-        method,
-        config.preset,
-        str(data.n_rows),
-        f"{growing:.3f}",
-        f"{pruning:.3f}",
-        share,
-        str(model.tree.n_leaves),
-        str(after),
-    ]
+    chosen = METHODS[method]
+    kept, _ = _rows(chosen, n_rows)
+    config = resolved(espalier.training_config(chosen.preset, **chosen.fields), kept.schema)
+    few = kept.take(np.arange(min(kept.n_rows, tables.FEW)))
+    return Measurable(
+        lambda: grow(kept, config), lambda: grow(few, config), lambda grown: {"leaves": grown.tree.n_leaves}
+    )
 
 
-def _once(action: Callable[[], Any]) -> float:
-    begun = time.perf_counter()
+def pruning(method: str, n_rows: int) -> Measurable:
+    """Give the pruning alone, without the figures that `espalier.prune` adds."""
+    from espalier.progress import Progress  # noqa: PLC0415 - as above
+    from espalier.pruning import PRUNING_FUNCTIONS, PruningRows  # noqa: PLC0415 - as above
+
+    chosen = METHODS[method]
+    rows = PruningRows(*_rows(chosen, n_rows))
+    few = PruningRows(*_rows(chosen, tables.FEW))
+    pruner = espalier.pruning_method(chosen.method, **chosen.params)
+
+    def act_on(rows: PruningRows) -> Callable[[], Any]:
+        assert rows.training is not None  # noqa: S101 - `_rows` gives them
+        model = espalier.train(rows.training, chosen.preset, **chosen.fields)
+        return lambda: PRUNING_FUNCTIONS[type(pruner)](model, pruner, rows, Progress())
+
+    return Measurable(act_on(rows), act_on(few), lambda pruned: {"leaves": pruned.model.tree.n_leaves})
+
+
+def rules(step: str, max_depth: int | None) -> Measurable:
+    """Give one step from a tree on adult to its rules."""
+    training, test = tables.adult_as_it_is()
+    holdout = espalier.Holdout(fraction=VOTING_SHARE)
+    model = espalier.train(training, "c45", holdout=holdout, max_depth=max_depth)
+    first_class = model.schema.classes[0]
+    steps: Mapping[str, Callable[[], espalier.Model]] = {
+        "extract": lambda: espalier.extract_rules(model),
+        "describe": lambda: _after(lambda: espalier.class_dnf(model, first_class), model),
+        "post_prune": lambda: espalier.prune(model, "rules", dataset=training).model,
+        "post_prune_pessimistic": lambda: (
+            espalier.prune(model, "rules", dataset=training, estimate="pessimistic").model
+        ),
+    }
+
+    def describe(result: espalier.Model) -> Mapping[str, Any]:
+        accuracy = espalier.evaluate(result, test).accuracy
+        return {"leaves": model.tree.n_leaves, "size": _size(result), "accuracy": accuracy}
+
+    return Measurable(steps[step], describe=describe)
+
+
+def _after(action: Callable[[], Any], model: espalier.Model) -> espalier.Model:
     action()
-    return time.perf_counter() - begun
+    return model
+
+
+def _size(model: espalier.Model) -> int:
+    body = model.body
+    return len(body.rules) if isinstance(body, espalier.RuleList) else model.tree.n_leaves
+
+
+def _rows(method: Method, n_rows: int) -> tuple[espalier.Dataset, espalier.Dataset | None]:
+    whole = _nominal(n_rows)
+    if not method.votes:
+        return whole, None
+    cut = round(n_rows * VOTING_SHARE)
+    return whole.take(np.arange(cut, n_rows)), whole.take(np.arange(cut))
+
+
+def _nominal(n_rows: int) -> espalier.Dataset:
+    """Give the mixed table with its coded columns as categories."""
+    rows = tables.mixed(n_rows)
+    plain = rows.dataset()
+    labels = tuple(f"v{code}" for code in range(tables.N_CATEGORIES))
+    features, columns = [], []
+    for place, (feature, column) in enumerate(zip(plain.schema.features, plain.columns, strict=True)):
+        is_code = 10 <= place < 20
+        features.append(
+            espalier.Feature(feature.name, espalier.FeatureKind.NOMINAL, categories=labels) if is_code else feature
+        )
+        columns.append(column.astype(np.int32) if is_code else column)
+    return espalier.Dataset(espalier.Schema(tuple(features)), tuple(columns))
+
+
+def _show_path(run: Run) -> None:
+    path = tables.write("mixed", run.rows(N_ROWS_PATH), run.folder)
+    found = measure(
+        [
+            Subject("espalier.pruning_path", "benchmarks.pruning:finding_path", {"path": path}),
+            Subject("scikit-learn, fit", "benchmarks.pruning:fitting", {"path": path, "whole_path": False}),
+            Subject("scikit-learn, fit and path", "benchmarks.pruning:fitting", {"path": path, "whole_path": True}),
+        ]
+    )
+    ours, fit, both = (each.seconds for each in found.values())
+    alone = both - fit if both and fit else None
+    shown = [[name, seconds_text(each.seconds), *_facts(each, "leaves", "trees")] for name, each in found.items()]
+    shown.append(["scikit-learn, path alone (the difference)", seconds_text(alone), "", ""])
+    shown.append([f"ratio (target >= {PATH_TARGET})", ratio_text(alone, ours), "", ""])
+    title = f"Cost-complexity path of a full-grown tree, {run.rows(N_ROWS_PATH):,} rows, 10 + 10 coded columns"
+    print_table(title, ("what", "seconds", "leaves", "trees of the path"), shown, *_faults(found))
+
+
+def _show_methods(run: Run) -> None:
+    n_rows = run.rows(N_ROWS_METHODS)
+    lines, faults = [], []
+    for name, method in METHODS.items():
+        arguments = {"method": name, "n_rows": n_rows}
+        steps = ("growing", "pruning")
+        found = measure([Subject(step, f"benchmarks.pruning:{step}", arguments) for step in steps])
+        grown, pruned = found.values()
+        share = pruned.seconds / grown.seconds if grown.seconds and pruned.seconds else None
+        leaves = [*_facts(grown, "leaves"), *_facts(pruned, "leaves")]
+        shown = "–" if share is None else f"{100 * share:.0f} %"
+        holds = "holds" if share is not None and share <= SHARE_TARGET else "missed"
+        times = [seconds_text(grown.seconds), seconds_text(pruned.seconds)]
+        lines.append([name, method.preset, *times, shown, f"<= {100 * SHARE_TARGET:.0f} %", holds, *leaves])
+        faults += _faults(found)
+    names = ("method", "preset", "growing", "pruning", "share", "target", "", "leaves before", "after")
+    print_table(f"Pruning beside growing, {n_rows:,} rows, 10 numbers + 10 nominal columns", names, lines, *faults)
+
+
+RULE_STEPS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "the rules of the tree": "extract",
+        "one class as a disjunction of conjunctions": "describe",
+        "post-pruned by held-out rows": "post_prune",
+        "post-pruned by the pessimistic estimate": "post_prune_pessimistic",
+    }
+)
+
+
+def _show_rules() -> None:
+    if not tables.REFERENCE.is_dir():
+        print("\nRules of a tree on adult: the reference data are not here (ESPALIER_REFERENCE names their folder)")
+        return
+    for max_depth in (8, None):
+        arguments = {"max_depth": max_depth}
+        found: dict[str, Measured] = {}
+        for name, step in RULE_STEPS.items():
+            found |= measure([Subject(name, "benchmarks.pruning:rules", {"step": step, **arguments})])
+        lines = [
+            [name, seconds_text(each.seconds), *_facts(each, "leaves", "size", "accuracy")]
+            for name, each in found.items()
+        ]
+        depth = "as grown and pruned by c45" if max_depth is None else f"depth {max_depth}"
+        names = ("what", "seconds", "leaves of the tree", "rules", "accuracy on the test rows")
+        print_table(f"Rules of a c45 tree on adult, {depth}", names, lines, *_faults(found))
+
+
+def _facts(each: Measured, *names: str) -> list[str]:
+    return [_shown(each.facts.get(name)) for name in names]
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
+
+
+def _faults(found: Mapping[str, Measured]) -> list[str]:
+    return [f"{name}: {each.fault}" for name, each in found.items() if each.fault]

@@ -1,77 +1,160 @@
-"""Growing one tree: Espalier's cart beside scikit-learn's, same rows, same stopping rules."""
+"""The training table: one exact tree of Espalier beside one tree of each peer, same rows, same stopping rules."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from benchmarks import bandwidth, tables
+from benchmarks.measuring import Measured, Subject, measure, print_table, ratio_text, seconds_text
+from benchmarks.peers import ESPALIER, ESTIMATOR
+from benchmarks.run import Run
 
-import espalier
-from benchmarks.measuring import print_table, timed
+ONE_THREAD: Final = "espalier.train, 1 thread"
+PEERS: Final = ("scikit-learn", "LightGBM", "XGBoost", "YDF")
+ONE_TREE_A_CLASS: Final = "grows a tree for each class"
+NO_FULL_TREE: Final = "grows by leaves up to a number of them: a full tree is not its design"
+NAMES: Final = (
+    "who", "seconds", "x train", "x fit", "leaves", "accuracy", "peak MB", "x data", "x read limit"
+)  # fmt: skip
+OURS: Final = (ESPALIER, ESTIMATOR, ONE_THREAD)
+AT_LEAST_AS_FAST: Final = {"XGBoost": 1.0, "YDF": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A table of numbers and how deep to grow."""
+    """One table of the page.
 
-    name: str
-    features: npt.NDArray[np.float32]
-    target: npt.NDArray[np.int64] | npt.NDArray[np.float64]
+    Attributes:
+        title: Of the data.
+        table: Name among the tables; n_rows: rows of the full run.
+        max_depth: None: down to pure leaves.
+        targets: Least ratio to `espalier.train` by peer.
+        without: Peers that are left out, and why.
+    """
+
+    title: str
+    table: str
+    n_rows: int
     max_depth: int | None
+    targets: Mapping[str, float]
+    without: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def is_regression(self) -> bool:
-        """Whether the target is a number."""
-        return self.target.dtype == np.float64
+    def name(self) -> str:
+        """The data and the depth."""
+        return f"{self.title}, {'full-grown' if self.max_depth is None else f'depth {self.max_depth}'}"
 
 
-def run() -> None:
-    """Print the training table."""
-    names = [
-        "rows x columns",
-        "depth",
-        "espalier s",
-        "scikit-learn s",
-        "ratio",
-        "leaves",
-        "leaves there",
-        "train accuracy or R2",
-    ]
-    print_table("Training one tree (cart, exact)", names, [_row(case) for case in _cases()])
+FULL: Final = {"LightGBM": NO_FULL_TREE}
+MANY: Final = {"LightGBM": ONE_TREE_A_CLASS, "XGBoost": ONE_TREE_A_CLASS}
+FULL_NUMBERS: Final = FULL | {"XGBoost": "with a leaf a row it took 1 000 times the data's memory at 2 500 rows"}
+AT_8: Final = {"LightGBM": 1.0}
+CASES: Final = (
+    Case("1 M x 20, 2 classes", "two_classes", 1_000_000, None, {"scikit-learn": 25}, FULL),
+    Case("1 M x 20, 2 classes", "two_classes", 1_000_000, 8, {"scikit-learn": 25} | AT_8),
+    Case("500 k mixed, 10 + 10 coded", "mixed", 500_000, None, {"scikit-learn": 20}, FULL),
+    Case("500 k mixed, 10 + 10 coded", "mixed", 500_000, 8, {"scikit-learn": 20} | AT_8),
+    Case("465 k x 54, 7 classes", "land", 465_000, None, {"scikit-learn": 6}, MANY),
+    Case("465 k x 54, 7 classes", "land", 465_000, 8, {"scikit-learn": 6}, MANY),
+    Case("500 k x 20, regression", "regression", 500_000, None, {"scikit-learn": 14}, FULL_NUMBERS),
+    Case("500 k x 20, regression", "regression", 500_000, 8, {"scikit-learn": 20} | AT_8),
+    Case("100 k x 20, 3 classes", "three_classes", 100_000, None, {"scikit-learn": 14}, MANY),
+    Case("adult, 32 561 x 14, codes", "adult", 32_561, None, {"scikit-learn": 6}, FULL),
+)
 
 
-def _cases() -> Iterator[Case]:
-    generator = np.random.default_rng(1)
-    for n_rows, n_columns, max_depth in ((10_000, 20, None), (10_000, 20, 8), (100_000, 20, 8)):
-        features = generator.normal(size=(n_rows, n_columns)).astype(np.float32)
-        signal = features[:, 0] * features[:, 1] + features[:, 2] + generator.normal(size=n_rows)
-        yield Case(f"{n_rows} x {n_columns}, 2 classes", features, (signal > 0).astype(np.int64), max_depth)
-        yield Case(f"{n_rows} x {n_columns}, regression", features, signal.astype(np.float64), max_depth)
+def run(run: Run) -> None:
+    """Print a table a case, and at the end whether the targets hold."""
+    limit = bandwidth.measured(run)
+    bandwidth.show(limit)
+    verdicts, speedups = [], []
+    for case in CASES:
+        try:
+            path = tables.write(case.table, run.rows(case.n_rows), run.folder)
+        except FileNotFoundError:
+            print(f"\n{case.name}: the reference data are not here (ESPALIER_REFERENCE names their folder)")
+            continue
+        found = measure(_subjects(case, path))
+        rows = tables.read(path)[0]
+        _show(case, rows, found, limit.best)
+        verdicts += _verdicts(case, rows, found)
+        speedups.append(_speedup(case, found))
+    print_table("Targets of training", ("data", "against", "x train", "x fit", "target", ""), verdicts)
+    print_table("One thread against two (espalier.train)", ("data", "1 thread", "2 threads", "ratio"), speedups)
 
 
-def _row(case: Case) -> list[str]:
-    peer_class = DecisionTreeRegressor if case.is_regression else DecisionTreeClassifier
-    dataset = espalier.dataset_from_columns(
-        {
-            **{f"x{place}": column.tolist() for place, column in enumerate(case.features.T.astype(np.float64))},
-            "y": case.target.tolist(),
-        },
-        target="y",
-        task="regression" if case.is_regression else "classification",
-    )
-    config = espalier.training_config("cart", max_depth=case.max_depth)
-    ours, model = timed(lambda: espalier.train(dataset, config))
-    peers, peer = timed(lambda: peer_class(max_depth=case.max_depth, random_state=0).fit(case.features, case.target))
-    figures = model.training.train
-    quality = figures.get("accuracy", 1 - figures.get("rmse", 0.0) ** 2 / float(np.var(case.target)))
+def _subjects(case: Case, path: str) -> list[Subject]:
+    subject = partial(_subject, path, case.max_depth)
+    ours = [subject(ESPALIER), subject(ESTIMATOR), subject(ESPALIER, ONE_THREAD, 1)]
+    return ours + [subject(peer) for peer in PEERS if peer not in case.without]
+
+
+def _subject(
+    path: str, max_depth: int | None, peer: str, name: str | None = None, n_processors: int | None = None
+) -> Subject:
+    arguments = {"peer": peer, "path": path, "max_depth": max_depth}
+    return Subject(name or peer, "benchmarks.peers:growing", arguments, n_processors)
+
+
+def _show(case: Case, rows: tables.Rows, found: Mapping[str, Measured], read_bytes_a_second: float) -> None:
+    names = [*NAMES]
+    names[NAMES.index("accuracy")] = "R2" if rows.is_regression else "accuracy"
+    lines = [_line(name, each, rows, found, read_bytes_a_second) for name, each in found.items()]
+    skipped = [f"{peer}: {why}." for peer, why in case.without.items()]
+    failed = [f"{name}: {each.fault}" for name, each in found.items() if each.fault]
+    size = f"{len(rows.target):,} rows x {rows.features.shape[1]}, {rows.bytes_as_float64 / 1e6:.0f} MB as float64"
+    print_table(f"{case.name}  ({size})", names, lines, *skipped, *failed)
+
+
+def _line(
+    name: str, each: Measured, rows: tables.Rows, found: Mapping[str, Measured], read_bytes_a_second: float
+) -> list[str]:
+    peak = each.peak_bytes
+    read = found[ESPALIER].facts.get("rows_read", 0) * rows.features.shape[1] * rows.features.itemsize
+    limit = read / read_bytes_a_second
     return [
-        case.name,
-        "full" if case.max_depth is None else str(case.max_depth),
-        f"{ours:.3f}",
-        f"{peers:.3f}",
-        f"{peers / ours:.2f}",
-        str(model.tree.n_leaves),
-        str(peer.get_n_leaves()),
-        f"{quality:.4f} / {peer.score(case.features, case.target):.4f}",
+        name,
+        seconds_text(each.seconds),
+        ratio_text(each.seconds, found[ESPALIER].seconds),
+        ratio_text(each.seconds, found[ESTIMATOR].seconds),
+        f"{each.facts['leaves']:,}" if each.facts else "–",
+        f"{each.facts['quality']:.4f}" if each.facts else "–",
+        "–" if peak is None else f"{peak / 1e6:.0f}",
+        "–" if peak is None else f"{peak / rows.bytes_as_float64:.2f}",
+        ratio_text(each.seconds, limit) if name in OURS else "",
     ]
+
+
+def _verdicts(case: Case, rows: tables.Rows, found: Mapping[str, Measured]) -> list[Sequence[str]]:
+    ours, fit = found[ESPALIER], found[ESTIMATOR]
+    lines: list[Sequence[str]] = []
+    for peer, least in {**AT_LEAST_AS_FAST, **case.targets}.items():
+        if peer not in found:
+            continue
+        taken = found[peer].seconds
+        ratios = [taken / each.seconds for each in (ours, fit) if taken and each.seconds]
+        shown = [ratio_text(taken, each.seconds) for each in (ours, fit)]
+        holds = "holds" if len(ratios) == 2 and min(ratios) >= least else "missed"
+        lines.append([case.name, peer, *shown, f">= {least:g}", holds])
+    if ours.peak_bytes is not None:
+        share = ours.peak_bytes / rows.bytes_as_float64
+        lines.append([case.name, "memory x data", f"{share:.2f}", "", "<= 2", "holds" if share <= 2 else "missed"])
+    lines.append(_same_tree(case, ours, found["scikit-learn"]))
+    return lines
+
+
+def _same_tree(case: Case, ours: Measured, peer: Measured) -> Sequence[str]:
+    """Accuracy within 0.001 and leaves within 0.1 % of scikit-learn's."""
+    if not ours.facts or not peer.facts:
+        return [case.name, "same tree as scikit-learn", "–", "", "", "missed"]
+    quality = ours.facts["quality"] - peer.facts["quality"]
+    leaves = ours.facts["leaves"] / peer.facts["leaves"] - 1
+    holds = quality >= -0.001 and abs(leaves) <= 0.001
+    said = f"{quality:+.4f}, leaves {100 * leaves:+.2f} %"
+    return [case.name, "accuracy, leaves of scikit-learn", said, "", "0.001, 0.1 %", "holds" if holds else "missed"]
+
+
+def _speedup(case: Case, found: Mapping[str, Measured]) -> Sequence[str]:
+    one, two = found[ONE_THREAD].seconds, found[ESPALIER].seconds
+    return [case.name, seconds_text(one), seconds_text(two), ratio_text(one, two)]

@@ -20,6 +20,7 @@ def main() -> None:
     project = tomllib.loads((Path(__file__).resolve().parent.parent / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     tools = extras.pop("dev")
+    del extras["bench"]  # the peers of the benchmarks are nobody's dependency
     for requirement in itertools.chain(project["dependencies"], *extras.values()):
         found = BOUND.match(requirement)
         if found is None:

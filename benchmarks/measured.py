@@ -1,0 +1,96 @@
+"""The process of one subject: ``python -m benchmarks.measured ORDER`` answers each line it is sent with JSON."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from benchmarks.measuring import Measurable, work_called
+
+STATUS = Path("/proc/self/status")
+FORGET_PEAK = "5"  # proc(5), clear_refs: the peak starts again from what is resident now
+
+FIRST_TO_GO = "1000"  # where memory runs out, it is this process that ends: its line of the table says so
+
+
+class _Turns:
+    """The measurable thing, and the result of its last turn."""
+
+    def __init__(self, measurable: Measurable) -> None:
+        self.measurable = measurable
+        self.result: Any = None
+
+    def ready(self) -> Mapping[str, Any]:
+        self.measurable.warm_up()
+        return {}
+
+    def turn(self) -> Mapping[str, Any]:
+        self.result = None
+        before = _forget_peak()
+        begun = time.perf_counter()
+        self.result = self.measurable.act()
+        seconds = (time.perf_counter() - begun) / self.measurable.calls
+        peak = None if before is None else max(0, _memory("VmHWM") - before)
+        return {"seconds": seconds, "peak_bytes": peak}
+
+    def describe(self) -> Mapping[str, Any]:
+        return self.measurable.describe(self.result)
+
+
+def main(order: Mapping[str, Any]) -> None:
+    """Answer until nothing more is asked."""
+    answers = _own_output()
+    os.sched_setaffinity(0, order["processors"])
+    Path("/proc/self/oom_score_adj").write_text(FIRST_TO_GO)
+    try:
+        turns = _Turns(work_called(order["work"])(**order["arguments"]))
+    except Exception as error:
+        _say(answers, {"fault": _line(error)})
+        return
+    steps: Mapping[str, Callable[[], Mapping[str, Any]]] = {
+        "ready": turns.ready,
+        "turn": turns.turn,
+        "describe": turns.describe,
+    }
+    for line in sys.stdin:
+        try:
+            _say(answers, {"answer": dict(steps[line.strip()]())})
+        except Exception as error:
+            _say(answers, {"fault": _line(error)})
+
+
+def _own_output() -> BinaryIO:
+    """Keep the pipe to ourselves: whatever a library prints goes to standard error."""
+    pipe = os.dup(1)
+    os.dup2(2, 1)
+    return os.fdopen(pipe, "wb")
+
+
+def _say(answers: BinaryIO, answer: Mapping[str, Any]) -> None:
+    answers.write(json.dumps(answer).encode() + b"\n")
+    answers.flush()
+
+
+def _line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0][:120]
+
+
+def _forget_peak() -> int | None:
+    """Forget the peak so far; give what is resident now, in bytes, or None where the system does not tell."""
+    try:
+        Path("/proc/self/clear_refs").write_text(FORGET_PEAK)
+        return _memory("VmRSS")
+    except OSError:
+        return None
+
+
+def _memory(name: str) -> int:
+    line = next(line for line in STATUS.read_text().splitlines() if line.startswith(f"{name}:"))
+    return int(line.split()[1]) * 1024
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

@@ -1,0 +1,200 @@
+"""Those who grow a tree: Espalier in its two ways, and the peers, each asked for the same tree.
+
+Everybody is handed the same float32 array, grows one tree to the same depth, splits down to single rows and prunes
+nothing. What a library must do to that array before it can grow (binning, sorting, its own table) is part of its time.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+import espalier
+from benchmarks.measuring import Measurable
+from benchmarks.tables import FEW, Floats, Rows, Target, read
+
+ESPALIER: Final = "espalier.train"
+ESTIMATOR: Final = "espalier, fit"
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """How one library is asked.
+
+    Attributes:
+        grow: A tree from what `given` made and a depth (None: no limit).
+        answers: The class or the number of each row of a float32 array.
+        n_leaves: Leaves of the tree.
+        given: What is made of the rows beforehand; not measured.
+        more: Further facts.
+    """
+
+    grow: Callable[[Any, int | None], Any]
+    answers: Callable[[Any, Floats], npt.NDArray[Any]]
+    n_leaves: Callable[[Any], int]
+    given: Callable[[Rows], Any] = lambda rows: rows
+    more: Callable[[Any], Mapping[str, Any]] = lambda _: MappingProxyType({})
+
+
+def growing(peer: str, path: str, max_depth: int | None) -> Measurable:
+    """Give the growing of one tree by one peer: the work of a row of the training table."""
+    chosen = PEERS[peer]()
+    training, held_out = read(path)
+    given, few = chosen.given(training), chosen.given(training.first(FEW))
+
+    def describe(model: Any) -> Mapping[str, Any]:
+        quality = _quality(chosen.answers(model, held_out.features), held_out.target)
+        return {"leaves": chosen.n_leaves(model), "quality": quality, **chosen.more(model)}
+
+    return Measurable(lambda: chosen.grow(given, max_depth), lambda: chosen.grow(few, max_depth), describe)
+
+
+def _quality(answers: npt.NDArray[Any], target: Target) -> float:
+    """Give the accuracy, or R² where the target is a number."""
+    if target.dtype != np.float64:
+        return float(np.mean(answers == target))
+    return float(1 - np.mean((answers - target) ** 2) / np.var(target))
+
+
+def rows_read(model: espalier.Model) -> dict[str, float]:
+    """Give how many rows all tests of a tree looked at together: the rows of the inner nodes, added up."""
+    tree = model.tree
+    return {"rows_read": float(tree.weight[tree.feature >= 0].sum())}
+
+
+def _espalier() -> Peer:
+    def answers(model: espalier.Model, features: Floats) -> npt.NDArray[Any]:
+        from espalier.bulk_prediction import class_codes, numbers  # noqa: PLC0415 - arrays in, arrays out
+
+        values = np.ascontiguousarray(features.T, dtype=np.float64)
+        return class_codes(model, values) if model.schema.classes else numbers(model, values)
+
+    return Peer(
+        grow=lambda dataset, depth: espalier.train(dataset, "cart", max_depth=depth),
+        answers=answers,
+        n_leaves=lambda model: model.tree.n_leaves,
+        given=Rows.dataset,
+        more=rows_read,
+    )
+
+
+def _estimator() -> Peer:
+    def grow(rows: Rows, depth: int | None) -> Any:
+        kind = espalier.TreeRegressor if rows.is_regression else espalier.TreeClassifier
+        return kind("cart", max_depth=depth).fit(rows.features, rows.target)
+
+    return Peer(grow, lambda model, features: model.predict(features), lambda model: model.model_.tree.n_leaves)
+
+
+def _scikit_learn() -> Peer:
+    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor  # noqa: PLC0415 - only its own process
+
+    def grow(rows: Rows, depth: int | None) -> Any:
+        kind = DecisionTreeRegressor if rows.is_regression else DecisionTreeClassifier
+        return kind(max_depth=depth, random_state=0).fit(rows.features, rows.target)
+
+    return Peer(grow, lambda model, features: model.predict(features), lambda model: int(model.get_n_leaves()))
+
+
+def _lightgbm() -> Peer:
+    import lightgbm  # noqa: PLC0415 - as above
+
+    def grow(rows: Rows, depth: int | None) -> Any:
+        if depth is None:
+            raise ValueError("grows by leaves up to a number of them: a full tree is not its design")
+        asked = {
+            "objective": "regression" if rows.is_regression else "binary",
+            "max_depth": depth,
+            "num_leaves": 2**depth,
+            "min_data_in_leaf": 1,
+            "min_sum_hessian_in_leaf": 0.0,
+            "learning_rate": 1.0,
+            "max_bin": 255,
+            "num_threads": _n_threads(),
+            "verbosity": -1,
+        }
+        return lightgbm.train(asked, lightgbm.Dataset(rows.features, rows.target), num_boost_round=1)
+
+    def answers(model: Any, features: Floats) -> npt.NDArray[Any]:
+        found = model.predict(features)
+        return np.asarray(found if model.params["objective"] == "regression" else found > 0.5)
+
+    return Peer(grow, answers, lambda model: model.dump_model()["tree_info"][0]["num_leaves"])
+
+
+def _xgboost() -> Peer:
+    import xgboost  # noqa: PLC0415 - as above
+
+    def grow(rows: Rows, depth: int | None) -> Any:
+        # At a base score of 0.5 and without regularisation the first tree's gain is that of gini (Friedman 2001).
+        asked = {
+            "objective": "reg:squarederror" if rows.is_regression else "binary:logistic",
+            "tree_method": "hist",
+            "max_depth": depth or 0,
+            "max_bin": 256,
+            "min_child_weight": 0,
+            "lambda": 0,
+            "eta": 1,
+            "nthread": _n_threads(),
+            **({} if rows.is_regression else {"base_score": 0.5}),
+        }
+        data = xgboost.QuantileDMatrix(rows.features, rows.target, max_bin=256, nthread=_n_threads())
+        return xgboost.train(asked, data, num_boost_round=1), rows.is_regression
+
+    def answers(model: Any, features: Floats) -> npt.NDArray[Any]:
+        booster, is_regression = model
+        found = booster.inplace_predict(features)
+        return np.asarray(found if is_regression else found > 0.5)
+
+    return Peer(grow, answers, lambda model: model[0].get_dump()[0].count("leaf="))
+
+
+def _ydf() -> Peer:
+    import ydf  # noqa: PLC0415 - as above
+
+    ydf.verbose(0)
+
+    def grow(rows: Rows, depth: int | None) -> Any:
+        learner = ydf.CartLearner(
+            label="y",
+            task=ydf.Task.REGRESSION if rows.is_regression else ydf.Task.CLASSIFICATION,
+            max_depth=-1 if depth is None else depth + 1,  # it counts nodes, the root included
+            min_examples=1,
+            validation_ratio=0.0,
+            num_threads=_n_threads(),
+        )
+        return learner.train(_named(rows.features) | {"y": rows.target})
+
+    def answers(model: Any, features: Floats) -> npt.NDArray[Any]:
+        found = model.predict(_named(features))
+        if model.task() == ydf.Task.REGRESSION:
+            return np.asarray(found)
+        labels = np.array([int(label) for label in model.label_classes()])
+        return np.asarray(labels[(found > 0.5).astype(int) if found.ndim == 1 else found.argmax(axis=1)])
+
+    return Peer(grow, answers, lambda model: (model.num_nodes() + 1) // 2)
+
+
+def _named(features: Floats) -> dict[str, Floats]:
+    return {f"x{place}": features[:, place] for place in range(features.shape[1])}
+
+
+def _n_threads() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+PEERS: Final[Mapping[str, Callable[[], Peer]]] = MappingProxyType(
+    {
+        ESPALIER: _espalier,
+        ESTIMATOR: _estimator,
+        "scikit-learn": _scikit_learn,
+        "LightGBM": _lightgbm,
+        "XGBoost": _xgboost,
+        "YDF": _ydf,
+    }
+)
+"""Each loads its library when it is called, in a process of its own."""

@@ -1,0 +1,77 @@
+"""What one run of the benchmarks is: how much of the rows, and the folder that its data are in."""
+
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final
+
+from benchmarks.measuring import n_processors
+
+QUICK: Final = 0.1
+LEAST_ROWS: Final = 1_000
+LIBRARIES: Final = (
+    "espalier", "numpy", "numba", "scikit-learn", "lightgbm", "xgboost", "xgboost-cpu", "ydf", "pyarrow"
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run.
+
+    Attributes:
+        folder: For data, thrown away at the end.
+        share: Of the rows; below 1 it shows whether everything works, while the targets are meant for all rows.
+    """
+
+    folder: Path
+    share: float = 1.0
+
+    def rows(self, n_rows: int) -> int:
+        """Give how many rows are taken where a full run takes `n_rows`."""
+        return max(LEAST_ROWS, round(n_rows * self.share))
+
+
+@contextmanager
+def begin(*, share: float = 1.0) -> Iterator[Run]:
+    """Give a run with a folder of its own; say what machine this is."""
+    print(_machine())
+    if share < 1:
+        print(f"Quick: {share:g} of the rows. Ratios at this size say little; the targets are meant for all rows.")
+    sys.stdout.flush()
+    with tempfile.TemporaryDirectory(prefix="espalier-bench-") as folder:
+        yield Run(Path(folder), share)
+
+
+def _machine() -> str:
+    lines = [
+        f"Machine: {_processor()}, {n_processors()} of {os.cpu_count()} processors used, {_memory()}",
+        f"System:  {platform.system()} {platform.release()}, Python {platform.python_version()}",
+        f"Versions: {', '.join(filter(None, map(_version, LIBRARIES)))}",
+        f"Load before the start (1, 5, 15 minutes): {', '.join(f'{load:.2f}' for load in os.getloadavg())}",
+    ]
+    return "\n".join(lines)
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def _memory() -> str:
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return f"{pages / 2**30:.0f} GiB of memory"
+
+
+def _version(library: str) -> str | None:
+    try:
+        return f"{library} {version(library)}"
+    except PackageNotFoundError:
+        return None

@@ -7,60 +7,63 @@ branches is taken apart level by level, all such rows together::
     next level    (row 7, node 1, 0.4)  (row 7, node 5, 0.6)      a piece at a leaf is settled, the others go on
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from itertools import pairwise
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from espalier.model import Model
-from espalier.prediction import answerer, answers_at, leaves_of, router
-from espalier.rows import EncodedRow
-from espalier.tree import LEAF, NOMINAL, UNKNOWN
+from espalier.prediction import answerer, answers_at, leaves_of
+from espalier.rules import RuleList
+from espalier.tree import LEAF, NOMINAL, UNKNOWN, Tree
 
-__all__ = ["class_codes", "class_shares", "numbers"]
+__all__ = ["class_answers", "class_codes", "class_shares", "numbers"]
 
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.intp]
 
-TIE: Final = 1e-9
-"""Shares closer than this are added up again one row at a time, where the rounding is defined."""
+
+def class_answers(model: Model, values: Floats) -> tuple[npt.NDArray[np.int32], Floats]:
+    """Give the class of each row by its place among the schema's classes, (rows,), and the shares, (rows, classes)."""
+    leaves, table = leaves_of(model, values), _leaf_table(model)
+    codes, shares = _leaf_values(model)[leaves], table[leaves]
+    several = np.flatnonzero(leaves < 0)
+    if len(several):
+        shares[several] = _mixed(model, values, several, table)
+        codes[several] = shares[several].argmax(axis=1)
+    return codes, shares
 
 
 def class_shares(model: Model, values: Floats) -> Floats:
     """Give the share of each class, float64 (rows, classes), for encoded attributes (attributes, rows)."""
-    leaves = leaves_of(model, values)
-    table = _leaf_table(model)
-    shares = table[np.maximum(leaves, 0)]
-    several = np.flatnonzero(leaves < 0)
-    if len(several):
-        shares[several] = _mixed(model, values, several, table)
-    return shares
+    return class_answers(model, values)[1]
 
 
 def class_codes(model: Model, values: Floats) -> npt.NDArray[np.intp]:
     """Give the class of each row by its place among the schema's classes, (rows,)."""
     leaves = leaves_of(model, values)
-    codes = np.asarray(answerer(model).value[np.maximum(leaves, 0)], dtype=np.intp)
+    codes = _leaf_values(model)[leaves].astype(np.intp)
     several = np.flatnonzero(leaves < 0)
     if len(several):
-        shares = _mixed(model, values, several, _leaf_table(model))
-        codes[several] = shares.argmax(axis=1)
-        ranked = np.sort(shares, axis=1)
-        for row in several[ranked[:, -1] - ranked[:, -2] < TIE].tolist():
-            codes[row] = router(model).answer(EncodedRow(tuple(values[:, row].tolist()), (), ())).code
+        codes[several] = _mixed(model, values, several, _leaf_table(model)).argmax(axis=1)
     return codes
 
 
 def numbers(model: Model, values: Floats) -> Floats:
     """Give the number that answers each row of a regression, float64 (rows,)."""
     leaves = leaves_of(model, values)
-    answers = np.asarray(answers_at(answerer(model), np.maximum(leaves, 0), values), dtype=np.float64)
+    if model.linear is not None:
+        return np.asarray(answers_at(answerer(model), leaves, values), dtype=np.float64)
+    table = _leaf_table(model)
+    answers: Floats = table[leaves, 0]
     several = np.flatnonzero(leaves < 0)
     if len(several):
-        answers[several] = _mixed(model, values, several, _leaf_table(model))[:, 0]
+        answers[several] = _mixed(model, values, several, table)[:, 0]
     return answers
 
 
@@ -80,20 +83,53 @@ def _leaf_table(model: Model) -> Floats:
     """Give what each node answers: class shares (nodes, classes), or the number (nodes, 1)."""
     found = _TABLES.get(model)
     if found is None:
-        answers = answerer(model).answers
-        if model.schema.classes:
+        if not model.schema.classes:
+            found = np.asarray(_leaf_values(model), dtype=np.float64)[:, None]
+        elif isinstance(model.body, RuleList):
+            answers = answerer(model).answers
             found = np.array([[share for _, share in answer.distribution] for answer in answers])
         else:
-            found = np.array([[answer.value or 0.0] for answer in answers])
+            found = _node_shares(model)
         _TABLES[model] = found
     return found
 
 
+def _leaf_values(model: Model) -> npt.NDArray[Any]:
+    """Give what each node, or rule, answers as codes or numbers; smoothed where the model is."""
+    if isinstance(model.body, Tree) and (model.schema.classes or model.config.smoothing is None):
+        return model.body.value
+    return answerer(model).value
+
+
+def _node_shares(model: Model) -> Floats:
+    """Give the class shares of every node at once: the figures of `espalier.answers.answer_from`."""
+    tree = model.tree
+    seen = list(range(tree.n_nodes))
+    for node in np.flatnonzero(tree.weight <= 0).tolist():
+        # A branch that no training row took answers with the distribution of the nearest node above that has rows.
+        seen[node] = seen[tree.parent[node]] if node else 0
+    stats = tree.stats[seen]
+    totals = np.array([math.fsum(of_node) for of_node in stats.tolist()])
+    extra = 1.0 if model.config.leaf_probability == "laplace" else 0.0
+    shares: Floats = (stats + extra) / (totals + extra * stats.shape[1])[:, None]
+    return shares
+
+
 def _mixed(model: Model, values: Floats, rows: Places, table: Floats) -> Floats:
-    """Add up what the leaves answer, each by the share of the row that reached it (Quinlan 1993, chapter 3)."""
-    answers = np.zeros((len(rows), table.shape[1]))
-    for settled in _settled(model, values[:, rows]):
-        np.add.at(answers, settled.row, settled.share[:, None] * table[settled.node])
+    """Add up what the leaves answer, each by the share of the row that reached it (Quinlan 1993, chapter 3).
+
+    The sums are rounded once, so that they are those of a row answered alone, whatever the order of its leaves.
+    """
+    settled = list(_settled(model, values[:, rows]))
+    row = np.concatenate([pieces.row for pieces in settled])
+    order = np.argsort(row, kind="stable")
+    starts = np.searchsorted(row[order], np.arange(len(rows) + 1)).tolist()
+    node = np.concatenate([pieces.node for pieces in settled])[order]
+    share = np.concatenate([pieces.share for pieces in settled])[order]
+    answers = np.empty((len(rows), table.shape[1]))
+    for place, column in enumerate(table.T):
+        parts = (share * column[node]).tolist()
+        answers[:, place] = [math.fsum(parts[low:high]) for low, high in pairwise(starts)]
     return answers
 
 

@@ -14,14 +14,24 @@ from espalier.config import Holdout, TrainingConfig, config_to_dict
 from espalier.dataset import Column, Dataset
 from espalier.distributions import binomial_two_sided, student_t_two_sided
 from espalier.errors import ConfigError, Fault
-from espalier.evaluation import Evaluation, answers_and_shares, evaluate, target_of
+from espalier.evaluation import Evaluation, evaluate_rows
 from espalier.model import Model
 from espalier.progress import Progress
 from espalier.pruners import needs_held_out
+from espalier.rules import RuleList
 from espalier.schema import Role
 from espalier.training import held_out_rows, row_order, train
 
-__all__ = ["Candidate", "Comparison", "Difference", "Result", "compare", "fold_of_rows", "with_label_noise"]
+__all__ = [
+    "Candidate",
+    "Comparison",
+    "Difference",
+    "PruningEffect",
+    "Result",
+    "compare",
+    "fold_of_rows",
+    "with_label_noise",
+]
 
 SIGNIFICANCE: Final = 0.05
 PRUNING_SHARE: Final = Holdout(fraction=1 / 3, seed=0)
@@ -51,7 +61,7 @@ class Result:
     Attributes:
         candidate: Which one.
         evaluations: On the test rows of each fold.
-        leaves: Of each fold's tree.
+        leaves: Of each fold's tree; of a list of rules, the rules.
         seconds: To train and prune each.
         misses: Of each test row, in the order of the folds: 0 or 1, or the squared error.
     """
@@ -92,6 +102,34 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
+class PruningEffect:
+    """A candidate that prunes, beside the candidate that is the same in everything else.
+
+    Attributes:
+        pruned: Name of the one.
+        unpruned: Name of the other.
+        gain: How much better the pruned one is, in the measure compared; below 0 it is worse.
+        p_value: Probability of a difference at least this large, either way, if there were none.
+        test: Which test gave it.
+        leaves_kept: Leaves of the pruned trees to those of the unpruned ones, both as means over the folds.
+    """
+
+    pruned: str
+    unpruned: str
+    gain: float
+    p_value: float
+    test: str
+    leaves_kept: float
+
+    @property
+    def verdict(self) -> str:
+        """Say what pruning did: ``better``, ``worse``, or ``may be chance`` where the p-value is 0.05 or more."""
+        if self.p_value >= SIGNIFICANCE:
+            return "may be chance"
+        return "better" if self.gain > 0 else "worse"
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """What came out.
 
@@ -100,12 +138,14 @@ class Comparison:
         n_folds: How many times each candidate was trained; 1 with a holdout.
         results: In the order of the candidates.
         differences: The best against each of the others.
+        pruning_effects: Each candidate that prunes beside the same one unpruned, where that is a candidate too.
     """
 
     measure: str
     n_folds: int
     results: tuple[Result, ...]
     differences: tuple[Difference, ...]
+    pruning_effects: tuple[PruningEffect, ...]
 
     @property
     def verdict(self) -> str:
@@ -130,6 +170,9 @@ class Comparison:
             "differences": [
                 {**dataclasses.asdict(difference), "means_something": difference.means_something}
                 for difference in self.differences
+            ],
+            "pruning_effects": [
+                {**dataclasses.asdict(effect), "verdict": effect.verdict} for effect in self.pruning_effects
             ],
         }
 
@@ -179,7 +222,14 @@ def compare(
     measure = "accuracy" if dataset.schema.task == "classification" else "rmse"
     best = _best(results, measure)
     differences = tuple(_difference(best, result, measure, tests, dataset) for result in results if result is not best)
-    return Comparison(measure, len(tests), tuple(results), differences)
+    effects = tuple(
+        _effect(result, other, measure, tests, dataset)
+        for result in results
+        for other in results
+        if result.candidate.config.pruning is not None
+        and dataclasses.replace(result.candidate.config, pruning=None) == other.candidate.config
+    )
+    return Comparison(measure, len(tests), tuple(results), differences, effects)
 
 
 def fold_of_rows(dataset: Dataset, n_folds: int, *, seed: int = 0) -> npt.NDArray[np.intp]:
@@ -241,9 +291,10 @@ def _run(
         model = _trained(kept, candidate)
         seconds.append(time.perf_counter() - begun)
         test = dataset.take(rows)
-        evaluations.append(evaluate(model, test))
-        leaves.append(model.tree.n_leaves)
-        misses.append(_misses(model, test))
+        evaluation, missed = evaluate_rows(model, test)
+        evaluations.append(evaluation)
+        leaves.append(model.rules.n_rules if isinstance(model.body, RuleList) else model.tree.n_leaves)
+        misses.append(missed)
     return Result(candidate, tuple(evaluations), tuple(leaves), tuple(seconds), np.concatenate(misses))
 
 
@@ -251,13 +302,6 @@ def _trained(kept: Dataset, candidate: Candidate) -> Model:
     config = candidate.config
     sets_aside = config.validation_stop or needs_held_out(config.pruning)
     return train(kept, config, holdout=candidate.holdout if sets_aside else None)
-
-
-def _misses(model: Model, test: Dataset) -> npt.NDArray[np.float64]:
-    target, (answers, _) = target_of(model, test), answers_and_shares(model, test)
-    if model.task == "classification":
-        return np.asarray(answers != target, dtype=np.float64)
-    return np.asarray((answers - target) ** 2, dtype=np.float64)
 
 
 def _best(results: Sequence[Result], measure: str) -> Result:
@@ -269,21 +313,40 @@ def _best(results: Sequence[Result], measure: str) -> Result:
 def _difference(
     best: Result, other: Result, measure: str, tests: Sequence[npt.NDArray[np.intp]], dataset: Dataset
 ) -> Difference:
+    p_value, test = _tested(best, other, measure, tests, dataset)
+    by = abs(best.score(measure) - other.score(measure))
+    return Difference(best.candidate.name, other.candidate.name, by, p_value, test)
+
+
+def _effect(
+    pruned: Result, unpruned: Result, measure: str, tests: Sequence[npt.NDArray[np.intp]], dataset: Dataset
+) -> PruningEffect:
+    p_value, test = _tested(pruned, unpruned, measure, tests, dataset)
+    gain = pruned.score(measure) - unpruned.score(measure)
+    return PruningEffect(
+        pruned.candidate.name,
+        unpruned.candidate.name,
+        gain if measure == "accuracy" else -gain,
+        p_value,
+        test,
+        sum(pruned.leaves) / sum(unpruned.leaves),
+    )
+
+
+def _tested(
+    one: Result, other: Result, measure: str, tests: Sequence[npt.NDArray[np.intp]], dataset: Dataset
+) -> tuple[float, str]:
+    """Give the p-value of the difference between two candidates, and the name of the test."""
     if len(tests) > 1:
-        name = "corrected resampled t-test (Nadeau and Bengio 2003)"
-        ours, theirs = ([getattr(each, measure) for each in result.evaluations] for result in (best, other))
+        ours, theirs = ([getattr(each, measure) for each in result.evaluations] for result in (one, other))
         n_test = float(np.mean([len(rows) for rows in tests]))
         p_value = _resampled_t(np.array(ours) - np.array(theirs), n_test / (dataset.n_rows - n_test))
-    elif measure == "accuracy":
-        name = "McNemar's exact test (1947)"
-        only_best = int(np.count_nonzero((best.misses == 0) & (other.misses == 1)))
-        only_other = int(np.count_nonzero((best.misses == 1) & (other.misses == 0)))
-        p_value = binomial_two_sided(only_other, only_best + only_other)
-    else:
-        name = "paired t-test of the squared errors (Student 1908)"
-        p_value = _resampled_t(best.misses - other.misses, 0.0)
-    by = abs(best.score(measure) - other.score(measure))
-    return Difference(best.candidate.name, other.candidate.name, by, p_value, name)
+        return p_value, "corrected resampled t-test (Nadeau and Bengio 2003)"
+    if measure == "accuracy":
+        only_one = int(np.count_nonzero((one.misses == 0) & (other.misses == 1)))
+        only_other = int(np.count_nonzero((one.misses == 1) & (other.misses == 0)))
+        return binomial_two_sided(only_other, only_one + only_other), "McNemar's exact test (1947)"
+    return _resampled_t(one.misses - other.misses, 0.0), "paired t-test of the squared errors (Student 1908)"
 
 
 def _resampled_t(differences: npt.NDArray[np.float64], test_to_training: float) -> float:

@@ -8,13 +8,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from espalier.bulk_prediction import class_answers, numbers
 from espalier.dataset import Dataset
 from espalier.errors import DataError, Fault
 from espalier.model import Model
-from espalier.prediction import answerer, answers_at, leaves_of
-from espalier.rows import EncodedRow
 
-__all__ = ["Evaluation", "answers_and_shares", "evaluate"]
+__all__ = ["Evaluation", "answers_and_shares", "evaluate", "evaluate_rows"]
 
 LEAST_SHARE: Final = 1e-15
 
@@ -70,13 +69,22 @@ def evaluate(model: Model, dataset: Dataset) -> Evaluation:
     Raises:
         DataError: An attribute or the target is not there or of another kind, or there is no weight.
     """
+    return evaluate_rows(model, dataset)[0]
+
+
+def evaluate_rows(model: Model, dataset: Dataset) -> tuple[Evaluation, npt.NDArray[np.float64]]:
+    """Do what `evaluate` does, and give besides what each row loses, (n_rows): 0 or 1, or the squared error.
+
+    Raises:
+        DataError: As `evaluate`.
+    """
     target, weight = target_of(model, dataset), dataset.weight
     if float(weight.sum()) <= 0:
         raise DataError([Fault("", "no_weight", "there are no rows to evaluate on")])
     answers, shares = answers_and_shares(model, dataset)
     if model.task == "classification":
-        return _classification(target, weight, answers, shares)
-    return _regression(target, weight, answers)
+        return _classification(target, weight, answers, shares), np.asarray(answers != target, dtype=np.float64)
+    return _regression(target, weight, answers), np.asarray((answers - target) ** 2, dtype=np.float64)
 
 
 def _classification(
@@ -133,15 +141,10 @@ def answers_and_shares(model: Model, dataset: Dataset) -> tuple[npt.NDArray[Any]
     Raises:
         DataError: An attribute of the model is not there, or is of another kind.
     """
-    way, values = answerer(model), encoded_columns(model, dataset)
-    leaves = leaves_of(model, values)
-    of_node = np.array([[share for _, share in answer.distribution] for answer in way.answers])
-    answers, shares = answers_at(way, leaves, values), of_node[leaves]
-    for row in np.flatnonzero(leaves < 0).tolist():
-        answer = way.answer(EncodedRow(tuple(values[:, row].tolist()), (), ()))
-        answers[row] = answer.value if answer.value is not None else answer.code
-        shares[row] = [share for _, share in answer.distribution]
-    return answers, shares
+    values = encoded_columns(model, dataset)
+    if model.task == "classification":
+        return class_answers(model, values)
+    return numbers(model, values), np.empty((dataset.n_rows, 0))
 
 
 def encoded_columns(model: Model, dataset: Dataset) -> npt.NDArray[np.float64]:

@@ -6,7 +6,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 from service.cli.command import Command, Refused
 from service.cli.files import assignments, data_arguments, read_data, refusals
@@ -16,13 +16,28 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS"]
 
-DEFAULT_CANDIDATES = (
-    "cart",
-    'cart pruning={"method":"reduced_error"}',
-    "c45 pruning=null",
-    "c45",
-)
-"""Each published way with its pruning and without."""
+CANDIDATES: Final[Mapping[str, tuple[str, ...]]] = {
+    "classification": (
+        "cart",
+        "cart pruning.method=reduced_error",
+        "cart pruning.method=cost_complexity pruning.select=validation",
+        "c45 pruning=null",
+        "c45 pruning.raising=false",
+        "c45",
+    ),
+    "regression": (
+        "cart",
+        "cart pruning.method=reduced_error",
+        "cart pruning.method=cost_complexity pruning.select=validation",
+        "m5 pruning=null",
+        "m5",
+    ),
+}
+"""Each published way with its prunings and without, by the task."""
+
+ABOUT: Final = """\
+leaves: mean over the folds. p: chance of a difference this large from the best if there were none; further right, of
+the pruned from the unpruned tree. by pruning: how much better the pruned one is; it means something where p < 0.05."""
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -39,7 +54,7 @@ def _arguments(parser: ArgumentParser) -> None:
         metavar="'PRESET FIELD=VALUE …'",
         action="append",
         default=[],
-        help="a way of training; may be given again (default: cart and c45, pruned and unpruned)",
+        help="a way of training; may be given again (default: cart and c45, or cart and m5, pruned and unpruned)",
     )
     parser.add_argument("--folds", metavar="K", type=int, help="how many folds (default: 10)")
     parser.add_argument("--holdout", metavar="0.3", type=float, help="one split instead of folds")
@@ -53,9 +68,11 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def evaluate(arguments: Namespace) -> int:
     """Compare candidates on each file, at each share of noise."""
-    for file in arguments.data:
-        dataset = read_data(file, arguments)
-        candidates = _candidates(arguments.candidate or DEFAULT_CANDIDATES)
+    datasets = [(file, read_data(file, arguments)) for file in arguments.data]
+    table = None
+    endings = []
+    for file, dataset in datasets:
+        candidates = _candidates(arguments.candidate or CANDIDATES[str(dataset.schema.task)])
         for noise in arguments.noise or [0.0]:
             begun = time.perf_counter()
             comparison = _compared(dataset, candidates, noise, arguments)
@@ -63,8 +80,12 @@ def evaluate(arguments: Namespace) -> int:
             if arguments.json:
                 print(json.dumps({"data": str(file), "label_noise": noise, **comparison.to_dict()}), flush=True)
                 continue
-            for line in _lines(file, dataset, noise, comparison, seconds):
+            table = table or _Table(datasets, arguments)
+            for line in table.block(file, noise, comparison):
                 print(line, flush=True)
+            endings.append(_ending(file, dataset, noise, comparison, seconds))
+    if table is not None:
+        print("", *endings, ABOUT, sep="\n")
     return 0
 
 
@@ -103,24 +124,61 @@ def _compared(
         )
 
 
-def _lines(
+class _Table:
+    """The table, printed a comparison at a time: its columns are as wide as any of them needs."""
+
+    def __init__(self, datasets: "Sequence[tuple[Path, espalier.Dataset]]", arguments: Namespace) -> None:
+        tasks = [str(dataset.schema.task) for _, dataset in datasets]
+        texts = arguments.candidate or [text for task in tasks for text in CANDIDATES[task]]
+        measures = {"classification": "accuracy", "regression": "rmse"}
+        score = "/".join(dict.fromkeys(measures[task] for task in tasks))
+        names = ["data", "noise", "candidate", score, "± std", "leaves", "p", "by pruning", "p", "which is"]
+        widths = [max(len(_name(file)) for file, _ in datasets), 5, max(map(len, texts)), 8, 7, 8, 8, 10, 8, 13]
+        self.widths = [max(width, len(name)) for width, name in zip(widths, names, strict=True)]
+        self.head: list[str] = [self._line(names), self._line(["-" * width for width in self.widths])]
+
+    def block(self, file: Path, noise: float, comparison: "espalier.Comparison") -> Iterator[str]:
+        """Give the lines of one comparison; the head comes before the first."""
+        yield from self.head
+        self.head = [""]
+        best = {difference.other: f"{difference.p_value:.2g}" for difference in comparison.differences}
+        effects = {effect.pruned: effect for effect in comparison.pruning_effects}
+        for place, entry in enumerate(comparison.to_dict()["candidates"]):
+            figure = entry["figures"][comparison.measure]
+            spread = f"{figure['std']:.4f}" if figure["std"] is not None else ""
+            effect = effects.get(entry["name"])
+            said = [f"{effect.gain:+.4f}", f"{effect.p_value:.2g}", effect.verdict] if effect else ["", "", ""]
+            where = [_name(file), f"{noise:.0%}"] if place == 0 else ["", ""]
+            yield self._line(
+                [
+                    *where,
+                    entry["name"],
+                    f"{figure['mean']:.4f}",
+                    spread,
+                    f"{entry['leaves']['mean']:.1f}",
+                    best.get(entry["name"], "best"),
+                    *said,
+                ]
+            )
+
+    def _line(self, cells: Sequence[str]) -> str:
+        texts = {0, 2, 9}
+        padded = [
+            cell.ljust(width) if place in texts else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(cells, self.widths, strict=True))
+        ]
+        return "  ".join(padded).rstrip()
+
+
+def _name(file: Path) -> str:
+    return file.name.removesuffix(".gz").removesuffix(".csv")
+
+
+def _ending(
     file: Path, dataset: "espalier.Dataset", noise: float, comparison: "espalier.Comparison", seconds: float
-) -> Iterator[str]:
+) -> str:
     runs = f"{comparison.n_folds} folds" if comparison.n_folds > 1 else "one split"
     noisy = f", {noise:.0%} of the training classes wrong" if noise else ""
-    yield f"{file}: {dataset.n_rows} rows, {dataset.schema.task}, {runs}{noisy}, {seconds:.1f} s"
-    document = comparison.to_dict()
-    by_name = {difference["other"]: difference for difference in document["differences"]}
-    width = max(len(entry["name"]) for entry in document["candidates"])
-    yield f"  {'candidate':{width}s}  {comparison.measure:>8s}  {'± std':>7s}  {'leaves':>8s}  {'p-value':>8s}"
-    for entry in document["candidates"]:
-        figure: Mapping[str, Any] = entry["figures"][comparison.measure]
-        spread = f"{figure['std']:.4f}" if figure["std"] is not None else ""
-        difference = by_name.get(entry["name"])
-        p_value = "best" if difference is None else f"{difference['p_value']:.3g}"
-        leaves = entry["leaves"]["mean"]
-        yield f"  {entry['name']:{width}s}  {figure['mean']:8.4f}  {spread:>7s}  {leaves:8.1f}  {p_value:>8s}"
-    yield f"  {comparison.verdict}"
-    if comparison.differences:
-        yield f"  p-values: {comparison.differences[0].test}"
-    yield ""
+    test = f" ({comparison.differences[0].test})" if comparison.differences else ""
+    what = f"{_name(file)}, {dataset.n_rows} rows, {dataset.schema.task}, {runs}{noisy}, {seconds:.1f} s"
+    return f"{what}: {comparison.verdict}{test}"

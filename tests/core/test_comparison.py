@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 import espalier
-from espalier.comparison import Candidate, compare, fold_of_rows, with_label_noise
+from espalier.comparison import Candidate, PruningEffect, compare, fold_of_rows, with_label_noise
 from espalier.distributions import binomial_two_sided, student_t_two_sided
 from tests.factories import ROOT
 
@@ -68,6 +68,61 @@ def test_a_difference_on_one_split_is_tested_by_mcnemar() -> None:
         stats.binomtest(only_stump, only_tree + only_stump).pvalue, rel=1e-9
     )
     assert comparison.n_folds == 1
+
+
+def test_a_pruned_candidate_stands_beside_the_same_one_unpruned() -> None:
+    candidates = [
+        Candidate("unpruned", espalier.training_config("cart")),
+        Candidate("other", espalier.training_config("cart", min_weight_leaf=3)),
+        Candidate("pruned", espalier.training_config("cart", pruning={"method": "reduced_error"})),
+    ]
+    comparison = compare(drugs(), candidates, folds=5, seed=1, label_noise=0.3)
+
+    (effect,) = comparison.pruning_effects
+    unpruned, _, pruned = comparison.results
+    gaps = np.array([one.accuracy for one in pruned.evaluations]) - np.array(
+        [one.accuracy for one in unpruned.evaluations]
+    )
+    statistic = gaps.mean() / np.sqrt(gaps.var(ddof=1) * (1 / 5 + 40 / 160))
+    assert (effect.pruned, effect.unpruned) == ("pruned", "unpruned")
+    assert effect.gain == pytest.approx(gaps.mean())
+    assert effect.p_value == pytest.approx(2 * stats.t.sf(abs(statistic), 4), rel=1e-9)
+    assert effect.leaves_kept == pytest.approx(np.mean(pruned.leaves) / np.mean(unpruned.leaves))
+    assert comparison.to_dict()["pruning_effects"][0]["verdict"] == effect.verdict
+
+
+def test_a_gain_of_a_regression_is_an_error_that_fell() -> None:
+    generator = np.random.default_rng(3)
+    rows = [{"x": x, "y": x + noise} for x, noise in enumerate(generator.normal(scale=30.0, size=80).tolist())]
+    candidates = [
+        Candidate("unpruned", espalier.training_config("cart")),
+        Candidate("root", espalier.training_config("cart", pruning={"method": "cost_complexity", "alpha": 20.0})),
+    ]
+    comparison = compare(espalier.dataset_from_rows(rows, target="y"), candidates, folds=4)
+
+    unpruned, root = (result.score("rmse") for result in comparison.results)
+    assert comparison.pruning_effects[0].gain == pytest.approx(unpruned - root)
+
+
+@pytest.mark.parametrize(
+    ("gain", "p_value", "verdict"), [(0.1, 0.01, "better"), (-0.1, 0.01, "worse"), (0.1, 0.05, "may be chance")]
+)
+def test_a_pruning_helps_or_harms_only_where_chance_would_not(gain: float, p_value: float, verdict: str) -> None:
+    assert PruningEffect("pruned", "unpruned", gain, p_value, "", 0.5).verdict == verdict
+
+
+def test_rules_are_compared_by_their_number() -> None:
+    rules = Candidate("rules", espalier.training_config("cart", pruning={"method": "rules"}))
+
+    (result,) = compare(drugs(), [rules], folds=2).results
+
+    models = [
+        espalier.train(
+            drugs().take(np.flatnonzero(fold_of_rows(drugs(), 2) != fold)), rules.config, holdout=rules.holdout
+        )
+        for fold in range(2)
+    ]
+    assert result.leaves == tuple(model.rules.n_rules for model in models)
 
 
 def test_a_candidate_beside_itself_differs_by_chance_only() -> None:

@@ -1,9 +1,11 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from service.cli import main
+from service.cli.evaluate import CANDIDATES
 from tests.factories import ROOT
 
 DRUGS = ROOT / "service" / "examples" / "drug200.csv"
@@ -14,20 +16,57 @@ def evaluated(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
+def cells(line: str) -> list[str]:
+    """The cells of a line of the table: two spaces or more stand between them."""
+    return re.split(r"\s{2,}", line.strip())
+
+
 def test_the_candidates_are_listed_with_the_best_and_a_verdict(capsys: pytest.CaptureFixture[str]) -> None:
     lines = evaluated(capsys, "--candidate", "cart max_depth=1", "--candidate", "cart")
 
-    assert [line.split()[0] for line in lines[1:4]] == ["candidate", "cart", "cart"]
-    assert lines[3].endswith("best")
-    assert "cart has the best accuracy" in lines[4]
-    assert "the difference to cart max_depth=1 means something" in lines[4]
+    assert cells(lines[0])[:4] == ["data", "noise", "candidate", "accuracy"]
+    assert cells(lines[2])[:3] == ["drug200", "0%", "cart max_depth=1"]
+    assert cells(lines[3])[0] == "cart"
+    assert cells(lines[3])[-1] == "best"
+    assert float(cells(lines[2])[-1]) < 0.05
+    assert "drug200, 200 rows, classification, 5 folds" in lines[5]
+    assert "cart has the best accuracy" in lines[5]
+    assert "the difference to cart max_depth=1 means something" in lines[5]
 
 
 def test_without_candidates_the_published_ways_stand_beside_each_other(capsys: pytest.CaptureFixture[str]) -> None:
-    names = " ".join(evaluated(capsys))
+    listed = [cells(line) for line in evaluated(capsys)[2:8]]
+    names = [line[2 if place == 0 else 0] for place, line in enumerate(listed)]
 
-    assert 'cart pruning={"method":"reduced_error"}' in names
-    assert "c45 pruning=null" in names
+    assert names == list(CANDIDATES["classification"])
+    # Only what is pruned stands beside its unpruned tree.
+    effects = [name == "c45" or ("pruning" in name and "pruning=null" not in name) for name in names]
+    assert [line[-1] in ("better", "worse", "may be chance") for line in listed] == effects
+
+
+def test_numbers_have_candidates_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"{x},{3 * x + x % 7 + 0.5}" for x in range(60)]
+    (tmp_path / "line.csv").write_text("x,y\n" + "\n".join(rows) + "\n")
+
+    assert main(["evaluate", str(tmp_path / "line.csv"), "--target", "y", "--folds", "2"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert cells(lines[0])[3] == "rmse"
+    assert [cells(line)[0] for line in lines[3:7]] == list(CANDIDATES["regression"])[1:]
+
+
+def test_one_table_holds_every_file_and_share_of_noise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "small.csv").write_text("x,Drug\n" + "1,a\n2,b\n" * 20)
+    files = [str(DRUGS), str(tmp_path / "small.csv")]
+    noise = ["--noise", "0", "--noise", "0.2"]
+
+    assert main(["evaluate", *files, "--target", "Drug", "--folds", "2", "--candidate", "cart", *noise]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert [cells(line)[:2] for line in lines[2:9:2]] == [
+        ["drug200", "0%"], ["drug200", "20%"], ["small", "0%"], ["small", "20%"],
+    ]  # fmt: skip
+    assert sum(line.startswith("data ") for line in lines) == 1
 
 
 def test_json_gives_a_line_a_share_of_noise(capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,15 +41,24 @@ from espalier.model import Model, TrainingRecord
 from espalier.prediction import Prediction, predict
 from espalier.profile import AttributeProfile, ClassShare, Profile, profile
 from espalier.progress import Progress
-from espalier.pruners import PRUNERS, CostComplexity, ModelTree, Pessimistic, ReducedError, pruning_method
-from espalier.pruning import Pruned, PruningPath, add_errs, pruning_path
+from espalier.pruners import (
+    PRUNERS,
+    CostComplexity,
+    ModelTree,
+    Pessimistic,
+    ReducedError,
+    needs_held_out,
+    pruning_method,
+)
+from espalier.pruning import Pruned, PruningPath, add_errs, check_pruning, pruning_path
 from espalier.reading import dataset_from_columns, dataset_from_csv, dataset_from_rows, rows_from_csv
 from espalier.rendering import to_mermaid, to_text
+from espalier.resampling import check_comparison
 from espalier.rule_extraction import class_dnf, extract_rules
 from espalier.rule_rendering import class_sentences, rules_to_dict, to_logic
 from espalier.rules import ClassDescription, Condition, Rule, RuleList
 from espalier.schema import Feature, FeatureKind, Label, Role, Schema
-from espalier.training import prune, summary, train, train_traced
+from espalier.training import held_out_rows, needed_holdout, prune, summary, train, train_traced
 from espalier.training_checks import check_training
 from espalier.tree import Tree
 
@@ -103,6 +112,8 @@ __all__ = [
     "TreeClassifier",
     "TreeRegressor",
     "add_errs",
+    "check_comparison",
+    "check_pruning",
     "check_training",
     "class_dnf",
     "class_sentences",
@@ -119,7 +130,10 @@ __all__ = [
     "field_table",
     "from_document",
     "from_json",
+    "held_out_rows",
     "holdout_from_dict",
+    "needed_holdout",
+    "needs_held_out",
     "predict",
     "profile",
     "prune",

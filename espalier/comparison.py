@@ -11,16 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.config import Holdout, TrainingConfig, config_to_dict
-from espalier.dataset import Column, Dataset
+from espalier.dataset import Dataset
 from espalier.distributions import binomial_two_sided, student_t_two_sided
-from espalier.errors import ConfigError, Fault
+from espalier.errors import ConfigError, Fault, pointer, within
 from espalier.evaluation import Evaluation, evaluate_rows
 from espalier.model import Model
 from espalier.progress import Progress
 from espalier.pruners import needs_held_out
+from espalier.resampling import Test, check_comparison, parts_of, tests_of, with_label_noise
 from espalier.rules import RuleList
-from espalier.schema import Role
-from espalier.training import held_out_rows, row_order, train
+from espalier.schema import Schema
+from espalier.training import train
+from espalier.training_checks import check_training
 
 __all__ = [
     "Candidate",
@@ -29,14 +31,11 @@ __all__ = [
     "PruningEffect",
     "Result",
     "compare",
-    "fold_of_rows",
-    "with_label_noise",
 ]
 
 SIGNIFICANCE: Final = 0.05
 PRUNING_SHARE: Final = Holdout(fraction=1 / 3, seed=0)
 """What a candidate that prunes on held-out rows sets aside of its training rows, unless it says otherwise."""
-MAX_FOLDS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +134,18 @@ class Comparison:
 
     Attributes:
         measure: ``accuracy`` (more is better) or ``rmse`` (less is better).
+        n_rows: Of the data set.
         n_folds: How many times each candidate was trained; 1 with a holdout.
+        label_noise: Share of the training rows whose class was replaced by another one.
         results: In the order of the candidates.
         differences: The best against each of the others.
         pruning_effects: Each candidate that prunes beside the same one unpruned, where that is a candidate too.
     """
 
     measure: str
+    n_rows: int
     n_folds: int
+    label_noise: float
     results: tuple[Result, ...]
     differences: tuple[Difference, ...]
     pruning_effects: tuple[PruningEffect, ...]
@@ -164,7 +167,9 @@ class Comparison:
         """Give the JSON form."""
         return {
             "measure": self.measure,
+            "n_rows": self.n_rows,
             "folds": self.n_folds,
+            "label_noise": self.label_noise,
             "verdict": self.verdict,
             "candidates": [_result_document(result) for result in self.results],
             "differences": [
@@ -182,7 +187,7 @@ def compare(
     candidates: Sequence[Candidate],
     *,
     folds: int | Sequence[int] | None = None,
-    holdout: Holdout | None = None,
+    holdout: Holdout | Dataset | None = None,
     seed: int = 0,
     label_noise: float = 0.0,
     progress: Progress | None = None,
@@ -196,7 +201,7 @@ def compare(
         dataset: With a target.
         candidates: At least one, each with a name of its own.
         folds: How many (stratified by class), or the fold of each row. 10 if neither this nor `holdout` is given.
-        holdout: Rows to test on, instead of folds.
+        holdout: Rows to test on, instead of folds, or a data set of its own.
         seed: For the draw of the folds and of the noise.
         label_noise: Share of the training rows whose class is replaced by another one, drawn at random; the test rows
             keep theirs. 0 for a regression.
@@ -208,17 +213,21 @@ def compare(
     """
     watch = progress if progress is not None else Progress()
     names = [candidate.name for candidate in candidates]
-    if not names or len(set(names)) < len(names):
-        raise ConfigError([Fault("/candidates", "not_legal", "must be at least one candidate, each with its own name")])
-    if not 0 <= label_noise < 1 or (label_noise > 0 and dataset.schema.task != "classification"):
-        message = "must be a share of at least 0 and below 1, and 0 where the target is numbers"
-        raise ConfigError([Fault("/label_noise", "not_legal", message)])
-    tests = _test_rows(dataset, folds, holdout, seed)
+    check_comparison(
+        dataset.schema,
+        names,
+        n_rows=dataset.n_rows,
+        folds=folds,
+        on_one_split=holdout is not None,
+        label_noise=label_noise,
+    )
+    _check_candidates(dataset.schema, candidates)
+    tests = tests_of(dataset, folds, holdout, seed)
     noisy = with_label_noise(dataset, label_noise, seed=seed) if label_noise else dataset
     results = []
     for place, candidate in enumerate(candidates):
-        results.append(_run(dataset, noisy, candidate, tests, watch))
-        watch.state[0] = (place + 1) / len(candidates)
+        results.append(_run(dataset, noisy, candidate, tests, Span(watch, place, len(candidates))))
+    watch.begin("done")
     measure = "accuracy" if dataset.schema.task == "classification" else "rmse"
     best = _best(results, measure)
     differences = tuple(_difference(best, result, measure, tests, dataset) for result in results if result is not best)
@@ -229,68 +238,46 @@ def compare(
         if result.candidate.config.pruning is not None
         and dataclasses.replace(result.candidate.config, pruning=None) == other.candidate.config
     )
-    return Comparison(measure, len(tests), tuple(results), differences, effects)
+    return Comparison(measure, dataset.n_rows, len(tests), label_noise, tuple(results), differences, effects)
 
 
-def fold_of_rows(dataset: Dataset, n_folds: int, *, seed: int = 0) -> npt.NDArray[np.intp]:
-    """Give the fold of each row, (n_rows,): each class is dealt out in turn, so that folds differ by one row of it."""
-    order = row_order(dataset.n_rows, seed)
-    if dataset.schema.task == "classification" and dataset.target is not None:
-        order = order[np.argsort(np.asarray(dataset.target)[order], kind="stable")]
-    folds = np.empty(dataset.n_rows, dtype=np.intp)
-    folds[order] = np.arange(dataset.n_rows) % n_folds
-    return folds
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Which part of a comparison's progress is one candidate's."""
+
+    whole: Progress
+    place: int
+    n_candidates: int
+
+    def fold(self, number: int, n_folds: int) -> Progress:
+        """Give the progress of one of the candidate's trainings."""
+        start = (self.place * n_folds + number) / (self.n_candidates * n_folds)
+        self.whole.check()
+        self.whole.phase = f"candidate {self.place + 1} of {self.n_candidates}"
+        if n_folds > 1:
+            self.whole.phase += f", fold {number + 1} of {n_folds}"
+        return self.whole.part(start, start + 1 / (self.n_candidates * n_folds))
 
 
-def with_label_noise(dataset: Dataset, share: float, *, seed: int = 0) -> Dataset:
-    """Give the data set with the class of a drawn `share` of the rows replaced by another class, each as likely.
-
-    The rows are drawn as `row_order` draws them, the classes by the next raw numbers of the same stream.
-    """
-    place = next(place for place, feature in enumerate(dataset.schema.features) if feature.role is Role.TARGET)
-    numbers = np.random.PCG64(seed).random_raw(2 * dataset.n_rows)
-    rows = np.argsort(numbers[: dataset.n_rows], kind="stable")[: round(share * dataset.n_rows)]
-    classes: npt.NDArray[np.int32] = np.array(dataset.columns[place], dtype=np.int32)
-    n_classes = len(dataset.schema.classes)
-    steps = 1 + (numbers[dataset.n_rows :][rows] % np.uint64(n_classes - 1)).astype(np.int32)
-    classes[rows] = (classes[rows] + steps) % n_classes
-    columns: list[Column] = [classes if each == place else column for each, column in enumerate(dataset.columns)]
-    return Dataset(dataset.schema, tuple(columns))
+def _check_candidates(schema: Schema, candidates: Sequence[Candidate]) -> None:
+    faults: list[Fault] = []
+    for place, candidate in enumerate(candidates):
+        try:
+            check_training(schema, candidate.config)
+        except ConfigError as error:
+            faults += within(pointer("candidates", place), error.faults)
+    if faults:
+        raise ConfigError(faults)
 
 
-def _test_rows(
-    dataset: Dataset, folds: int | Sequence[int] | None, holdout: Holdout | None, seed: int
-) -> list[npt.NDArray[np.intp]]:
-    if holdout is not None:
-        if folds is not None:
-            raise ConfigError([Fault("/folds", "not_legal", "give either folds or a holdout")])
-        return [held_out_rows(holdout, dataset)]
-    if folds is None or isinstance(folds, int):
-        n_folds = 10 if folds is None else folds
-        limit = min(dataset.n_rows, MAX_FOLDS)
-        if not 2 <= n_folds <= limit:
-            raise ConfigError(
-                [Fault("/folds", "not_legal", f"must be from 2 to {limit} (the rows, at most {MAX_FOLDS})")]
-            )
-        fold = fold_of_rows(dataset, n_folds, seed=seed)
-    else:
-        fold = np.asarray(folds, dtype=np.intp)
-        if fold.shape != (dataset.n_rows,) or len(np.unique(fold)) < 2:
-            raise ConfigError([Fault("/folds", "not_legal", "must be the fold of each row, at least two of them")])
-    return [np.flatnonzero(fold == each) for each in np.unique(fold).tolist()]
-
-
-def _run(
-    dataset: Dataset, noisy: Dataset, candidate: Candidate, tests: Sequence[npt.NDArray[np.intp]], watch: Progress
-) -> Result:
+def _run(dataset: Dataset, noisy: Dataset, candidate: Candidate, tests: Sequence[Test], span: Span) -> Result:
     evaluations, leaves, seconds, misses = [], [], [], []
-    for rows in tests:
-        watch.check()
-        kept = noisy.take(np.setdiff1d(np.arange(dataset.n_rows), rows))
+    for number, each in enumerate(tests):
+        watch = span.fold(number, len(tests))
+        kept, test = parts_of(dataset, noisy, each)
         begun = time.perf_counter()
-        model = _trained(kept, candidate)
+        model = _trained(kept, candidate, watch)
         seconds.append(time.perf_counter() - begun)
-        test = dataset.take(rows)
         evaluation, missed = evaluate_rows(model, test)
         evaluations.append(evaluation)
         leaves.append(model.rules.n_rules if isinstance(model.body, RuleList) else model.tree.n_leaves)
@@ -298,10 +285,10 @@ def _run(
     return Result(candidate, tuple(evaluations), tuple(leaves), tuple(seconds), np.concatenate(misses))
 
 
-def _trained(kept: Dataset, candidate: Candidate) -> Model:
+def _trained(kept: Dataset, candidate: Candidate, watch: Progress) -> Model:
     config = candidate.config
     sets_aside = config.validation_stop or needs_held_out(config.pruning)
-    return train(kept, config, holdout=candidate.holdout if sets_aside else None)
+    return train(kept, config, holdout=candidate.holdout if sets_aside else None, progress=watch)
 
 
 def _best(results: Sequence[Result], measure: str) -> Result:
@@ -310,17 +297,13 @@ def _best(results: Sequence[Result], measure: str) -> Result:
     return min(results, key=lambda result: (sign * result.score(measure), float(np.mean(result.leaves))))
 
 
-def _difference(
-    best: Result, other: Result, measure: str, tests: Sequence[npt.NDArray[np.intp]], dataset: Dataset
-) -> Difference:
+def _difference(best: Result, other: Result, measure: str, tests: Sequence[Test], dataset: Dataset) -> Difference:
     p_value, test = _tested(best, other, measure, tests, dataset)
     by = abs(best.score(measure) - other.score(measure))
     return Difference(best.candidate.name, other.candidate.name, by, p_value, test)
 
 
-def _effect(
-    pruned: Result, unpruned: Result, measure: str, tests: Sequence[npt.NDArray[np.intp]], dataset: Dataset
-) -> PruningEffect:
+def _effect(pruned: Result, unpruned: Result, measure: str, tests: Sequence[Test], dataset: Dataset) -> PruningEffect:
     p_value, test = _tested(pruned, unpruned, measure, tests, dataset)
     gain = pruned.score(measure) - unpruned.score(measure)
     return PruningEffect(
@@ -333,13 +316,11 @@ def _effect(
     )
 
 
-def _tested(
-    one: Result, other: Result, measure: str, tests: Sequence[npt.NDArray[np.intp]], dataset: Dataset
-) -> tuple[float, str]:
+def _tested(one: Result, other: Result, measure: str, tests: Sequence[Test], dataset: Dataset) -> tuple[float, str]:
     """Give the p-value of the difference between two candidates, and the name of the test."""
     if len(tests) > 1:
         ours, theirs = ([getattr(each, measure) for each in result.evaluations] for result in (one, other))
-        n_test = float(np.mean([len(rows) for rows in tests]))
+        n_test = dataset.n_rows / len(tests)  # each row is tested once
         p_value = _resampled_t(np.array(ours) - np.array(theirs), n_test / (dataset.n_rows - n_test))
         return p_value, "corrected resampled t-test (Nadeau and Bengio 2003)"
     if measure == "accuracy":

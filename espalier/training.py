@@ -32,7 +32,7 @@ from espalier.schema import Role, Schema
 from espalier.training_checks import check_training
 from espalier.tree import Tree
 
-__all__ = ["held_out_rows", "prune", "row_order", "summary", "train", "train_traced"]
+__all__ = ["held_out_rows", "needed_holdout", "prune", "row_order", "summary", "train", "train_traced"]
 
 UNPRUNED: Final = "unpruned: the tree is as it was grown"
 PRESET_HOLDOUTS: Final[Mapping[str, float]] = MappingProxyType({"reptree": 1 / 3})
@@ -166,6 +166,21 @@ def held_out_rows(holdout: Holdout, dataset: Dataset) -> npt.NDArray[np.intp]:
     return chosen
 
 
+def needed_holdout(config: TrainingConfig, holdout: Holdout | Dataset | None) -> Holdout | Dataset | None:
+    """Give what a training sets aside: `holdout`, or what the preset sets aside by itself; None for nothing.
+
+    Raises:
+        ConfigError: The configuration stops or prunes by held-out rows, and there are none.
+    """
+    if holdout is not None or not (config.validation_stop or needs_held_out(config.pruning)):
+        return holdout
+    fraction = PRESET_HOLDOUTS.get(config.preset)
+    if fraction is None:
+        message = "rows must be set aside: the configuration stops or prunes by rows that are not learned from"
+        raise ConfigError([Fault("/holdout", "required", message)])
+    return Holdout(fraction=fraction, seed=config.seed)
+
+
 def row_order(n_rows: int, seed: int) -> npt.NDArray[np.intp]:
     """Give the rows in an order drawn for `seed`: by PCG64's raw numbers, a stream that never changes."""
     return np.argsort(np.random.PCG64(seed).random_raw(n_rows), kind="stable")
@@ -204,7 +219,7 @@ def _trained(
     chosen = parameters_from(TrainingConfig, fields, base=chosen, what="the training configuration")
     check_training(dataset.schema, chosen)
     chosen = resolved(chosen, dataset.schema)
-    holdout = _needed_holdout(chosen, holdout)
+    holdout = needed_holdout(chosen, holdout)
     kept, held_out = _set_aside(dataset, holdout)
     grown = grow(kept, chosen, progress=watch, validation=held_out if chosen.validation_stop else None)
     grown = _with_linear_models(grown, kept, chosen, watch)
@@ -277,16 +292,6 @@ def _set_aside(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[Dat
     if not np.any(kept.weight > 0):
         raise ConfigError([Fault("/holdout", "no_weight", "the rows that remain to learn from have no weight")])
     return kept, dataset.take(rows)
-
-
-def _needed_holdout(config: TrainingConfig, holdout: Holdout | Dataset | None) -> Holdout | Dataset | None:
-    if holdout is not None or not (config.validation_stop or needs_held_out(config.pruning)):
-        return holdout
-    fraction = PRESET_HOLDOUTS.get(config.preset)
-    if fraction is None:
-        message = "rows must be set aside: the configuration stops or prunes by rows that are not learned from"
-        raise ConfigError([Fault("/holdout", "required", message)])
-    return Holdout(fraction=fraction, seed=config.seed)
 
 
 def _chosen_method(method: Pruner | str, params: Mapping[str, Any]) -> Pruner:

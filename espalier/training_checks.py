@@ -8,7 +8,7 @@ from espalier.config import (
     resolved,
 )
 from espalier.errors import ConfigError, Fault, pointer, within
-from espalier.pruners import ModelTree, Pessimistic
+from espalier.pruning_checks import pruning_faults
 from espalier.schema import FeatureKind, Schema, label_text
 
 __all__ = ["check_training"]
@@ -26,6 +26,8 @@ def check_training(schema: Schema, config: TrainingConfig) -> None:
     faults += _faults_of_attributes(schema, config)
     faults += _faults_of_names(schema, config)
     faults += _faults_of_linear_leaves(schema, config)
+    if config.pruning is not None:
+        faults += within("/pruning", pruning_faults(config.pruning, resolved(config, schema), str(schema.task)))
     if faults:
         raise ConfigError(faults)
 
@@ -59,15 +61,11 @@ def _faults_of_numbers(config: TrainingConfig) -> list[Fault]:
         "chi_square_alpha": None,
         "collapse": False,
     }
-    faults = [
+    return [
         Fault(f"/{name}", "task", f"must be {'null' if value is None else 'false'}: the target has no classes")
         for name, value in neutral.items()
         if getattr(config, name) != value
     ]
-    if isinstance(config.pruning, Pessimistic):
-        message = "must not be pessimistic, which estimates numbers of errors: the target has no classes"
-        faults.append(Fault("/pruning/method", "task", message))
-    return faults
 
 
 def _faults_of_classes(schema: Schema, config: TrainingConfig, criterion: str | None) -> list[Fault]:
@@ -76,9 +74,6 @@ def _faults_of_classes(schema: Schema, config: TrainingConfig, criterion: str | 
         for name, neutral, legal in (("leaf", "constant", "constant"), ("smoothing", None, "null"))
         if getattr(config, name) != neutral
     ]
-    if isinstance(config.pruning, ModelTree):
-        message = "must not be model_tree, which compares errors of numbers: the target is classes"
-        faults.append(Fault("/pruning/method", "task", message))
     if config.mdl_correction and criterion not in ENTROPY_CRITERIA:
         message = f"must be false: it is in bits, and only {', '.join(ENTROPY_CRITERIA)} are"
         faults.append(Fault("/mdl_correction", "criterion", message))
@@ -113,9 +108,6 @@ def _faults_of_linear_leaves(schema: Schema, config: TrainingConfig) -> list[Fau
     if config.nominal != "ordered_binaries" and any(feature.unordered for feature in schema.attributes):
         message = "must be ordered_binaries where leaf is linear: a linear model takes categories as such columns"
         faults.append(Fault("/nominal", "combination", message))
-    if config.pruning is not None and not isinstance(config.pruning, ModelTree):
-        message = "must be model_tree where leaf is linear: other methods weigh constants"
-        faults.append(Fault("/pruning/method", "combination", message))
     return faults
 
 

@@ -1,4 +1,4 @@
-"""What a job does: a function a kind, from the payload to a new model version.
+"""What a job does: a function a kind, from the payload to a new model version or to a report.
 
 It runs in the worker's child process and only reads the database; the worker saves what it returns.
 """
@@ -20,7 +20,8 @@ from service.tables import Kind, Version
 
 LOG = logging.getLogger(__name__)
 
-Handler = Callable[[Sessions, Mapping[str, Any], espalier.Progress], NewVersion]
+Report = dict[str, Any]
+Handler = Callable[[Sessions, Mapping[str, Any], espalier.Progress], NewVersion | Report]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,13 @@ class Finished:
     """The attempt went well: a version to be saved."""
 
     version: NewVersion
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """The attempt went well: what was found out, as JSON, is the job's result."""
+
+    result: Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +58,15 @@ class GivenBack:
     reason: str
 
 
-Outcome = Finished | Failed | Cancelled | GivenBack
+Outcome = Finished | Reported | Failed | Cancelled | GivenBack
 
 
 def perform(source: Sessions, *, kind: Kind, payload: Mapping[str, Any], progress: espalier.Progress) -> Outcome:
     """Do a job and say how it went; nothing is raised."""
     progress.begin("loading")
     try:
-        return Finished(HANDLERS[kind](source, payload, progress))
+        made = HANDLERS[kind](source, payload, progress)
+        return Finished(made) if isinstance(made, NewVersion) else Reported(made)
     except espalier.Cancelled:
         return Cancelled()
     except Unavailable as error:
@@ -72,7 +81,7 @@ def problem(code: str, message: str, errors: list[dict[str, str]] | None = None)
 
 
 def train(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> NewVersion:
-    """Train on a data set: payload as `service.queue.TrainingPayload`."""
+    """Train on a data set: payload as `service.payloads.TrainingPayload`."""
     with reading(source) as session:
         dataset = storage.load(session, payload["dataset"])
         holdout, holdout_data_set_id = _holdout(session, payload["holdout"])
@@ -93,7 +102,7 @@ def train(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progr
 
 
 def prune(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> NewVersion:
-    """Prune a version into a new one: payload as `service.queue.PruningPayload`."""
+    """Prune a version into a new one: payload as `service.payloads.PruningPayload`."""
     with reading(source) as session:
         model = catalog.load_version(session, payload["version_id"]).model
         parent = session.get_one(Version, payload["version_id"])
@@ -119,7 +128,28 @@ def prune(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progr
     )
 
 
-HANDLERS: Mapping[Kind, Handler] = {Kind.TRAIN: train, Kind.PRUNE: prune}
+def evaluate(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> Report:
+    """Compare several ways of training: payload as `service.payloads.EvaluationPayload`."""
+    with reading(source) as session:
+        dataset = storage.load(session, payload["dataset"])
+        holdout, _ = _holdout(session, payload["holdout"])
+    _check_unseen(holdout, dataset.fingerprint)
+    candidates = [
+        espalier.Candidate(one["name"], espalier.config_from_dict(one["config"])) for one in payload["candidates"]
+    ]
+    comparison = espalier.compare(
+        dataset,
+        candidates,
+        folds=payload["folds"],
+        holdout=holdout,
+        seed=payload["seed"],
+        label_noise=payload["label_noise"],
+        progress=progress,
+    )
+    return {"dataset": payload["dataset"], **comparison.to_dict()}
+
+
+HANDLERS: Mapping[Kind, Handler] = {Kind.TRAIN: train, Kind.PRUNE: prune, Kind.EVALUATE: evaluate}
 
 
 def _holdout(

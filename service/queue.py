@@ -16,7 +16,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypedDict
+from typing import Any
 
 from sqlalchemy import exists, or_, select, update
 from sqlalchemy.orm import Session
@@ -63,27 +63,6 @@ TRANSITIONS: Mapping[tuple[State | None, Event], State] = {
     (State.DEAD, Event.RETRY): State.QUEUED,
 }
 FINAL = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED, State.DEAD})
-
-
-class TrainingPayload(TypedDict):
-    """What a job of kind `train` is told."""
-
-    model: str
-    dataset: str  # data set id
-    preset: str
-    config: dict[str, Any]  # espalier.config_to_dict
-    holdout: dict[str, Any] | None  # {"fraction", "seed", "stratified"} | {"rows"} | {"dataset": id}
-
-
-class PruningPayload(TypedDict):
-    """What a job of kind `prune` is told."""
-
-    model: str
-    version: int
-    version_id: str
-    method: str
-    params: dict[str, Any]
-    holdout: dict[str, Any] | None  # None: the rows that the training held out
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ pyarrow is loaded by the first call that needs it: a process that only predicts 
 """
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,14 +56,17 @@ def save(session: Session, data_set_id: str, chunks: Iterable[Chunk]) -> None:
         )
 
 
-def load(session: Session, data_set_id: str) -> espalier.Dataset:
-    """The whole data set, equal to the one that was uploaded, cell by cell.
+def load(
+    session: Session, data_set_id: str, *, roles: Collection[espalier.Role] = frozenset(espalier.Role)
+) -> espalier.Dataset:
+    """The whole data set, equal to the one that was uploaded, cell by cell; or its columns of some roles only.
 
     Raises:
         NotFound: no data set has this id.
     """
     schema, n_rows = _declaration(session, data_set_id)
-    return _assembled(session, data_set_id, schema=schema, start=0, stop=n_rows)
+    places = [place for place, feature in enumerate(schema.features) if feature.role in roles]
+    return _assembled(session, data_set_id, schema=schema, places=places, start=0, stop=n_rows)
 
 
 def rows(
@@ -78,7 +81,8 @@ def rows(
     stop = n_rows if stop is None else min(stop, n_rows)
     if start >= stop:
         return []
-    return _assembled(session, data_set_id, schema=schema, start=start, stop=stop).rows()
+    places = range(len(schema.features))
+    return _assembled(session, data_set_id, schema=schema, places=places, start=start, stop=stop).rows()
 
 
 def stream(
@@ -106,7 +110,7 @@ def _declaration(session: Session, data_set_id: str) -> tuple[espalier.Schema, i
 
 
 def _assembled(
-    session: Session, data_set_id: str, *, schema: espalier.Schema, start: int, stop: int
+    session: Session, data_set_id: str, *, schema: espalier.Schema, places: Sequence[int], start: int, stop: int
 ) -> espalier.Dataset:
     chunks = session.execute(
         select(DataSetChunk.first_row, DataSetChunk.content)
@@ -117,15 +121,19 @@ def _assembled(
         )
         .order_by(DataSetChunk.first_row)
     )
-    pieces = [_cells(chunk.content, start=start - chunk.first_row, stop=stop - chunk.first_row) for chunk in chunks]
+    names = [f"c{place}" for place in places]
+    pieces = [
+        _cells(chunk.content, names, start=start - chunk.first_row, stop=stop - chunk.first_row) for chunk in chunks
+    ]
+    shown = espalier.Schema(tuple(schema.features[place] for place in places), schema.missing_values)
     if not pieces:
-        return espalier.Dataset(schema, tuple(np.empty(0) for _ in schema.features))
+        return espalier.Dataset(shown, tuple(np.empty(0) for _ in places))
     columns = (np.concatenate(column) for column in zip(*pieces, strict=True))
-    return espalier.Dataset(schema, tuple(columns))
+    return espalier.Dataset(shown, tuple(columns))
 
 
-def _cells(content: bytes, *, start: int, stop: int) -> list[np.ndarray]:
+def _cells(content: bytes, names: list[str], *, start: int, stop: int) -> list[np.ndarray]:
     from pyarrow import parquet  # noqa: PLC0415 - see the top of this module
 
-    table = parquet.read_table(io.BytesIO(content), use_threads=False)
+    table = parquet.read_table(io.BytesIO(content), columns=names, use_threads=False)
     return [column.to_numpy()[max(start, 0) : stop] for column in table.columns]

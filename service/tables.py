@@ -63,6 +63,7 @@ class Kind(StrEnum):
 
     TRAIN = "train"
     PRUNE = "prune"
+    EVALUATE = "evaluate"
 
 
 class UtcTime(TypeDecorator[datetime]):

@@ -32,7 +32,7 @@ import espalier
 from service import catalog, db, queue
 from service.db import Sessions, reading, transaction
 from service.errors import LeaseLost, Unavailable
-from service.handlers import Cancelled, Failed, Finished, GivenBack, Outcome, perform, problem
+from service.handlers import Cancelled, Failed, Finished, GivenBack, Outcome, Reported, perform, problem
 from service.queue import Claim
 from service.settings import Settings
 
@@ -146,7 +146,9 @@ def _watch(settings: Settings, source: Sessions, attempt: Attempt, stop: threadi
     """Wait for the outcome, with heartbeats; whoever leaves here early has the child killed."""
     while True:
         outcome = _receive(attempt)
-        if stop.is_set() and not isinstance(outcome, Finished):  # what stops the worker may have ended the child, too
+        if stop.is_set() and not isinstance(
+            outcome, Finished | Reported
+        ):  # what stops the worker may have ended the child, too
             return GivenBack("the worker was stopped")
         outcome = outcome or _over_limit(settings, attempt)
         if outcome is not None:
@@ -257,7 +259,7 @@ def _settle(source: Sessions, claim: Claim, outcome: Outcome | Lost, stop: threa
             if stop.wait(PAUSE_SECONDS):
                 return
         except Exception:
-            if not isinstance(outcome, Finished):
+            if not isinstance(outcome, Finished | Reported):
                 raise
             LOG.exception("job %s: its result cannot be saved", claim.job_id)
             outcome = _failed("not_saved", "the result of the job could not be saved")
@@ -269,6 +271,8 @@ def _save(session: Any, claim: Claim, outcome: Outcome) -> str:
         case Finished(version=new):
             version = catalog.add_version(session, new, job_id=claim.job_id)
             result = {"model": new.model, "version": version.number, "version_id": version.id, "summary": new.summary}
+            job = queue.finish(session, claim, result=result)
+        case Reported(result=result):
             job = queue.finish(session, claim, result=result)
         case Failed(error=error, retryable=retryable):
             job = queue.fail_or_retry(session, claim, error=error, retryable=retryable)

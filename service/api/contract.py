@@ -4,6 +4,7 @@ Thin, typed decorators over flask-smorest. Order on a view, from the outside: ro
 ``refuses``.
 """
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, NoReturn, ParamSpec, TypeVar, cast
@@ -16,7 +17,7 @@ from webargs.flaskparser import FlaskParser
 from service.api.bodies import read_json
 from service.errors import Fault, Rejected
 
-__all__ = ["Resource", "answers", "documents", "refuses", "takes_json", "takes_query"]
+__all__ = ["Resource", "answers", "documents", "refuses", "takes_json", "takes_query", "takes_request"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,6 +37,14 @@ SAID = {
 ROOT = "_schema"
 
 
+class Misshapen(Rejected):
+    """The body has faults of form; `sound` is the rest of it, in which other faults can still be looked for."""
+
+    def __init__(self, faults: Sequence[Fault], sound: Mapping[str, Any]) -> None:
+        self.sound = sound
+        super().__init__(faults)
+
+
 class ContractParser(FlaskParser):
     """Reads JSON by orjson (its depth is limited, its numbers finite) and raises our own error with every fault."""
 
@@ -51,13 +60,12 @@ class ContractParser(FlaskParser):
         by_location = cast(dict[str, object], error.messages)
         names = (field.data_key or name for name, field in schema.load_fields.items())
         legal = f"there is no such field; legal: {', '.join(names)}"
-        raise Rejected(
-            [
-                Fault(fault.pointer, fault.code, legal) if fault.code == "unknown_field" else fault
-                for messages in by_location.values()
-                for fault in _faults("", messages)
-            ]
-        ) from None
+        faults = [
+            Fault(fault.pointer, fault.code, legal) if fault.code == "unknown_field" else fault
+            for messages in by_location.values()
+            for fault in _faults("", messages)
+        ]
+        raise Misshapen(faults, error.valid_data if isinstance(error.valid_data, Mapping) else {}) from None
 
 
 class Resource(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is untyped
@@ -84,6 +92,30 @@ _tool = Resource("contract", __name__)
 def takes_json(schema: type[ma.Schema]) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Read the body as a JSON object of `schema`; the view gets it as its first argument."""
     return cast("Callable[[Callable[..., R]], Callable[..., R]]", _tool.arguments(schema, location="json"))
+
+
+def takes_request(schema: type[ma.Schema]) -> Callable[[View[..., R]], View[..., R]]:
+    """Read the body as `takes_json` does, but let the view look for more where the form has faults.
+
+    The view gets what is sound, and the faults of form; with such faults it raises `Rejected`, with these and its own.
+    """
+
+    def decorate(view: View[..., R]) -> View[..., R]:
+        @takes_json(schema)
+        @functools.wraps(view)
+        def formed(asked: Mapping[str, Any], **more: Any) -> R:
+            return view(asked, (), **more)
+
+        @functools.wraps(formed)
+        def tolerant(*args: Any, **more: Any) -> R:
+            try:
+                return formed(*args, **more)
+            except Misshapen as error:
+                return view(error.sound, error.faults, **more)
+
+        return tolerant
+
+    return decorate
 
 
 def takes_query(schema: type[ma.Schema]) -> Callable[[Callable[..., R]], Callable[..., R]]:

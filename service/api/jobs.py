@@ -1,17 +1,18 @@
-"""Jobs over HTTP: ask for training and pruning, watch, cancel, try again."""
+"""Jobs over HTTP: ask for training, pruning and comparison, watch, cancel, try again."""
 
 import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flask import Response
 
-from service import queue, schemas, usecases
+from service import job_requests, queue, schemas
 from service.api.answers import json_answer, page_answer
 from service.api.context import here
-from service.api.contract import Resource, answers, refuses, takes_json, takes_query
+from service.api.contract import Resource, answers, refuses, takes_query, takes_request
 from service.db import reading, transaction
-from service.errors import Conflict
-from service.tables import State
+from service.errors import Conflict, Fault
+from service.tables import Kind, State
 
 __all__ = ["jobs"]
 
@@ -19,28 +20,36 @@ jobs = Resource("jobs", __name__, description="Work that takes its time")
 
 SHOWN = schemas.Job()
 SHOWN_RESULT = schemas.JobResult()
+RESULTS = {Kind.EVALUATE: schemas.Comparison()}
 LOCATION = {"Location": {"schema": {"type": "string"}, "description": "where to watch the job"}}
 LOOK_SECONDS = 0.1
 
 
 @jobs.post("/v1/training-jobs")
-@takes_json(schemas.TrainingJobRequest)
+@takes_request(schemas.TrainingJobRequest)
 @answers(202, schemas.Job, headers=LOCATION)
 @refuses(400, 413, 415, 422)
-def train(asked: dict[str, Any]) -> Response:
+def train(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
     """Train a new version of a model."""
-    with transaction(here().sessions) as session:
-        return _accepted(usecases.request_training(session, asked, settings=here().settings))
+    return _requested(job_requests.plan_training, asked, faults)
 
 
 @jobs.post("/v1/pruning-jobs")
-@takes_json(schemas.PruningJobRequest)
+@takes_request(schemas.PruningJobRequest)
 @answers(202, schemas.Job, headers=LOCATION)
 @refuses(400, 413, 415, 422)
-def prune(asked: dict[str, Any]) -> Response:
+def prune(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
     """Prune a version into a new one; the old one stays as it is."""
-    with transaction(here().sessions) as session:
-        return _accepted(usecases.request_pruning(session, asked, settings=here().settings))
+    return _requested(job_requests.plan_pruning, asked, faults)
+
+
+@jobs.post("/v1/evaluation-jobs")
+@takes_request(schemas.EvaluationJobRequest)
+@answers(202, schemas.Job, headers=LOCATION)
+@refuses(400, 413, 415, 422)
+def evaluate(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
+    """Compare several ways of training on the same folds, or on the same held-out rows; no version is made."""
+    return _requested(job_requests.plan_evaluation, asked, faults)
 
 
 @jobs.get("/v1/jobs")
@@ -70,15 +79,15 @@ def get_one(query: dict[str, Any], job_id: str) -> Response:
 
 
 @jobs.get("/v1/jobs/<id:job_id>/result")
-@answers(200, schemas.JobResult)
+@answers(200, {"anyOf": [schemas.JobResult, schemas.Comparison]}, description="The version, or the comparison")
 @refuses(404, 409)
 def get_result(job_id: str) -> Response:
-    """Look at what came of a job that has succeeded."""
+    """Look at what came of a job that has succeeded: the new version, or all of a comparison."""
     with reading(here().sessions) as session:
         job = queue.find_job(session, job_id)
     if job.state != State.SUCCEEDED:
         raise Conflict(f"the job is {job.state}: only one that has succeeded has a result")
-    return json_answer(SHOWN_RESULT.dump(job.result))
+    return json_answer(RESULTS.get(Kind(job.kind), SHOWN_RESULT).dump(job.result))
 
 
 @jobs.post("/v1/jobs/<id:job_id>/cancel")
@@ -97,6 +106,15 @@ def retry(job_id: str) -> Response:
     """Queue a job again that has failed, was cancelled or has spent its attempts."""
     with transaction(here().sessions) as session:
         return _accepted(queue.retry(session, job_id))
+
+
+def _requested(plan: Callable[..., job_requests.Plan], asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
+    """Plan what was asked for, and queue it."""
+    service = here()
+    with reading(service.sessions) as session:
+        planned = plan(session, service.models, asked, faults=faults)
+    with transaction(service.sessions) as session:
+        return _accepted(job_requests.submit(session, planned, settings=service.settings))
 
 
 def _accepted(job: object) -> Response:

@@ -78,7 +78,7 @@ def evaluate(arguments: Namespace) -> int:
             comparison = _compared(dataset, candidates, noise, arguments)
             seconds = time.perf_counter() - begun
             if arguments.json:
-                print(json.dumps({"data": str(file), "label_noise": noise, **comparison.to_dict()}), flush=True)
+                print(json.dumps({"dataset": str(file), **comparison.to_dict()}), flush=True)
                 continue
             table = table or _Table(datasets, arguments)
             for line in table.block(file, noise, comparison):

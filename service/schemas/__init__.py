@@ -2,6 +2,7 @@
 
 from service.schemas.answers import (
     Answer,
+    Comparison,
     Condition,
     DataSet,
     DataSetPage,
@@ -31,6 +32,7 @@ from service.schemas.bodies import DATA_SET_REQUEST, EXPLAIN, PREDICTION_REQUEST
 from service.schemas.requests import (
     DataSetQuery,
     DecisionQuery,
+    EvaluationJobRequest,
     ExplanationQuery,
     JobQuery,
     JobWaitQuery,
@@ -52,6 +54,7 @@ __all__ = [
     "PREDICTION_REQUEST",
     "TREE",
     "Answer",
+    "Comparison",
     "Condition",
     "DataSet",
     "DataSetPage",
@@ -59,6 +62,7 @@ __all__ = [
     "Decision",
     "DecisionPage",
     "DecisionQuery",
+    "EvaluationJobRequest",
     "Explained",
     "Explanation",
     "ExplanationQuery",

@@ -8,11 +8,14 @@ from service.tables import Kind, State
 
 __all__ = [
     "Answer",
+    "Comparison",
     "Condition",
     "DataSet",
     "DataSetPage",
     "Decision",
     "DecisionPage",
+    "Difference",
+    "EvaluatedCandidate",
     "Explained",
     "Explanation",
     "Fault",
@@ -26,6 +29,7 @@ __all__ = [
     "Prediction",
     "PredictionAnswer",
     "Problem",
+    "PruningEffect",
     "RowPage",
     "Status",
     "Step",
@@ -73,11 +77,59 @@ class JobError(Shape):
 
 
 class JobResult(Shape):
-    """What came of a job: a new version of a model."""
+    """What came of a job: a new version of a model, or what a comparison says."""
 
     model = fields.String()
     version = fields.Integer()
     summary = shape("sizes, training and held-out figures", OBJECT)
+    verdict = text("which candidate is better, and whether the difference means anything; the rest is at /result")
+
+
+class EvaluatedCandidate(Shape):
+    """One way of training, tested."""
+
+    name = fields.String()
+    config = shape("every field, as it was trained", OBJECT)
+    figures = shape("by measure: mean and standard deviation over the folds, and each fold's own", OBJECT)
+    leaves = shape("of the trees: mean, and each fold's own; of a list of rules, how many rules", OBJECT)
+    seconds = fields.Float(metadata={"description": "to train and prune, the mean over the folds"})
+
+
+class Difference(Shape):
+    """The best candidate against another one."""
+
+    better = text("name of the best candidate")
+    other = text("name of the other one")
+    by = fields.Float(metadata={"description": "how much better, in the measure; at least 0"})
+    p_value = fields.Float(metadata={"description": "chance of such a difference if there were none; two-sided"})
+    test = text("which paired test says so")
+    means_something = fields.Boolean(metadata={"description": "whether the p-value is below 0.05"})
+
+
+class PruningEffect(Shape):
+    """A candidate that prunes, beside the candidate that is the same in everything else."""
+
+    pruned = text("name of the one")
+    unpruned = text("name of the other")
+    gain = fields.Float(metadata={"description": "how much better the pruned one is, in the measure; below 0: worse"})
+    p_value = fields.Float(metadata={"description": "chance of such a difference if there were none; two-sided"})
+    test = text("which paired test says so")
+    leaves_kept = fields.Float(metadata={"description": "leaves of the pruned trees to those of the unpruned ones"})
+    verdict = text("better, worse, or may be chance")
+
+
+class Comparison(Shape):
+    """What came of comparing several ways of training; the same as `espalier evaluate --json` prints."""
+
+    dataset = text("id of the data set")
+    measure = text("what is compared: accuracy (more is better) or rmse (less is better)")
+    n_rows = fields.Integer()
+    folds = fields.Integer(metadata={"description": "how many trees of each candidate; 1 with a holdout"})
+    label_noise = fields.Float()
+    verdict = text("which is better, and whether the difference means anything")
+    candidates = fields.List(fields.Nested(EvaluatedCandidate))
+    differences = fields.List(fields.Nested(Difference))
+    pruning_effects = fields.List(fields.Nested(PruningEffect))
 
 
 class Job(Shape):

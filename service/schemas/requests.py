@@ -9,12 +9,14 @@ from typing import Any
 from marshmallow import fields, validate
 
 import espalier
+from service.candidates import LONGEST_NAME, MOST_CANDIDATES
 from service.schemas.shape import DECISION_ID, MODEL_NAME, Shape, between, one_of, shape, text
 from service.tables import Kind, State
 
 __all__ = [
     "DataSetQuery",
     "DecisionQuery",
+    "EvaluationJobRequest",
     "ExplanationQuery",
     "JobQuery",
     "JobWaitQuery",
@@ -46,7 +48,7 @@ def _parameters(kind: type) -> dict[str, Any]:
 
 
 PRESET_PARAMETERS = _parameters(espalier.TrainingConfig)
-PRUNING_PARAMETERS = {
+PRUNING_PARAMETERS: dict[str, Any] = {
     "type": "object",
     "properties": {
         name: shape for kind in espalier.PRUNERS.values() for name, shape in _parameters(kind)["properties"].items()
@@ -62,6 +64,12 @@ HOLDOUT = {
         "rows": {"type": "array", "items": {"type": "integer", "minimum": 0}},
         "dataset": {"type": "string", "description": "id of another data set with the same columns"},
     },
+}
+
+
+PRUNING = {
+    "type": ["object", "null"],
+    "properties": {"method": {"type": "string", "enum": list(espalier.PRUNERS)}, **PRUNING_PARAMETERS["properties"]},
 }
 
 
@@ -219,4 +227,64 @@ class PruningJobRequest(Shape):
         HOLDOUT,
         load_default=None,
         allow_none=True,
+    )
+
+
+class CandidateRequest(Shape):
+    """One way of training."""
+
+    name = fields.String(
+        load_default=None,
+        allow_none=True,
+        validate=validate.Regexp(
+            f"[^\\x00-\\x1f\\x7f]{{1,{LONGEST_NAME}}}\\Z", error=f"must have 1 to {LONGEST_NAME} printable characters"
+        ),
+        metadata={"description": "what the answer calls it; unique; if not given, preset and fields"},
+    )
+    preset = fields.String(
+        load_default="cart", metadata={"description": "the algorithm", "enum": list(espalier.PRESETS)}
+    )
+    params = fields.Dict(
+        keys=fields.String(),
+        load_default=dict,
+        metadata={"description": "fields of the preset to change", **PRESET_PARAMETERS},
+    )
+    pruning = shape(
+        "how the tree is pruned once it is grown; null: not at all; if not given, as the preset does. A method that "
+        "asks held-out rows gets a third of the rows that are learned from",
+        PRUNING,
+        allow_none=True,
+    )
+
+
+class EvaluationJobRequest(Shape):
+    """Compare several ways of training on the same rows."""
+
+    dataset = text("id of the data set", required=True)
+    candidates = fields.List(
+        fields.Nested(CandidateRequest),
+        required=True,
+        validate=validate.Length(1, MOST_CANDIDATES, error=f"must be 1 to {MOST_CANDIDATES} candidates"),
+        metadata={"minItems": 1, "maxItems": MOST_CANDIDATES},
+    )
+    folds = fields.Integer(
+        load_default=None,
+        allow_none=True,
+        strict=True,
+        validate=between(2, 1000),
+        metadata={"description": "in how many parts the rows are dealt out, each tested on once; 10 without a holdout"},
+    )
+    holdout = shape(
+        "rows to test on, or another data set, instead of folds", HOLDOUT, load_default=None, allow_none=True
+    )
+    label_noise = fields.Float(
+        load_default=0.0,
+        validate=validate.Range(0, 1, max_inclusive=False, error="must be a share of at least 0 and below 1"),
+        metadata={"description": "share of the training rows that are given a wrong class; tests are never touched"},
+    )
+    seed = fields.Integer(
+        load_default=0,
+        strict=True,
+        validate=between(0, 2**63 - 1),
+        metadata={"description": "for everything that is drawn at random"},
     )

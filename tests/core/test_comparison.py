@@ -3,8 +3,9 @@ import pytest
 from scipy import stats
 
 import espalier
-from espalier.comparison import Candidate, PruningEffect, compare, fold_of_rows, with_label_noise
+from espalier.comparison import Candidate, PruningEffect, compare
 from espalier.distributions import binomial_two_sided, student_t_two_sided
+from espalier.resampling import fold_of_rows, with_label_noise
 from tests.factories import ROOT
 
 
@@ -185,6 +186,53 @@ def test_noise_is_never_in_the_rows_that_are_tested_on() -> None:
     comparison = compare(data, [stump], folds=10, label_noise=0.2)
 
     assert comparison.results[0].score("accuracy") == 1.0
+
+
+def test_a_candidate_of_rules_has_as_many_leaves_as_rules() -> None:
+    rules = Candidate("rules", espalier.training_config("cart", pruning={"method": "rules"}))
+
+    result = compare(drugs(), [rules], holdout=espalier.Holdout(fraction=0.3, seed=2)).results[0]
+
+    kept = drugs().take(np.setdiff1d(np.arange(200), espalier.held_out_rows(espalier.Holdout(0.3, 2), drugs())))
+    model = espalier.train(kept, rules.config, holdout=rules.holdout)
+    assert result.leaves == (len(model.rules.rules),)
+
+
+def test_every_fault_of_every_candidate_is_said_at_once() -> None:
+    numbers = espalier.training_config("cart", criterion="squared_error")
+
+    with pytest.raises(espalier.ConfigError) as refused:
+        compare(drugs(), [Candidate("a", numbers), stump_and_tree()[0], Candidate("b", numbers)])
+
+    assert [fault.path for fault in refused.value.faults] == ["/candidates/0/criterion", "/candidates/2/criterion"]
+
+
+def test_progress_only_grows_and_ends_with_the_last_training() -> None:
+    seen: list[float] = []
+
+    class Watched(espalier.Progress):
+        def part(self, start: float, end: float) -> espalier.Progress:
+            seen.append(self.share)
+            return super().part(start, end)
+
+    compare(drugs(), stump_and_tree(), folds=4, progress=Watched())
+
+    # Two candidates of four folds: each training begins where the one before it ended.
+    assert seen == sorted(seen)
+    assert all(share <= place / 8 for place, share in enumerate(seen))
+
+
+def test_a_stop_reaches_the_training_that_runs() -> None:
+    whole = espalier.Progress()
+    first, second = whole.part(0.0, 0.5), whole.part(0.5, 1.0)
+
+    whole.stop()
+
+    with pytest.raises(espalier.Cancelled):
+        second.check()
+    first.check()  # it is over: nobody looks at it
+    with pytest.raises(espalier.Cancelled):
+        whole.part(0.0, 1.0).check()
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.0])

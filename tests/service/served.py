@@ -47,14 +47,15 @@ class Served:
         assert response.status_code == 201, response.text
         return response.get_json()
 
-    def train(self, name: str, csv: str = TENNIS, *, preset: str = "id3", **declared: Any) -> None:
-        """Add a version, trained in this process."""
+    def train(self, name: str, csv: str = TENNIS, *, preset: str = "id3", holdout: Any = None, **declared: Any) -> str:
+        """Add a version, trained in this process; give the id of its data set."""
         dataset = espalier.dataset_from_csv(csv, **({"target": "PlayTennis"} | declared))
-        model = espalier.train(dataset, preset)
+        model = espalier.train(dataset, preset, holdout=holdout and espalier.holdout_from_dict(holdout))
         with db.transaction(self.service.sessions) as session:
             row = catalog.add_data_set(session, name="rows", dataset=dataset)
             storage.save(session, row.id, list(storage.encode(dataset)))
         self.keep(name, model, data_set_id=row.id)
+        return row.id
 
     def keep(self, name: str, model: espalier.Model, *, data_set_id: str | None = None) -> None:
         """Add a version that is trained already."""

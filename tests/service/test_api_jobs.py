@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import espalier
 from service import queue
 from service.db import transaction
 from service.settings import Settings
@@ -80,6 +81,39 @@ def test_a_bad_training_request_is_refused_with_its_place(
     assert_problem(served.post("/v1/training-jobs", body), 422, pointer)
 
 
+def test_faults_of_form_and_of_reference_are_said_in_one_round(served: Served) -> None:
+    body = {"model": 5, "dataset": UNKNOWN, "params": {"nope": 1}, "holdout": {"fraction": 2}}
+    response = served.post("/v1/training-jobs", body)
+    assert_problem(response, 422, "/model", "/dataset", "/params/nope", "/holdout/fraction")
+
+
+@pytest.mark.parametrize(
+    "params", [{"pruning": {"method": "reduced_error"}}, {"pruning": {"method": "rules"}}, {"validation_stop": True}]
+)
+def test_a_training_that_asks_held_out_rows_needs_some(served: Served, tennis: str, params: dict[str, object]) -> None:
+    body = {"model": "m", "dataset": tennis, "params": params}
+    assert "set aside" in assert_problem(served.post("/v1/training-jobs", body), 422, "/holdout")["detail"]
+    assert served.post("/v1/training-jobs", body | {"holdout": {"fraction": 0.3}}).status_code == 202
+
+
+def test_a_preset_that_sets_rows_aside_by_itself_needs_enough_of_them(served: Served) -> None:
+    pair = served.upload("a,y\n1,p\n2,q\n", target="y")["id"]
+    body = {"model": "m", "dataset": pair, "preset": "reptree"}
+    assert "sets aside 0 of 2 rows" in assert_problem(served.post("/v1/training-jobs", body), 422, "/holdout")["detail"]
+
+
+@pytest.mark.parametrize("fraction", [0.001, 0.999])
+def test_a_share_of_no_row_or_of_all_is_refused_at_the_request(served: Served, tennis: str, fraction: float) -> None:
+    body = {"model": "m", "dataset": tennis, "holdout": {"fraction": fraction}}
+    assert "of 14 rows" in assert_problem(served.post("/v1/training-jobs", body), 422, "/holdout")["detail"]
+
+
+def test_held_out_rows_must_have_weight(served: Served) -> None:
+    weighed = served.upload("a,y,w\n1,p,1\n2,q,1\n3,p,0\n", target="y", weight="w")["id"]
+    body = {"model": "m", "dataset": weighed, "holdout": {"rows": [2]}}
+    assert "weight" in assert_problem(served.post("/v1/training-jobs", body), 422, "/holdout")["detail"]
+
+
 def test_id3_refuses_numeric_attributes_and_names_c45(served: Served) -> None:
     numbers = served.upload("a,y\n1,p\n2,q\n", target="y")["id"]
     response = served.post("/v1/training-jobs", {"model": "m", "dataset": numbers, "preset": "id3"})
@@ -100,10 +134,9 @@ def test_a_held_out_data_set_must_have_the_same_columns(served: Served, tennis: 
     assert_problem(served.post("/v1/training-jobs", body), 422, *["/holdout/dataset"] * 5)
 
 
-def test_a_held_out_data_set_is_kept_while_the_job_is_unfinished(served: Served, tennis: str) -> None:
-    other = served.upload(TENNIS, target="PlayTennis")["id"]
-    request_training(served, tennis, holdout={"dataset": other})
-    assert_problem(served.client.delete(f"/v1/datasets/{other}"), 409)
+def test_a_held_out_data_set_is_kept_while_the_job_is_unfinished(served: Served, tennis: str, more_tennis: str) -> None:
+    request_training(served, tennis, holdout={"dataset": more_tennis})
+    assert_problem(served.client.delete(f"/v1/datasets/{more_tennis}"), 409)
 
 
 def test_a_version_trained_on_all_rows_is_not_pruned_on_them(served: Served) -> None:
@@ -166,6 +199,79 @@ def test_a_bad_pruning_request_is_refused_with_its_place(
     served.train("tennis")
     body = {"model": "tennis", "method": "reduced_error", "holdout": {"dataset": more_tennis}} | change
     assert_problem(served.post("/v1/pruning-jobs", body), 422, *pointers)
+
+
+def test_faults_of_form_and_of_the_version_are_said_in_one_round(served: Served) -> None:
+    served.train("tennis")
+    body = {"model": "tennis", "method": "model_tree", "holdout": {"dataset": UNKNOWN}, "colour": "red"}
+    assert_problem(served.post("/v1/pruning-jobs", body), 422, "/colour", "/holdout/dataset", "/method")
+
+
+def test_rows_that_the_version_has_learned_from_cannot_be_held_out(served: Served) -> None:
+    served.train("tennis", holdout={"rows": [0, 1, 2, 3]})
+    body = {"model": "tennis", "method": "reduced_error"}
+    for holdout, learned in (({"rows": [2, 3, 4]}, "1 of these 3 rows"), ({"rows": [9]}, "1 of these 1 rows")):
+        problem = assert_problem(served.post("/v1/pruning-jobs", body | {"holdout": holdout}), 422, "/holdout")
+        assert learned in problem["detail"]
+    assert served.post("/v1/pruning-jobs", body | {"holdout": {"rows": [1, 3]}}).status_code == 202
+    assert served.post("/v1/pruning-jobs", body).status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("preset", "method", "params", "pointer"),
+    [
+        pytest.param("id3", "model_tree", {}, "/method", id="model_tree on classes"),
+        pytest.param("cart", "pessimistic", {}, "/method", id="pessimistic on numbers"),
+        pytest.param("cart", "rules", {"estimate": "pessimistic"}, "/params/estimate", id="rules on numbers"),
+        pytest.param("m5", "cost_complexity", {"alpha": 1}, "/method", id="weakest links of linear leaves"),
+        pytest.param(
+            "id3", "cost_complexity", {"select": "cv", "folds": 15}, "/params/folds", id="15 parts of 14 rows"
+        ),
+        pytest.param("id3", "cost_complexity", {"alpha": 1, "select": "cv"}, "/params/alpha", id="both"),
+    ],
+)
+def test_a_method_that_cannot_take_the_version_is_refused_at_the_request(
+    served: Served, preset: str, method: str, params: dict[str, object], pointer: str
+) -> None:
+    classes = preset == "id3"
+    served.train("m", TENNIS if classes else HOURS, preset=preset, target="PlayTennis" if classes else "hours")
+    assert_problem(served.post("/v1/pruning-jobs", {"model": "m", "method": method, "params": params}), 422, pointer)
+
+
+def test_a_list_of_rules_is_not_pruned(served: Served) -> None:
+    tennis = espalier.dataset_from_csv(TENNIS, target="PlayTennis")
+    rules = espalier.prune(espalier.train(tennis, "id3"), "rules", dataset=tennis, estimate="pessimistic").model
+    served.keep("rules", rules)
+    for method, params in (("cost_complexity", {"alpha": 0}), ("rules", {"estimate": "pessimistic"})):
+        body = {"model": "rules", "method": method, "params": params}
+        assert "list of rules" in assert_problem(served.post("/v1/pruning-jobs", body), 422, "/method")["detail"]
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "pointer"),
+    [
+        pytest.param("pessimistic", {}, "/params/raising", id="raising"),
+        pytest.param("cost_complexity", {"select": "cv"}, "/params/select", id="cross-validation"),
+        pytest.param("rules", {"estimate": "pessimistic"}, "/method", id="rules"),
+        pytest.param("reduced_error", {}, "/holdout", id="the rows that were set aside"),
+        pytest.param("reduced_error", {"ties": "keep"}, "/holdout", id="the same, asked otherwise"),
+    ],
+)
+def test_what_asks_rows_of_a_data_set_that_is_gone_is_refused_at_the_request(
+    served: Served, method: str, params: dict[str, object], pointer: str
+) -> None:
+    tennis = espalier.dataset_from_csv(TENNIS, target="PlayTennis")
+    served.keep("orphan", espalier.train(tennis, "id3", holdout=espalier.Holdout(rows=(0, 5))))
+    body = {"model": "orphan", "method": method, "params": params}
+    assert_problem(served.post("/v1/pruning-jobs", body), 422, pointer)
+
+
+def test_a_version_whose_data_set_is_gone_is_still_pruned_by_what_it_keeps(served: Served) -> None:
+    tennis = espalier.dataset_from_csv(TENNIS, target="PlayTennis")
+    served.keep("orphan", espalier.train(tennis, "id3"))
+    for method, params in (("pessimistic", {"raising": False}), ("cost_complexity", {"alpha": 0.1})):
+        body = {"model": "orphan", "method": method, "params": params}
+        assert served.post("/v1/pruning-jobs", body).status_code == 202
 
 
 def test_jobs_are_listed_by_state_kind_and_model(served: Served, tennis: str) -> None:

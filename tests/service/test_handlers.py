@@ -7,7 +7,7 @@ import pytest
 import espalier
 from service import catalog, db, handlers, storage
 from service.db import Sessions, reading, transaction
-from service.handlers import HANDLERS, Cancelled, Failed, Finished, GivenBack, perform
+from service.handlers import HANDLERS, Cancelled, Failed, Finished, GivenBack, Reported, perform
 from service.settings import Settings
 from service.tables import Kind, Version
 from tests.service.kept import PATIENTS, keep_data_set, patients
@@ -137,6 +137,53 @@ def test_a_second_upload_of_the_training_rows_cannot_be_held_out(source: Session
     for outcome in outcomes:
         assert [fault["pointer"] for fault in outcome.error["errors"]] == ["/holdout/dataset"]
         assert not outcome.retryable
+
+
+def comparison(data_set_id: str, **more: Any) -> dict[str, Any]:
+    configs = {"stump": espalier.training_config("cart", max_depth=1), "tree": espalier.training_config("cart")}
+    candidates = [{"name": name, "config": espalier.config_to_dict(config)} for name, config in configs.items()]
+    plain = {"folds": 3, "holdout": None, "label_noise": 0.0, "seed": 5}
+    return {"dataset": data_set_id, "candidates": candidates} | plain | more
+
+
+def test_a_comparison_gives_what_the_core_gives_and_makes_no_version(source: Sessions) -> None:
+    data_set_id = keep_data_set(source)
+
+    outcome = perform(
+        source, kind=Kind.EVALUATE, payload=comparison(data_set_id, label_noise=0.2), progress=espalier.Progress()
+    )
+
+    assert isinstance(outcome, Reported)
+    candidates = [
+        espalier.Candidate("stump", espalier.training_config("cart", max_depth=1)),
+        espalier.Candidate("tree", espalier.training_config("cart")),
+    ]
+    expected = espalier.compare(patients(), candidates, folds=3, seed=5, label_noise=0.2).to_dict()
+    for ours, theirs in zip(outcome.result["candidates"], expected["candidates"], strict=True):
+        assert ours.pop("seconds") > 0
+        del theirs["seconds"]
+    assert outcome.result == {"dataset": data_set_id, **expected}
+
+
+def test_a_comparison_can_be_tested_on_another_data_set(source: Sessions) -> None:
+    other = keep_data_set(source, espalier.dataset_from_csv(MORE, target="drug"), name="more")
+    payload = comparison(keep_data_set(source), folds=None, holdout={"dataset": other})
+
+    outcome = perform(source, kind=Kind.EVALUATE, payload=payload, progress=espalier.Progress())
+
+    assert isinstance(outcome, Reported)
+    tree = outcome.result["candidates"][1]
+    # All four new patients are as those that were learned from: the tree knows them all.
+    assert (outcome.result["folds"], tree["figures"]["accuracy"]["folds"]) == (1, [1.0])
+
+
+def test_a_stopped_comparison_is_cancelled(source: Sessions) -> None:
+    progress = espalier.Progress()
+    progress.stop()
+
+    outcome = perform(source, kind=Kind.EVALUATE, payload=comparison(keep_data_set(source)), progress=progress)
+
+    assert outcome == Cancelled()
 
 
 def test_data_that_cannot_be_learned_from_fails_for_good(source: Sessions) -> None:

@@ -1,0 +1,70 @@
+"""Whether a method can take a model: everything that is known of the two before a row is looked at."""
+
+from typing import Final
+
+from espalier.errors import ConfigError, Fault
+from espalier.model import Model
+from espalier.pruners import CostComplexity, Pessimistic, Pruner, RulePostPruning
+from espalier.pruning_checks import pruning_faults
+from espalier.rules import RuleList
+
+__all__ = ["check_pruning"]
+
+WEIGHT_SLACK: Final = 1e-6
+
+
+def check_pruning(model: Model, method: Pruner, *, has_training_rows: bool = True) -> None:
+    """See whether `method` can take `model`, before anything is pruned.
+
+    Whether there are held-out rows to ask is not looked at here: `needs_held_out` says which methods ask them.
+
+    Args:
+        model: The parent.
+        method: A pruning method's parameters.
+        has_training_rows: Whether the data set that the model was trained on is at hand.
+
+    Raises:
+        ConfigError: Every reason why not, by path: ``/method``, or the parameter's name.
+
+    >>> from espalier import dataset_from_rows, pruning_method, train
+    >>> rows = [{"wind": wind, "play": play} for wind, play in [("weak", "yes"), ("weak", "yes"), ("strong", "no")]]
+    >>> try:
+    ...     check_pruning(train(dataset_from_rows(rows, target="play"), "id3"), pruning_method("model_tree"))
+    ... except ConfigError as error:
+    ...     print(error.faults[0].path, error.faults[0].code)
+    /method task
+    """
+    if isinstance(model.body, RuleList):
+        message = "the model is a list of rules, and all methods prune trees: name the version that it was made from"
+        raise ConfigError([Fault("/method", "not_a_tree", message)])
+    faults = pruning_faults(method, model.config, model.task)
+    faults += _faults_of_rows(model, method) if has_training_rows else _faults_without_rows(method)
+    if faults:
+        raise ConfigError(faults)
+
+
+def _faults_without_rows(method: Pruner) -> list[Fault]:
+    gone = "the data set that the model was trained on is not at hand"
+    if isinstance(method, Pessimistic) and method.raising:
+        return [Fault("/raising", "no_training_rows", f"must be false: it counts the training rows anew, and {gone}")]
+    if isinstance(method, CostComplexity) and method.select == "cv":
+        message = f"must not be cv, which grows trees on parts of the training rows: {gone}"
+        return [Fault("/select", "no_training_rows", message)]
+    if isinstance(method, RulePostPruning):
+        message = f"must not be rules, which counts the training rows that each rule answers: {gone}"
+        return [Fault("/method", "no_training_rows", message)]
+    return []
+
+
+def _faults_of_rows(model: Model, method: Pruner) -> list[Fault]:
+    n_rows = model.training.n_training_rows
+    if isinstance(method, CostComplexity) and method.select == "cv" and method.folds > n_rows:
+        message = f"must be at most {n_rows}: so many rows the model was trained on"
+        return [Fault("/folds", "out_of_range", message)]
+    # Where each row weighs 1 the weight at the root is the number of rows, unless held-out rows were added (backfit).
+    unweighted = model.schema.weight is None and model.config.class_weight is None
+    held = float(model.tree.weight[0])
+    if isinstance(method, Pessimistic) and method.raising and unweighted and abs(held - n_rows) > WEIGHT_SLACK * n_rows:
+        message = f"must be false: it counts {n_rows} training rows anew, and the tree was made of {held:g} (backfit)"
+        return [Fault("/raising", "combination", message)]
+    return []

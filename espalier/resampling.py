@@ -1,0 +1,118 @@
+"""Which rows are learned from and which are tested on: folds dealt out, classes made wrong on purpose.
+
+All that is drawn is the same for the same seed.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.config import Holdout
+from espalier.dataset import Column, Dataset
+from espalier.errors import ConfigError, Fault
+from espalier.schema import Role, Schema
+from espalier.training import held_out_rows, row_order
+
+__all__ = ["Test", "check_comparison", "fold_of_rows", "parts_of", "tests_of", "with_label_noise"]
+
+MAX_FOLDS: Final = 1_000
+
+Test = npt.NDArray[np.intp] | Dataset
+"""What one training is tested on: rows of the data set, or a data set of its own."""
+
+
+def check_comparison(
+    schema: Schema,
+    names: Sequence[str],
+    *,
+    n_rows: int,
+    folds: int | Sequence[int] | None = None,
+    on_one_split: bool = False,
+    label_noise: float = 0.0,
+) -> None:
+    """See whether candidates of these names can be compared so on such data, before anything is trained.
+
+    Args:
+        schema: Of the data set.
+        names: Of the candidates.
+        n_rows: Of the data set.
+        folds: As `compare` takes them.
+        on_one_split: Whether there is a holdout instead of folds.
+        label_noise: As `compare` takes it.
+
+    Raises:
+        ConfigError: Every reason why not, by path; those of a candidate's configuration are said by `check_training`.
+    """
+    faults = []
+    if not names or len(set(names)) < len(names):
+        faults.append(Fault("/candidates", "not_legal", "must be at least one candidate, each with its own name"))
+    if not 0 <= label_noise < 1 or (label_noise > 0 and schema.task != "classification"):
+        message = "must be a share of at least 0 and below 1, and 0 where the target is numbers"
+        faults.append(Fault("/label_noise", "not_legal", message))
+    if on_one_split and folds is not None:
+        faults.append(Fault("/folds", "not_legal", "give either folds or a holdout"))
+    elif not on_one_split:
+        faults += _faults_of_folds(10 if folds is None else folds, n_rows)
+    if faults:
+        raise ConfigError(faults)
+
+
+def fold_of_rows(dataset: Dataset, n_folds: int, *, seed: int = 0) -> npt.NDArray[np.intp]:
+    """Give the fold of each row, (n_rows,): each class is dealt out in turn, so that folds differ by one row of it."""
+    order = row_order(dataset.n_rows, seed)
+    if dataset.schema.task == "classification" and dataset.target is not None:
+        order = order[np.argsort(np.asarray(dataset.target)[order], kind="stable")]
+    folds = np.empty(dataset.n_rows, dtype=np.intp)
+    folds[order] = np.arange(dataset.n_rows) % n_folds
+    return folds
+
+
+def with_label_noise(dataset: Dataset, share: float, *, seed: int = 0) -> Dataset:
+    """Give the data set with the class of a drawn `share` of the rows replaced by another class, each as likely.
+
+    The rows are drawn as `row_order` draws them, the classes by the next raw numbers of the same stream.
+    """
+    place = next(place for place, feature in enumerate(dataset.schema.features) if feature.role is Role.TARGET)
+    numbers = np.random.PCG64(seed).random_raw(2 * dataset.n_rows)
+    rows = np.argsort(numbers[: dataset.n_rows], kind="stable")[: round(share * dataset.n_rows)]
+    classes: npt.NDArray[np.int32] = np.array(dataset.columns[place], dtype=np.int32)
+    n_classes = len(dataset.schema.classes)
+    steps = 1 + (numbers[dataset.n_rows :][rows] % np.uint64(n_classes - 1)).astype(np.int32)
+    classes[rows] = (classes[rows] + steps) % n_classes
+    columns: list[Column] = [classes if each == place else column for each, column in enumerate(dataset.columns)]
+    return Dataset(dataset.schema, tuple(columns))
+
+
+def tests_of(
+    dataset: Dataset, folds: int | Sequence[int] | None, holdout: Holdout | Dataset | None, seed: int
+) -> list[Test]:
+    """Give what each training is tested on: the rows of each fold, or the one holdout."""
+    if isinstance(holdout, Dataset):
+        return [holdout]
+    if holdout is not None:
+        return [held_out_rows(holdout, dataset)]
+    if folds is None or isinstance(folds, int):
+        fold = fold_of_rows(dataset, 10 if folds is None else folds, seed=seed)
+    else:
+        fold = np.asarray(folds, dtype=np.intp)
+    return [np.flatnonzero(fold == each) for each in np.unique(fold).tolist()]
+
+
+def parts_of(dataset: Dataset, noisy: Dataset, test: Test) -> tuple[Dataset, Dataset]:
+    """Give what is learned from and what is tested on."""
+    if isinstance(test, Dataset):
+        return noisy, test
+    return noisy.take(np.setdiff1d(np.arange(dataset.n_rows), test)), dataset.take(test)
+
+
+def _faults_of_folds(folds: int | Sequence[int], n_rows: int) -> list[Fault]:
+    if isinstance(folds, int):
+        limit = min(n_rows, MAX_FOLDS)
+        if 2 <= folds <= limit:
+            return []
+        return [Fault("/folds", "not_legal", f"must be from 2 to {limit} (the rows, at most {MAX_FOLDS})")]
+    if len(folds) == n_rows and len(set(folds)) > 1:
+        return []
+    return [Fault("/folds", "not_legal", "must be the fold of each row, at least two of them")]

@@ -1,0 +1,281 @@
+"""What jobs can be asked for: training, pruning, evaluation. All that can be known to be wrong is said here, at once.
+
+    asked for ──plan_…──> Plan ──submit──> a job in the queue
+               (reading)        (writing)
+
+Configurations, methods and holdouts are read and checked by the core's own functions, against what the data set
+declares, its target and weights, and the parent model; only what nobody can know before the work is done is left to the
+worker. A plan takes the faults of form that were found before and adds its own: who asks learns all in one round.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+import espalier
+from service import catalog, payloads, queue
+from service.candidates import read_candidates
+from service.errors import Fault, NotFound, Rejected
+from service.faults import collected, placed
+from service.holdouts import HeldOut, Learned, check_rows, find_data_set, read_holdout, rows_of
+from service.settings import Settings
+from service.tables import DataSet, Job, Kind, Version
+
+__all__ = ["Plan", "plan_evaluation", "plan_pruning", "plan_training", "submit"]
+
+# Where a fault that the core finds in configuration and schema together sits in a request for training; the rest is a
+# field of the configuration.
+PLACES_IN_TRAINING = {"/target": "/dataset", "/attributes": "/dataset", "/preset": "/preset", "/holdout": "/holdout"}
+UNNUMBERED = re.compile(r"/candidates/[0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A job that is right, as far as anyone can know, and is not in the queue yet."""
+
+    kind: Kind
+    payload: Mapping[str, Any]
+    model: str | None = None
+    data_set_id: str | None = None
+    holdout_data_set_id: str | None = None
+
+
+def submit(session: Session, plan: Plan, *, settings: Settings) -> Job:
+    """Put a planned job into the queue; its data sets cannot be deleted from now on until it is finished.
+
+    Raises:
+        Rejected: A data set was deleted since the plan was made.
+    """
+    for pointer, data_set_id in (("/dataset", plan.data_set_id), ("/holdout/dataset", plan.holdout_data_set_id)):
+        if data_set_id is not None and session.get(DataSet, data_set_id, with_for_update={"read": True}) is None:
+            raise Rejected([Fault(pointer, "unknown_data_set", "this data set was deleted a moment ago")])
+    return queue.enqueue(
+        session,
+        kind=plan.kind,
+        payload=dict(plan.payload),
+        max_attempts=settings.job_attempts,
+        model=plan.model,
+        data_set_id=plan.data_set_id,
+        holdout_data_set_id=plan.holdout_data_set_id,
+    )
+
+
+def plan_training(
+    session: Session, models: catalog.ModelCache, asked: Mapping[str, Any], *, faults: Sequence[Fault] = ()
+) -> Plan:
+    """Plan a training.
+
+    Args:
+        session: For reading.
+        models: Not asked here; every plan is made with the same arguments.
+        asked: ``model, dataset, preset, params, holdout``, as `schemas.TrainingJobRequest` gives them; what has a fault
+            of form is not among them.
+        faults: Those of form.
+
+    Raises:
+        Rejected: Every fault, by its place in the request: no such data set, preset, field or combination.
+    """
+    found = list(faults)
+    data_set = _named_data_set(session, asked, faults=found)
+    config: espalier.TrainingConfig | None = None
+    params = _without("preset", asked, faults=found)
+    place = placed("/params", PLACES_IN_TRAINING)
+    with collected(found, place):
+        config = espalier.training_config(asked.get("preset", "cart"), **params)
+    learned = None if data_set is None else Learned.of(data_set)
+    if learned is not None and config is not None and {"preset", "params"} <= asked.keys():
+        with collected(found, place):
+            espalier.check_training(learned.schema, config)
+    held_out = read_holdout(session, asked.get("holdout"), learned=learned, faults=found)
+    if config is not None and "holdout" in asked and asked["holdout"] is None:
+        with collected(found, place):
+            own = espalier.needed_holdout(config, None)
+            if isinstance(own, espalier.Holdout) and data_set is not None:
+                check_rows(session, own, data_set=data_set, faults=found)
+    if found or data_set is None or config is None:
+        raise Rejected(found)
+    payload = payloads.TrainingPayload(
+        model=asked["model"],
+        dataset=data_set.id,
+        preset=asked["preset"],
+        config=espalier.config_to_dict(config),
+        holdout=asked["holdout"],
+    )
+    return Plan(Kind.TRAIN, dict(payload), asked["model"], data_set.id, held_out.data_set_id)
+
+
+def plan_pruning(
+    session: Session, models: catalog.ModelCache, asked: Mapping[str, Any], *, faults: Sequence[Fault] = ()
+) -> Plan:
+    """Plan a pruning of a version into a new one.
+
+    Args:
+        session: For reading.
+        models: Where the version is found decoded.
+        asked: ``model, version, method, params, holdout``, as `schemas.PruningJobRequest` gives them.
+        faults: Those of form.
+
+    Raises:
+        Rejected: Every fault, by its place in the request: no such model, version, method, parameter or data set, or a
+            method that cannot take this version.
+    """
+    found = list(faults)
+    version = _version(session, asked, faults=found)
+    params = _without("method", asked, faults=found)
+    method: Any = None
+    if "method" in asked:
+        with collected(found, placed("/params", {"/method": "/method"})):
+            method = espalier.pruning_method(asked["method"], **params)
+    parent = None if version is None else _parent(session, models, version)
+    learned = None if parent is None else parent.learned
+    held_out = read_holdout(session, asked.get("holdout"), learned=learned, faults=found)
+    if parent is not None and method is not None and "params" in asked:
+        with collected(found, placed("/params", {"/method": "/method"})):
+            has_rows = parent.learned.data_set is not None
+            espalier.check_pruning(parent.model, method, has_training_rows=has_rows)
+    if parent is not None and "holdout" in asked:
+        found += _faults_of_voters(session, parent, method, held_out)
+    if found or version is None:
+        raise Rejected(found)
+    payload = payloads.PruningPayload(
+        model=version.model.name,
+        version=version.number,
+        version_id=version.id,
+        method=asked["method"],
+        params=dict(asked["params"]),
+        holdout=asked["holdout"],
+    )
+    voters = held_out.data_set_id or version.holdout_data_set_id
+    return Plan(Kind.PRUNE, dict(payload), version.model.name, version.data_set_id, voters)
+
+
+def plan_evaluation(
+    session: Session, models: catalog.ModelCache, asked: Mapping[str, Any], *, faults: Sequence[Fault] = ()
+) -> Plan:
+    """Plan a comparison of several ways of training.
+
+    Args:
+        session: For reading.
+        models: Not asked here; every plan is made with the same arguments.
+        asked: ``dataset, candidates, folds, holdout, label_noise, seed``, as `schemas.EvaluationJobRequest` gives them.
+        faults: Those of form.
+
+    Raises:
+        Rejected: Every fault, by its place in the request.
+    """
+    found = list(faults)
+    data_set = _named_data_set(session, asked, faults=found)
+    learned = None if data_set is None else Learned.of(data_set)
+    schema = None if learned is None else learned.schema
+    # What is no object leaves a gap in the list, and the numbers of those after it would be wrong.
+    given = [] if any(UNNUMBERED.fullmatch(fault.pointer) for fault in faults) else asked.get("candidates", [])
+    candidates = read_candidates(given, schema=schema, faults=found)
+    held_out = read_holdout(session, asked.get("holdout"), learned=learned, faults=found)
+    if learned is not None and data_set is not None:
+        with collected(found, placed("")):
+            espalier.check_comparison(
+                learned.schema,
+                [candidate.name for candidate in candidates] or ["said to be missing already"],
+                n_rows=data_set.n_rows,
+                folds=asked.get("folds"),
+                on_one_split=asked.get("holdout") is not None,
+                label_noise=asked.get("label_noise", 0.0),
+            )
+    if found or data_set is None:
+        raise Rejected(found)
+    payload = payloads.EvaluationPayload(
+        dataset=data_set.id,
+        candidates=[
+            {"name": candidate.name, "config": espalier.config_to_dict(candidate.config)} for candidate in candidates
+        ],
+        folds=asked["folds"],
+        holdout=asked["holdout"],
+        label_noise=asked["label_noise"],
+        seed=asked["seed"],
+    )
+    return Plan(Kind.EVALUATE, dict(payload), None, data_set.id, held_out.data_set_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """A version that is to be pruned, decoded, and what it has learned from."""
+
+    version: Version
+    model: espalier.Model
+    learned: Learned
+
+
+def _parent(session: Session, models: catalog.ModelCache, version: Version) -> Parent:
+    model = models.get(session, version.id).model
+    data_set = None if version.data_set_id is None else session.get(DataSet, version.data_set_id)
+    return Parent(version, model, Learned(model.schema, model.training.fingerprint, data_set))
+
+
+def _named_data_set(session: Session, asked: Mapping[str, Any], *, faults: list[Fault]) -> DataSet | None:
+    if "dataset" not in asked:  # said already: it is not there, or no text
+        return None
+    return find_data_set(session, asked["dataset"], pointer="/dataset", faults=faults)
+
+
+def _without(name: str, asked: Mapping[str, Any], *, faults: list[Fault]) -> dict[str, Any]:
+    """Refuse `name` among the parameters: it has its own place in the request."""
+    params = dict(asked.get("params") or {})
+    if name in params:
+        del params[name]
+        faults.append(Fault(f"/params/{name}", "unknown_field", f"the {name} is given beside params, not in them"))
+    return params
+
+
+def _version(session: Session, asked: Mapping[str, Any], *, faults: list[Fault]) -> Version | None:
+    if "model" not in asked:
+        return None
+    try:
+        if "version" not in asked:
+            catalog.find_model(session, asked["model"])
+            return None
+        return catalog.find_version(session, asked["model"], asked["version"])
+    except NotFound as error:
+        unknown_model = Fault("/model", "unknown_model", "there is no model of this name; GET /v1/models lists them")
+        unknown_version = Fault("/version", "unknown_version", "the model has no such version")
+        faults.append(unknown_model if error.kind == "model" else unknown_version)
+        return None
+
+
+def _faults_of_voters(session: Session, parent: Parent, method: Any, held_out: HeldOut) -> Iterator[Fault]:
+    """Say why there would be no rows to ask but those that the version has learned from."""
+    remembered, at_hand = parent.model.training.holdout, parent.learned.data_set is not None
+    if held_out.rows is not None:
+        if remembered is None:
+            message = "this version was trained on all the rows of its data set: give the id of another data set"
+            yield Fault("/holdout", "not_legal", message)
+        elif not at_hand:
+            message = "the data set that this version was trained on is gone: give the id of another data set"
+            yield Fault("/holdout", "no_training_rows", message)
+        elif held_out.rows != remembered:
+            yield from _faults_of_learned(session, parent, held_out.rows, remembered)
+    elif held_out.data_set is None and method is not None and espalier.needs_held_out(method):
+        if remembered is None and parent.version.holdout_data_set_id is None:
+            message = "this version was trained on all its rows and would be pruned on them: give a holdout"
+            yield Fault("/holdout", "required", message)
+        elif remembered is not None and not at_hand:
+            message = "the rows that were set aside at training are gone with their data set: give another data set"
+            yield Fault("/holdout", "no_training_rows", message)
+
+
+def _faults_of_learned(
+    session: Session, parent: Parent, asked: espalier.Holdout, remembered: espalier.Holdout
+) -> Iterator[Fault]:
+    if parent.learned.data_set is None:
+        return
+    try:
+        _, rows = rows_of(session, asked, data_set=parent.learned.data_set)
+    except espalier.ConfigError:  # said already, by `read_holdout`
+        return
+    _, aside = rows_of(session, remembered, data_set=parent.learned.data_set)
+    learned = len(set(rows.tolist()) - set(aside.tolist()))
+    if learned:
+        message = f"{learned} of these {len(rows)} rows were learned from: name rows that were set aside at training"
+        yield Fault("/holdout", "learned_from", message)

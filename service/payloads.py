@@ -1,0 +1,37 @@
+"""What the jobs of each kind are told: written into the queue by `service.job_requests`, read by `service.handlers`."""
+
+from typing import Any, TypedDict
+
+__all__ = ["EvaluationPayload", "PruningPayload", "TrainingPayload"]
+
+
+class TrainingPayload(TypedDict):
+    """What a job of kind `train` is told."""
+
+    model: str
+    dataset: str  # data set id
+    preset: str
+    config: dict[str, Any]  # espalier.config_to_dict
+    holdout: dict[str, Any] | None  # {"fraction", "seed", "stratified"} | {"rows"} | {"dataset": id}
+
+
+class PruningPayload(TypedDict):
+    """What a job of kind `prune` is told."""
+
+    model: str
+    version: int
+    version_id: str
+    method: str
+    params: dict[str, Any]
+    holdout: dict[str, Any] | None  # None: the rows that the training held out
+
+
+class EvaluationPayload(TypedDict):
+    """What a job of kind `evaluate` is told."""
+
+    dataset: str
+    candidates: list[dict[str, Any]]  # [{"name", "config": espalier.config_to_dict}]
+    folds: int | None  # None with a holdout, or for the core's own number
+    holdout: dict[str, Any] | None  # None: folds
+    label_noise: float
+    seed: int

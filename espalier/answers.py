@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from espalier.model import Model
 from espalier.rows import EncodedRow
 from espalier.rules import label_line, number_text
 from espalier.schema import Label, label_text
@@ -104,25 +103,28 @@ class LeafAnswer:
     mean: float
 
 
-def answer_from(model: Model, value: float, stats: Sequence[float], weight: float) -> LeafAnswer:
+def answer_from(
+    value: float, stats: Sequence[float], weight: float, *, classes: Sequence[Label], laplace: bool
+) -> LeafAnswer:
     """Give what a leaf or a rule answers.
 
     Args:
-        model: The model; its configuration says how shares are made of class weights.
         value: The code of the class, or the number.
         stats: Class weights, or (weight, mean, sum of squared deviations).
         weight: Of the training rows that it answered.
+        classes: The schema's; none for a regression.
+        laplace: Whether one is added to each class weight before shares are taken.
     """
-    if not model.schema.classes:
+    if not classes:
         std = math.sqrt(stats[2] / stats[0]) if stats[0] > 0 else 0.0
         return LeafAnswer(None, -1, float(value), (), None, std, stats[1])
     total = math.fsum(stats)
-    extra = 1.0 if model.config.leaf_probability == "laplace" else 0.0
+    extra = 1.0 if laplace else 0.0
     shares = [(part + extra) / (total + extra * len(stats)) for part in stats]
     code = int(value)
-    distribution = tuple(zip(model.schema.classes, shares, strict=True))
+    distribution = tuple(zip(classes, shares, strict=True))
     confidence = wilson(stats[code] / total if total > 0 else 0.0, weight)
-    return LeafAnswer(model.schema.classes[code], code, None, distribution, confidence, None, math.nan)
+    return LeafAnswer(classes[code], code, None, distribution, confidence, None, math.nan)
 
 
 def answer_word(answer: LeafAnswer | Prediction) -> str:

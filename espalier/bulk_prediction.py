@@ -1,179 +1,259 @@
 """Answers to many rows at once, as arrays: the same answers as `espalier.prediction` gives one by one.
 
-Rows that reach one leaf are looked up in a table of the leaves' answers. A row that a missing value sends down several
-branches is taken apart level by level, all such rows together::
+Few rows are answered by numpy and plain Python; for many, compiled code is worth loading. Several threads take the
+rows, each a stretch at a time, in a table of its own that is written again and again and so stays in the cache::
 
-    open pieces   (row 7, node 0, 1.0)
-    next level    (row 7, node 1, 0.4)  (row 7, node 5, 0.6)      a piece at a leaf is settled, the others go on
+    columns of the data   |#########|#########|#########|  …        rows 0 … 4095, 4096 … 8191, …
+    the thread's table    |#########|                               the tested attributes of one stretch
+    leaves, answers       |#########|#########|  …                  from a table of the leaves' answers
+
+A row that a missing value sends down several branches has the leaf -1; what its leaves answer is added up.
 """
 
 import math
-from collections.abc import Iterator
+import sys
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
+from espalier.cells import Cells, MatrixCells
 from espalier.model import Model
-from espalier.prediction import answerer, answers_at, leaves_of
+from espalier.prediction import Router, answerer, router
+from espalier.routing import Stretch, in_parts, leaves_by_levels, routed, stretches, ways_of
+from espalier.rows import EncodedRow
+from espalier.rule_prediction import firing_rules, rule_router
 from espalier.rules import RuleList
-from espalier.tree import LEAF, NOMINAL, UNKNOWN, Tree
 
-__all__ = ["class_answers", "class_codes", "class_shares", "numbers"]
+__all__ = ["BulkAnswers", "class_codes", "class_shares", "leaves_of", "many_answers", "numbers"]
 
 Floats = npt.NDArray[np.float64]
-Places = npt.NDArray[np.intp]
+Ints = npt.NDArray[np.int32]
+Array = npt.NDArray[Any]
 
-
-def class_answers(model: Model, values: Floats) -> tuple[npt.NDArray[np.int32], Floats]:
-    """Give the class of each row by its place among the schema's classes, (rows,), and the shares, (rows, classes)."""
-    leaves, table = leaves_of(model, values), _leaf_table(model)
-    codes, shares = _leaf_values(model)[leaves], table[leaves]
-    several = np.flatnonzero(leaves < 0)
-    if len(several):
-        shares[several] = _mixed(model, values, several, table)
-        codes[several] = shares[several].argmax(axis=1)
-    return codes, shares
-
-
-def class_shares(model: Model, values: Floats) -> Floats:
-    """Give the share of each class, float64 (rows, classes), for encoded attributes (attributes, rows)."""
-    return class_answers(model, values)[1]
-
-
-def class_codes(model: Model, values: Floats) -> npt.NDArray[np.intp]:
-    """Give the class of each row by its place among the schema's classes, (rows,)."""
-    leaves = leaves_of(model, values)
-    codes = _leaf_values(model)[leaves].astype(np.intp)
-    several = np.flatnonzero(leaves < 0)
-    if len(several):
-        codes[several] = _mixed(model, values, several, _leaf_table(model)).argmax(axis=1)
-    return codes
-
-
-def numbers(model: Model, values: Floats) -> Floats:
-    """Give the number that answers each row of a regression, float64 (rows,)."""
-    leaves = leaves_of(model, values)
-    if model.linear is not None:
-        return np.asarray(answers_at(answerer(model), leaves, values), dtype=np.float64)
-    table = _leaf_table(model)
-    answers: Floats = table[leaves, 0]
-    several = np.flatnonzero(leaves < 0)
-    if len(several):
-        answers[several] = _mixed(model, values, several, table)[:, 0]
-    return answers
+TIE: Final = 1e-9
+"""Shares closer than this are added up again one row at a time, where the rounding is defined."""
+MANY: Final = 50_000
+"""Rows from which compiled code is worth loading."""
+MANY_IF_LOADED: Final = 1_000
+LARGEST_EXACT: Final = 2.0**53
+PLAIN_SUMS: Final = 2
+"""The sum of so many numbers is the nearest one to the true sum in any order."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
-    """Parts of rows on their way down: the row (its place among those taken apart), where it is, its share."""
+class BulkAnswers:
+    """Answers to many rows.
 
-    row: Places
-    node: Places
-    share: Floats
+    Attributes:
+        leaves: int32 (rows); the leaf, or the number of the rule; -1 where several leaves answer.
+        answers: int32 class codes or float64 numbers (rows).
+        shares: float64 (rows, classes), no columns for a regression; None unless asked for.
+        share_of: float64 (rows); the share of the class that was named for each row; None unless classes were named.
+    """
+
+    leaves: Ints
+    answers: Array
+    shares: Floats | None
+    share_of: Floats | None
 
 
-_TABLES: WeakKeyDictionary[Model, Floats] = WeakKeyDictionary()
+def many_answers(
+    model: Model, cells: Cells | Array, *, shares: bool = False, classes: Array | None = None
+) -> BulkAnswers:
+    """Answer every row.
+
+    Args:
+        model: A tree or a list of rules.
+        cells: Encoded attributes, or a matrix of them (attributes, rows).
+        shares: Give the share of each class.
+        classes: Codes, (rows): give the share of this class of each row; 0 where the code is negative.
+    """
+    given = MatrixCells(cells) if isinstance(cells, np.ndarray) else cells
+    n_rows, n_classes = given.n_rows, len(model.schema.classes)
+    made = BulkAnswers(
+        np.empty(n_rows, np.int32),
+        np.empty(n_rows, np.int32 if n_classes else np.float64),
+        np.empty((n_rows, n_classes)) if shares else None,
+        np.empty(n_rows) if classes is not None else None,
+    )
+    work = _Answering(model, given, made, classes)
+    least = MANY_IF_LOADED if "numba" in sys.modules else MANY
+    if n_rows < least or isinstance(model.body, RuleList):
+        work.few(0, n_rows)
+    else:
+        ways_of(model)
+        in_parts(n_rows, work.many)
+    return made
 
 
-def _leaf_table(model: Model) -> Floats:
-    """Give what each node answers: class shares (nodes, classes), or the number (nodes, 1)."""
+def leaves_of(model: Model, cells: Cells | Array) -> Ints:
+    """Give the leaf, or the rule, of each row, int32 (rows); -1 where several leaves answer."""
+    return many_answers(model, cells).leaves
+
+
+def class_shares(model: Model, cells: Cells | Array) -> Floats:
+    """Give the share of each class, float64 (rows, classes)."""
+    shares = many_answers(model, cells, shares=True).shares
+    return shares if shares is not None else np.empty((0, 0))
+
+
+def class_codes(model: Model, cells: Cells | Array) -> Ints:
+    """Give the class of each row by its place among the schema's classes, int32 (rows)."""
+    return many_answers(model, cells).answers
+
+
+def numbers(model: Model, cells: Cells | Array) -> Floats:
+    """Give the number that answers each row of a regression, float64 (rows)."""
+    return many_answers(model, cells).answers
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTable:
+    """What each node or rule answers: ``(part[base[i], c] + extra) / whole[base[i]]``.
+
+    Attributes:
+        part: float64 (n, classes), class weights; (n, 1), numbers.
+        base: int32 (n); a node without training rows has the distribution of the nearest node above that has some.
+        whole: float64 (n).
+        extra: Added to each part.
+    """
+
+    part: Floats
+    base: Ints
+    whole: Floats
+    extra: float
+
+    def rows(self, nodes: Array) -> Floats:
+        """Give what the nodes answer: float64 (nodes, classes or 1)."""
+        base = self.base[nodes]
+        answers: Floats = (self.part[base] + self.extra) / self.whole[base][:, None]
+        return answers
+
+    def cells(self, nodes: Array, classes: Array) -> Floats:
+        """Give what the nodes answer for one class each."""
+        base = self.base[nodes]
+        answers: Floats = (self.part[base, classes] + self.extra) / self.whole[base]
+        return answers
+
+
+class _Answering:
+    """One answering of many rows: what it reads and where it writes."""
+
+    def __init__(self, model: Model, cells: Cells, made: BulkAnswers, classes: Array | None) -> None:
+        self.model, self.cells, self.made, self.classes = model, cells, made, classes
+        self.way, self.table = answerer(model), _answer_table(model)
+        self.n_attributes = len(model.schema.attributes)
+
+    def few(self, low: int, high: int) -> None:
+        """Answer rows ``low:high`` by numpy, those with several leaves one by one."""
+        values = np.empty((self.n_attributes, high - low))
+        for attribute, column in enumerate(values):
+            self.cells.write(attribute, low, high, column)
+        if isinstance(self.model.body, RuleList):
+            leaves = firing_rules(self.model.schema, self.model.body, values)
+        else:
+            leaves = leaves_by_levels(self.model, values)
+        self.made.leaves[low:high] = leaves
+        self._settle(low, high, values)
+        for row in np.flatnonzero(leaves < 0).tolist():
+            answer = self.way.answer(EncodedRow(tuple(values[:, row].tolist()), (), ()))
+            self.made.answers[low + row] = answer.code if answer.value is None else answer.value
+            self._write_shares(np.array([low + row]), np.array([[share for _, share in answer.distribution]]))
+
+    def many(self, low: int, high: int) -> None:
+        """Answer rows ``low:high`` by compiled code."""
+        for stretch in stretches(self.model, self.cells, low, high):
+            leaves = self.made.leaves[stretch.low : stretch.high]
+            routed(self.model, stretch, leaves)
+            self._settle(stretch.low, stretch.high, stretch.matrix)
+            several = np.flatnonzero(leaves < 0)
+            if len(several):
+                self._mix(stretch, several)
+
+    def _settle(self, low: int, high: int, values: Array) -> None:
+        """Write what one leaf each answers; where several do, what is written means nothing yet."""
+        made = self.made
+        leaves = np.maximum(made.leaves[low:high], 0)
+        linear = self.way.linear if isinstance(self.way, Router) else None
+        made.answers[low:high] = self.way.value[leaves] if linear is None else linear.many(leaves, values)
+        if made.shares is not None and self.model.schema.classes:
+            made.shares[low:high] = self.table.rows(leaves)
+        if made.share_of is not None and self.classes is not None:
+            wanted = self.classes[low:high]
+            made.share_of[low:high] = np.where(wanted < 0, 0.0, self.table.cells(leaves, np.maximum(wanted, 0)))
+
+    def _mix(self, stretch: Stretch, several: npt.NDArray[np.intp]) -> None:
+        from espalier.kernels import route as kernel  # noqa: PLC0415
+
+        packed, table = ways_of(self.model), self.table
+        mixed = np.empty((len(several), table.part.shape[1]))
+        scratch = np.empty(packed.most_open, np.int32), np.empty(packed.most_open)
+        answers = kernel.Answers(table.part, table.base, table.whole, table.extra)
+        where = stretch.values, stretch.row_step, stretch.column_step
+        kernel.mix(packed.ways, answers, *where, several, *scratch, mixed)
+        if not self.model.schema.classes:
+            self.made.answers[stretch.low + several] = mixed[:, 0]
+            return
+        codes = mixed.argmax(axis=1)
+        near = mixed >= mixed.max(axis=1)[:, None] - TIE
+        for place in np.flatnonzero(np.count_nonzero(near, axis=1) > 1).tolist():
+            cells = stretch.matrix[:, several[place]].astype(np.float64).tolist()
+            codes[place] = router(self.model).answer(EncodedRow(tuple(cells), (), ())).code
+        self.made.answers[stretch.low + several] = codes
+        self._write_shares(stretch.low + several, mixed)
+
+    def _write_shares(self, rows: npt.NDArray[np.intp], shares: Floats) -> None:
+        """Write the shares of rows that several leaves answer."""
+        if self.made.shares is not None:
+            self.made.shares[rows] = shares
+        if self.made.share_of is not None and self.classes is not None:
+            wanted = self.classes[rows]
+            of_each = shares[np.arange(len(rows)), np.maximum(wanted, 0)]
+            self.made.share_of[rows] = np.where(wanted < 0, 0.0, of_each)
+
+
+_TABLES: WeakKeyDictionary[Model, AnswerTable] = WeakKeyDictionary()
+
+
+def _answer_table(model: Model) -> AnswerTable:
+    """Give what nodes or rules answer, made on first use and kept as long as the model."""
     found = _TABLES.get(model)
     if found is None:
-        if not model.schema.classes:
-            found = np.asarray(_leaf_values(model), dtype=np.float64)[:, None]
-        elif isinstance(model.body, RuleList):
-            answers = answerer(model).answers
-            found = np.array([[share for _, share in answer.distribution] for answer in answers])
-        else:
-            found = _node_shares(model)
-        _TABLES[model] = found
+        found = _TABLES[model] = _table_of_rules(model) if isinstance(model.body, RuleList) else _table_of_tree(model)
+        for array in (found.part, found.base, found.whole):
+            array.flags.writeable = False
     return found
 
 
-def _leaf_values(model: Model) -> npt.NDArray[Any]:
-    """Give what each node, or rule, answers as codes or numbers; smoothed where the model is."""
-    if isinstance(model.body, Tree) and (model.schema.classes or model.config.smoothing is None):
-        return model.body.value
-    return answerer(model).value
+def _table_of_rules(model: Model) -> AnswerTable:
+    answers = rule_router(model).answers
+    if model.schema.classes:
+        part = np.array([[share for _, share in answer.distribution] for answer in answers])
+    else:
+        part = np.array([[answer.value or 0.0] for answer in answers])
+    return AnswerTable(part, np.arange(len(answers), dtype=np.int32), np.ones(len(answers)), 0.0)
 
 
-def _node_shares(model: Model) -> Floats:
-    """Give the class shares of every node at once: the figures of `espalier.answers.answer_from`."""
-    tree = model.tree
-    seen = list(range(tree.n_nodes))
-    for node in np.flatnonzero(tree.weight <= 0).tolist():
-        # A branch that no training row took answers with the distribution of the nearest node above that has rows.
-        seen[node] = seen[tree.parent[node]] if node else 0
-    stats = tree.stats[seen]
-    totals = np.array([math.fsum(of_node) for of_node in stats.tolist()])
+def _table_of_tree(model: Model) -> AnswerTable:
+    tree, n_classes = model.tree, len(model.schema.classes)
+    if not n_classes:
+        part = np.array(router(model).value, dtype=np.float64)[:, None]
+        return AnswerTable(part, np.arange(tree.n_nodes, dtype=np.int32), np.ones(tree.n_nodes), 0.0)
+    base = np.where(tree.weight > 0, np.arange(tree.n_nodes), tree.parent).astype(np.int32)
+    base[0] = 0
+    while bool(np.any(base[base] != base)):
+        base = base[base]
     extra = 1.0 if model.config.leaf_probability == "laplace" else 0.0
-    shares: Floats = (stats + extra) / (totals + extra * stats.shape[1])[:, None]
-    return shares
+    return AnswerTable(tree.stats.copy(), base, _totals(tree.stats) + extra * n_classes, extra)
 
 
-def _mixed(model: Model, values: Floats, rows: Places, table: Floats) -> Floats:
-    """Add up what the leaves answer, each by the share of the row that reached it (Quinlan 1993, chapter 3).
-
-    The sums are rounded once, so that they are those of a row answered alone, whatever the order of its leaves.
-    """
-    settled = list(_settled(model, values[:, rows]))
-    row = np.concatenate([pieces.row for pieces in settled])
-    order = np.argsort(row, kind="stable")
-    starts = np.searchsorted(row[order], np.arange(len(rows) + 1)).tolist()
-    node = np.concatenate([pieces.node for pieces in settled])[order]
-    share = np.concatenate([pieces.share for pieces in settled])[order]
-    answers = np.empty((len(rows), table.shape[1]))
-    for place, column in enumerate(table.T):
-        parts = (share * column[node]).tolist()
-        answers[:, place] = [math.fsum(parts[low:high]) for low, high in pairwise(starts)]
-    return answers
-
-
-def _settled(model: Model, values: Floats) -> Iterator[Pieces]:
-    """Give the pieces that reach leaves, level by level."""
-    tree = model.tree
-    rows = np.arange(values.shape[1])
-    moving = Pieces(rows, np.zeros(len(rows), dtype=np.intp), np.ones(len(rows)))
-    while len(moving.row):
-        at_leaf = tree.test[moving.node] == LEAF
-        yield Pieces(moving.row[at_leaf], moving.node[at_leaf], moving.share[at_leaf])
-        row, node, share = moving.row[~at_leaf], moving.node[~at_leaf], moving.share[~at_leaf]
-        branch = _branches(model, node, values[tree.feature[node], row])
-        known = branch >= 0
-        child = tree.child[tree.child_start[node[known]] + branch[known]]
-        one = Pieces(row[known], child.astype(np.intp), share[known])
-        many = _split(model, Pieces(row[~known], node[~known], share[~known]))
-        moving = Pieces(*(np.concatenate([getattr(one, name), getattr(many, name)]) for name in Pieces.__slots__))
-
-
-def _branches(model: Model, node: Places, value: Floats) -> Places:
-    """Give the branch that each value takes at its node; -1 where it goes down all of them."""
-    tree = model.tree
-    coded = np.array([feature.coded for feature in model.schema.attributes], dtype=np.bool_)
-    absent = np.isnan(value) | (coded[tree.feature[node]] & (value < 0))
-    branch = np.where(value <= tree.threshold[node], 0, 1)
-    nominal = np.flatnonzero((tree.test[node] == NOMINAL) & ~absent)
-    start, code = tree.code_start[node[nominal]], value[nominal].astype(np.int64)
-    listed = code < tree.code_start[node[nominal] + 1] - start
-    if len(nominal):
-        branch[nominal] = np.where(listed, tree.code_branch[np.where(listed, start + code, 0)], -1)
-    fallback = tree.fallback[node]
-    branch = np.where(absent | (branch < 0), fallback, branch)
-    return np.asarray(np.where(tree.test[node] == UNKNOWN, absent, branch), dtype=np.intp)
-
-
-def _split(model: Model, pieces: Pieces) -> Pieces:
-    """Send each piece down every branch of its node with the branch's share of the training weight."""
-    tree = model.tree
-    first = tree.child_start[pieces.node].astype(np.intp)
-    width = tree.child_start[pieces.node + 1] - first
-    parent = np.repeat(np.arange(len(pieces.node)), width)
-    within = np.arange(len(parent)) - np.repeat(np.cumsum(width) - width, width)
-    place = first[parent] + within
-    share = pieces.share[parent] * tree.branch_weight[place]
-    taken = share > 0
-    return Pieces(pieces.row[parent[taken]], tree.child[place[taken]].astype(np.intp), share[taken])
+def _totals(stats: Floats) -> Floats:
+    """Add up each node's class weights, rounded once: as `math.fsum` does."""
+    totals: Floats = stats.sum(axis=1)
+    whole = bool(np.all(stats == np.rint(stats))) and float(totals.max()) < LARGEST_EXACT
+    if whole or stats.shape[1] <= PLAIN_SUMS:
+        return totals
+    return np.array([math.fsum(node) for node in stats.tolist()])

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from espalier.arrow import dataset_of_columns
 from espalier.bulk_prediction import class_codes, class_shares, numbers
+from espalier.cells import encoded_columns
 from espalier.config import TrainingConfig, training_config
 from espalier.dataset import Dataset
 from espalier.errors import Fault, pointer
@@ -29,7 +30,6 @@ from espalier.estimator_input import (
     read_weight,
     refusals_as_values,
 )
-from espalier.evaluation import encoded_columns
 from espalier.explanation import Explanation, explain, render_explanation
 from espalier.fields import field_table
 from espalier.model import Model

@@ -8,7 +8,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.bulk_prediction import class_answers, numbers
+from espalier.bulk_prediction import many_answers
+from espalier.cells import cells_of, target_of
 from espalier.dataset import Dataset
 from espalier.errors import DataError, Fault
 from espalier.model import Model
@@ -81,19 +82,25 @@ def evaluate_rows(model: Model, dataset: Dataset) -> tuple[Evaluation, npt.NDArr
     target, weight = target_of(model, dataset), dataset.weight
     if float(weight.sum()) <= 0:
         raise DataError([Fault("", "no_weight", "there are no rows to evaluate on")])
-    answers, shares = answers_and_shares(model, dataset)
-    if model.task == "classification":
-        return _classification(target, weight, answers, shares), np.asarray(answers != target, dtype=np.float64)
-    return _regression(target, weight, answers), np.asarray((answers - target) ** 2, dtype=np.float64)
+    cells = cells_of(model, dataset)
+    if model.task == "regression":
+        answers = many_answers(model, cells).answers
+        return _regression(target, weight, answers), np.asarray((answers - target) ** 2, dtype=np.float64)
+    answered = many_answers(model, cells, classes=target)
+    of_target = answered.share_of if answered.share_of is not None else np.zeros(len(target))
+    figures = _classification(target, weight, answered.answers, of_target, n_classes=len(model.schema.classes))
+    return figures, np.asarray(answered.answers != target, dtype=np.float64)
 
 
 def _classification(
     target: npt.NDArray[np.int64],
     weight: npt.NDArray[np.float64],
     answers: npt.NDArray[np.int32],
-    shares: npt.NDArray[np.float64],
+    of_target: npt.NDArray[np.float64],
+    *,
+    n_classes: int,
 ) -> Evaluation:
-    n_classes, total = shares.shape[1], float(weight.sum())
+    total = float(weight.sum())
     known = target >= 0
     cells = np.bincount(
         target[known] * n_classes + answers[known], weights=weight[known], minlength=n_classes * n_classes
@@ -103,7 +110,6 @@ def _classification(
     errors = float(weight[answers != target].sum())
     recall = right[true > 0] / true[true > 0]
     seen = (true > 0) | (answered > 0)
-    of_target = np.where(known, shares[np.arange(len(target)), np.maximum(target, 0)], 0.0)
     losses = -np.log(np.maximum(of_target, LEAST_SHARE))
     return Evaluation(
         len(target),
@@ -141,66 +147,6 @@ def answers_and_shares(model: Model, dataset: Dataset) -> tuple[npt.NDArray[Any]
     Raises:
         DataError: An attribute of the model is not there, or is of another kind.
     """
-    values = encoded_columns(model, dataset)
-    if model.task == "classification":
-        return class_answers(model, values)
-    return numbers(model, values), np.empty((dataset.n_rows, 0))
-
-
-def encoded_columns(model: Model, dataset: Dataset) -> npt.NDArray[np.float64]:
-    """Give the attributes of `dataset` as the model's router reads them: float64 (attributes, n_rows).
-
-    Raises:
-        DataError: An attribute of the model is not there, or is of another kind.
-    """
-    faults: list[Fault] = []
-    values = np.zeros((len(model.schema.attributes), dataset.n_rows))
-    imputed = model.preparation.imputed
-    for number, feature in enumerate(model.schema.attributes):
-        place = dataset.schema.place(feature.name)
-        if place is None:
-            faults.append(Fault("", "missing_column", f"the model asks for the attribute {feature.name!r}"))
-            continue
-        given = dataset.schema.features[place]
-        if given.coded != feature.coded or (not feature.coded and given.kind is not feature.kind):
-            faults.append(Fault("", "kind", f"{feature.name!r} must be {feature.kind}, here it is {given.kind}"))
-            continue
-        column = np.asarray(dataset.columns[place])
-        values[number] = _recoded(column, given.categories, feature.categories) if feature.coded else column
-        if imputed is not None:
-            absent = np.isnan(values[number]) | (feature.coded & (values[number] < 0))
-            values[number, absent] = imputed[number]
-    if faults:
-        raise DataError(faults)
-    return values
-
-
-def target_of(model: Model, dataset: Dataset) -> npt.NDArray[Any]:
-    """Give the target of `dataset` in the model's own codes; -1 for a class that the model does not know.
-
-    Raises:
-        DataError: The target is not there, or is of another kind.
-    """
-    target = model.schema.target
-    place = dataset.schema.place(target.name) if target is not None else None
-    if target is None or place is None:
-        name = target.name if target is not None else ""
-        raise DataError([Fault("", "missing_column", f"the target {name!r} is not there")])
-    given = dataset.schema.features[place]
-    if given.coded != target.coded:
-        raise DataError([Fault("", "kind", f"the target must be {target.kind}, here it is {given.kind}")])
-    column = np.asarray(dataset.columns[place])
-    return _recoded(column, given.categories, target.categories).astype(np.int64) if target.coded else column
-
-
-def _recoded(column: npt.NDArray[Any], given: tuple[Any, ...], wanted: tuple[Any, ...]) -> npt.NDArray[np.float64]:
-    """Translate codes of one list of categories to codes of another; -1 missing, -2 unknown there."""
-    if given == wanted and list(map(_key, given)) == list(map(_key, wanted)):
-        return column.astype(np.float64)
-    codes = {_key(label): code for code, label in enumerate(wanted)}
-    table = np.array([*(codes.get(_key(label), -2) for label in given), -1], dtype=np.float64)
-    return np.asarray(table[column])
-
-
-def _key(label: object) -> tuple[str, object]:
-    return type(label).__name__, label
+    cells = cells_of(model, dataset)
+    answered = many_answers(model, cells, shares=True)
+    return answered.answers, answered.shares if answered.shares is not None else np.empty((dataset.n_rows, 0))

@@ -181,7 +181,7 @@ def _steps(model: Model, way: Router, prediction: Prediction, visit: LeafVisit) 
 def _step(model: Model, way: Router, values: Sequence[float], node: int, child: int) -> DecisionStep:
     place, test = way.feature[node], way.test[node]
     feature, value = model.schema.attributes[place], values[place]
-    branch = way.children[node].index(child)
+    branch = way.branch_to(child, node)
     absent = value != value or (value < 0 and feature.coded)  # noqa: PLR0124 - NaN
     threshold = way.threshold[node] if test == NUMERIC else None
     at_node = way.answers[node]

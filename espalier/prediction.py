@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -14,12 +13,13 @@ from espalier.answers import LeafAnswer, LeafVisit, Prediction, answer_from, wil
 from espalier.linear_prediction import LinearAnswers, smoothed_constants
 from espalier.model import Model
 from espalier.rows import EncodedRow, RowEncoder, encode_rows
-from espalier.rule_prediction import RuleRouter, firing_rules, rule_router
+from espalier.rule_prediction import RuleRouter, rule_router
 from espalier.rules import RuleList
 from espalier.schema import Label
-from espalier.tree import LEAF, NOMINAL, NUMERIC, UNKNOWN
+from espalier.surrogates import Surrogates
+from espalier.tree import NUMERIC, UNKNOWN
 
-__all__ = ["LeafVisit", "Prediction", "Router", "answerer", "answers_at", "leaves_of", "predict", "router"]
+__all__ = ["LeafVisit", "Prediction", "Router", "answerer", "predict", "router"]
 
 
 def predict(model: Model, rows: Sequence[Mapping[str, Any]]) -> list[Prediction]:
@@ -31,60 +31,9 @@ def predict(model: Model, rows: Sequence[Mapping[str, Any]]) -> list[Prediction]
     return answerer(model).predict(rows)
 
 
-def leaves_of(model: Model, values: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
-    """Route many rows at once, a level of the tree at a time.
-
-    Args:
-        model: The model.
-        values: Encoded attributes, float64 (attributes, rows), as in `EncodedRow`.
-
-    Returns:
-        The leaf of each row, int32 (rows); -1 for a row that several leaves answer. For a list of rules, the number of
-        the rule that answers.
-    """
-    if isinstance(model.body, RuleList):
-        return firing_rules(model.schema, model.body, values)
-    tree = model.tree
-    coded = np.array([feature.coded for feature in model.schema.attributes], dtype=np.bool_)
-    at = np.zeros(values.shape[1], dtype=np.int32)
-    moving = np.flatnonzero(tree.test[at] != LEAF)
-    while len(moving):
-        node = at[moving]
-        feature = tree.feature[node]
-        value = values[feature, moving]
-        absent = np.isnan(value) | (coded[feature] & (value < 0))
-        branch = np.where(value <= tree.threshold[node], 0, 1)
-        nominal = np.flatnonzero((tree.test[node] == NOMINAL) & ~absent)
-        if len(nominal):
-            start = tree.code_start[node[nominal]]
-            code = value[nominal].astype(np.int64)
-            listed = code < tree.code_start[node[nominal] + 1] - start
-            taken = tree.code_branch[np.where(listed, start + code, 0)]
-            branch[nominal] = np.where(listed & (taken >= 0), taken, tree.fallback[node[nominal]])
-        branch = np.where(absent, tree.fallback[node], branch)
-        branch = np.where(tree.test[node] == UNKNOWN, absent, branch)
-        stuck = branch < 0
-        at[moving] = np.where(stuck, -1, tree.child[tree.child_start[node] + np.maximum(branch, 0)])
-        moving = moving[~stuck]
-        moving = moving[tree.test[at[moving]] != LEAF]
-    return at
-
-
 def answerer(model: Model) -> "Router | RuleRouter":
     """Give the compact form of a tree or a list of rules: either answers rows and says what each leaf or rule gives."""
     return rule_router(model) if isinstance(model.body, RuleList) else router(model)
-
-
-def answers_at(
-    way: "Router | RuleRouter", leaves: npt.NDArray[np.int32], values: npt.NDArray[np.float64]
-) -> npt.NDArray[Any]:
-    """Give codes or numbers, (rows), for rows that ended at `leaves`: encoded attributes (attributes, rows).
-
-    Where a leaf is -1, which several leaves answer, what is given means nothing.
-    """
-    if isinstance(way, Router) and way.linear is not None:
-        return way.linear.many(leaves, values)
-    return np.asarray(way.value[leaves])
 
 
 def router(model: Model) -> "Router":
@@ -99,14 +48,43 @@ def router(model: Model) -> "Router":
     return found
 
 
+class NodeAnswers(dict[int, LeafAnswer]):
+    """What each node answers if it is a leaf, worked out when it is first asked for."""
+
+    def __init__(self, model: Model, value: npt.NDArray[Any]) -> None:
+        super().__init__()
+        # Not the model itself, which would then live as long as what is kept for it.
+        self._tree, self._value, self._classes = model.tree, value, model.schema.classes
+        self._laplace = model.config.leaf_probability == "laplace"
+
+    def __missing__(self, node: int) -> LeafAnswer:
+        tree = self._tree
+        # A branch that no training row took answers with the distribution of the nearest node above that has rows.
+        seen = node
+        while tree.weight[seen] <= 0 and seen > 0:
+            seen = int(tree.parent[seen])
+        value, weight = self._value[node].item(), float(tree.weight[node])
+        stats = tree.stats[seen].tolist()
+        answer = answer_from(value, stats, weight, classes=self._classes, laplace=self._laplace)
+        if tree.linear is not None and weight > 0:
+            # Around the leaf's own linear model the training rows scatter less than around their mean.
+            answer = replace(answer, std=math.sqrt(float(tree.linear.squares[node]) / weight))
+        self[node] = answer
+        return answer
+
+
 class Router:
     """A tree as plain lists: what one row needs on its way from the root to a leaf.
+
+    The first child of a node is the node after it.
 
     Attributes:
         answers: What each node answers if it is a leaf.
         value: The same as codes or numbers, int32 or float64 (nodes).
         linear: What answers instead where leaves are linear models; None where they are constants.
         smoothing: How a leaf's answer comes about where it is linear or smoothed; None where the leaf answers alone.
+        cut: The threshold of a numeric test of a number; NaN at all other nodes.
+        second: The second child of a node with two or more.
     """
 
     def __init__(self, model: Model) -> None:
@@ -124,13 +102,18 @@ class Router:
         self.threshold: list[float] = tree.threshold.tolist()
         self.fallback: list[int] = tree.fallback.tolist()
         self.weight: list[float] = tree.weight.tolist()
-        starts = tree.child_start.tolist()
-        child, share = tree.child.tolist(), tree.branch_weight.tolist()
-        self.children = [child[low:high] for low, high in pairwise(starts)]
-        self.shares = [share[low:high] for low, high in pairwise(starts)]
-        codes, branches = tree.code_start.tolist(), tree.code_branch.tolist()
-        self.codes = [branches[low:high] for low, high in pairwise(codes)]
-        self.answers = [_leaf_answer(model, node, self.value[node].item()) for node in range(tree.n_nodes)]
+        self.child_start: list[int] = tree.child_start.tolist()
+        self.child: list[int] = tree.child.tolist()
+        self.share: list[float] = tree.branch_weight.tolist()
+        self.code_start: list[int] = tree.code_start.tolist()
+        self.code_branch: list[int] = tree.code_branch.tolist()
+        is_number = np.array([*self.is_number, False], dtype=np.bool_)
+        self.cut: list[float] = np.where(is_number[tree.feature], tree.threshold, math.nan).tolist()
+        self.second: list[int] = np.append(tree.child, 0)[
+            np.minimum(tree.child_start[:-1] + 1, len(tree.child))
+        ].tolist()
+        self.substitutes = _Substitutes(tree.surrogates, self.is_number) if tree.surrogates is not None else None
+        self.answers = NodeAnswers(model, self.value)
 
     def predict(self, rows: Sequence[Mapping[str, Any]]) -> list[Prediction]:
         """Answer each row; see `predict`."""
@@ -143,47 +126,68 @@ class Router:
             return self._leaf_prediction(visits, row)
         return self._mixed_prediction(visits, row)
 
-    def branch(self, node: int, value: float) -> int:
-        """Give the branch that `value` takes at `node`, -1 where it is missing or was never seen there."""
-        test = self.test[node]
+    def branch(self, node: int, values: Sequence[float]) -> int:
+        """Give the branch that an encoded row takes at `node`, -1 for all of them."""
+        test, feature = self.test[node], self.feature[node]
+        value = values[feature]
         # NaN is the only number that differs from itself; a negative code is no category.
-        absent = value != value or (value < 0 and not self.is_number[self.feature[node]])  # noqa: PLR0124
+        absent = value != value or (value < 0 and not self.is_number[feature])  # noqa: PLR0124
         if test == UNKNOWN:
             return 1 if absent else 0
-        if absent:
-            return self.fallback[node]
-        if test == NUMERIC:
-            return 0 if value <= self.threshold[node] else 1
-        codes = self.codes[node]
-        branch = codes[int(value)] if value < len(codes) else -1
+        branch = -1
+        if not absent:
+            if test == NUMERIC:
+                return 0 if value <= self.threshold[node] else 1
+            place = self.code_start[node] + int(value)
+            branch = self.code_branch[place] if place < self.code_start[node + 1] else -1
+        if branch < 0 and self.substitutes is not None:
+            branch = self.substitutes.branch(node, values)
         return branch if branch >= 0 else self.fallback[node]
 
     def branch_is_known(self, node: int, value: float) -> bool:
         """Say whether training rows with this very category reached `node`; true for numbers."""
-        codes = self.codes[node]
-        return not codes or (0 <= value < len(codes) and codes[int(value)] >= 0)
+        first, stop = self.code_start[node], self.code_start[node + 1]
+        return first == stop or (0 <= value < stop - first and self.code_branch[first + int(value)] >= 0)
+
+    def branch_to(self, child: int, node: int) -> int:
+        """Give the branch of `node` that leads to `child`."""
+        start = self.child_start[node]
+        return self.child.index(child, start, self.child_start[node + 1]) - start
 
     def visits(self, values: Sequence[float]) -> tuple[LeafVisit, ...]:
         """Follow every branch that the row takes, heaviest way first (ties: the earlier leaf)."""
-        test, feature, children = self.test, self.feature, self.children
+        path = [0]
+        if self._follow(path, values):
+            return (LeafVisit(1.0, tuple(path)),)
         done: list[LeafVisit] = []
-        stack: list[tuple[int, float, list[int]]] = [(0, 1.0, [])]
+        stack = [(1.0, path)]
         while stack:
-            node, weight, path = stack.pop()
-            path.append(node)
-            while test[node] != LEAF:
-                branch = self.branch(node, values[feature[node]])
-                if branch < 0:
-                    break
-                node = children[node][branch]
-                path.append(node)
-            if test[node] == LEAF:
+            weight, path = stack.pop()
+            if self._follow(path, values):
                 done.append(LeafVisit(weight, tuple(path)))
                 continue
-            for child, share in zip(children[node], self.shares[node], strict=True):
-                if share > 0:
-                    stack.append((child, weight * share, list(path)))
-        return tuple(sorted(done, key=lambda visit: (-visit.weight, visit.leaf))) if len(done) > 1 else tuple(done)
+            for place in range(self.child_start[path[-1]], self.child_start[path[-1] + 1]):
+                if self.share[place] > 0:
+                    stack.append((weight * self.share[place], [*path, self.child[place]]))
+        return tuple(sorted(done, key=lambda visit: (-visit.weight, visit.leaf)))
+
+    def _follow(self, path: list[int], values: Sequence[float]) -> bool:
+        """Go on from the last node of `path` as far as one branch is taken; say whether that is to a leaf."""
+        feature, cut, second = self.feature, self.cut, self.second
+        node = path[-1]
+        while (asked := feature[node]) >= 0:
+            value = values[asked]
+            if value <= cut[node]:
+                node += 1
+            elif value > cut[node]:
+                node = second[node]
+            else:  # the value is missing, or the test is another one
+                branch = self.branch(node, values)
+                if branch < 0:
+                    return False
+                node = self.child[self.child_start[node] + branch]
+            path.append(node)
+        return True
 
     def _leaf_prediction(self, visits: tuple[LeafVisit, ...], row: EncodedRow) -> Prediction:
         nodes = visits[0].nodes
@@ -240,14 +244,28 @@ class Router:
 _ROUTERS: WeakKeyDictionary[Model, Router] = WeakKeyDictionary()
 
 
-def _leaf_answer(model: Model, node: int, value: float) -> LeafAnswer:
-    tree = model.tree
-    # A branch that no training row took answers with the distribution of the nearest node above that has rows.
-    seen = node
-    while tree.weight[seen] <= 0 and seen > 0:
-        seen = int(tree.parent[seen])
-    answer = answer_from(model, value, tree.stats[seen].tolist(), float(tree.weight[node]))
-    if tree.linear is None or tree.weight[node] <= 0:
-        return answer
-    # Around the leaf's own linear model the training rows scatter less than around their mean.
-    return replace(answer, std=math.sqrt(float(tree.linear.squares[node]) / float(tree.weight[node])))
+class _Substitutes:
+    """Surrogate tests as plain lists; see `espalier.surrogates.Surrogates`."""
+
+    def __init__(self, surrogates: Surrogates, is_number: Sequence[bool]) -> None:
+        self.is_number = is_number
+        self.start: list[int] = surrogates.start.tolist()
+        self.feature: list[int] = surrogates.feature.tolist()
+        self.test: list[int] = surrogates.test.tolist()
+        self.threshold: list[float] = surrogates.threshold.tolist()
+        self.below: list[int] = surrogates.below.tolist()
+        self.code_start: list[int] = surrogates.code_start.tolist()
+        self.code_branch: list[int] = surrogates.code_branch.tolist()
+
+    def branch(self, node: int, values: Sequence[float]) -> int:
+        """Give the branch that the first surrogate of `node` takes that can tell; -1 where none can."""
+        for other in range(self.start[node], self.start[node + 1]):
+            value = values[self.feature[other]]
+            if value != value or (value < 0 and not self.is_number[self.feature[other]]):  # noqa: PLR0124
+                continue
+            if self.test[other] == NUMERIC:
+                return self.below[other] if value <= self.threshold[other] else 1 - self.below[other]
+            place = self.code_start[other] + int(value)
+            if place < self.code_start[other + 1] and self.code_branch[place] >= 0:
+                return self.code_branch[place]
+        return -1

@@ -81,7 +81,11 @@ class RuleRouter:
         self.classes = model.schema.classes
         self.encode = RowEncoder(model.schema, model.preparation.imputed)
         self.weight = [rule.weight for rule in rules.answers]
-        self.answers = [answer_from(model, rule.value, rule.stats, rule.weight) for rule in rules.answers]
+        laplace = model.config.leaf_probability == "laplace"
+        self.answers = [
+            answer_from(rule.value, rule.stats, rule.weight, classes=self.classes, laplace=laplace)
+            for rule in rules.answers
+        ]
         dtype = np.int32 if self.classes else np.float64
         self.value: npt.NDArray[Any] = np.array([rule.value for rule in rules.answers], dtype=dtype)
         self.place = {feature.name: number for number, feature in enumerate(model.schema.attributes)}

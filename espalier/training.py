@@ -30,11 +30,13 @@ from espalier.pruning import PRUNING_FUNCTIONS, Pruned, PruningRows
 from espalier.rules import RuleList
 from espalier.schema import Role, Schema
 from espalier.training_checks import check_training
-from espalier.tree import Tree
+from espalier.tree import LEAF, Tree
 
 __all__ = ["held_out_rows", "needed_holdout", "prune", "row_order", "summary", "train", "train_traced"]
 
 UNPRUNED: Final = "unpruned: the tree is as it was grown"
+LARGEST_EXACT: Final = 2.0**53
+"""Sums of whole numbers below this are exact."""
 PRESET_HOLDOUTS: Final[Mapping[str, float]] = MappingProxyType({"reptree": 1 / 3})
 """The share of the rows that a preset sets aside for its pruning where nothing else is said."""
 
@@ -238,7 +240,7 @@ def _trained(
         pruned = PRUNING_FUNCTIONS[type(chosen.pruning)](model, chosen.pruning, PruningRows(kept, held_out), watch)
         model = pruned.model
     watch.begin("measuring")
-    figures = evaluate(model, kept).figures()
+    figures = _figures_of_growing(model, kept) if pruned is None else evaluate(model, kept).figures()
     watch.check()
     held = evaluate(model, held_out).figures() if held_out is not None else None
     use = "validation" if chosen.validation_stop or needs_held_out(chosen.pruning) else "holdout"
@@ -337,6 +339,23 @@ def _training_figures(model: Model, dataset: Dataset | None) -> Mapping[str, flo
         return _figures_of_leaves(model)
     kept, _ = _set_aside(dataset, model.training.holdout)
     return evaluate(model, kept).figures()
+
+
+def _figures_of_growing(model: Model, kept: Dataset) -> Mapping[str, float]:
+    """Give the training figures of a tree as it was grown; without routing a row, where its leaves counted them all."""
+    tested = {model.schema.attributes[place].name for place in np.unique(model.tree.feature).tolist() if place >= 0}
+    whole = float(kept.weight.sum()) < LARGEST_EXACT and bool(np.all(kept.weight == np.rint(kept.weight)))
+    counted = model.task == "classification" and model.config.class_weight is None and whole
+    if not counted or any(
+        bool(np.any(column < 0 if feature.coded else np.isnan(column)))
+        for feature, column in zip(kept.schema.features, kept.columns, strict=True)
+        if feature.name in tested
+    ):
+        return evaluate(model, kept).figures()
+    leaves = model.tree.test == LEAF
+    total = float(kept.weight.sum())
+    errors = total - float(model.tree.stats[leaves, model.tree.value[leaves]].sum())
+    return {"n_rows": kept.n_rows, "errors": errors, "accuracy": 1 - errors / total}
 
 
 def _figures_of_leaves(model: Model) -> Mapping[str, float]:

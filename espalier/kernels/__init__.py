@@ -11,6 +11,7 @@
 `grow`         any tree that a configuration can ask for
 `grow_binary`  the fast lane: complete data, two branches
 `linear`       linear models of the nodes of a grown tree: least squares, columns dropped
+`route`        many rows down one tree
 `freeze`       nodes in the order of their making -> preorder arrays
 =============  ==========================================================================================
 

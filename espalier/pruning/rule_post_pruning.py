@@ -17,10 +17,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from espalier.cells import encoded_columns, target_of
 from espalier.class_weights import class_factors
 from espalier.dataset import Dataset
 from espalier.errors import NotApplicable
-from espalier.evaluation import encoded_columns, evaluate, target_of
+from espalier.evaluation import evaluate
 from espalier.model import Model
 from espalier.prediction import router
 from espalier.progress import Progress

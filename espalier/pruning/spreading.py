@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from espalier.cells import encoded_columns, target_of
 from espalier.class_weights import class_factors
 from espalier.dataset import Dataset
-from espalier.evaluation import encoded_columns, target_of
 from espalier.model import Model
 from espalier.tree import LEAF, Tree
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 
 from espalier import Feature, FeatureKind, Role, RowError, Schema, dataset_from_rows, predict, train
+from espalier.bulk_prediction import leaves_of
 from espalier.evaluation import answers_and_shares
-from espalier.prediction import leaves_of, router, wilson
+from espalier.prediction import router, wilson
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, mixed_rows, node_numbered, plant, roots, walk
 from tests.factories import REFERENCE, needs_reference
 

@@ -32,9 +32,8 @@ from espalier import (
     to_text,
     train,
 )
-from espalier.bulk_prediction import class_codes, class_shares, numbers
-from espalier.evaluation import encoded_columns
-from espalier.prediction import leaves_of
+from espalier.bulk_prediction import class_codes, class_shares, leaves_of, numbers
+from espalier.cells import encoded_columns
 from espalier.rule_prediction import _fired_by_kernel
 from espalier.simplification import simplified
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, mixed_rows, plant, roots

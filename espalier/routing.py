@@ -1,0 +1,191 @@
+"""From the encoded cells of many rows to the leaves of a tree: by numpy where they are few, else by compiled code."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.cells import Cells, MatrixCells
+from espalier.model import Model
+from espalier.prediction import router
+from espalier.tree import LEAF, NOMINAL, NUMERIC, UNKNOWN, Tree
+
+__all__ = ["Stretch", "in_parts", "leaves_by_levels", "routed", "stretches", "ways_of"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+
+LONGEST: Final = 4_096
+SHORTEST: Final = 64
+CELLS_OF_A_STRETCH: Final = 1_000_000
+PADDING: Final = 40
+"""Cells between the columns of a stretch: a power of two apart, they would drive each other out of the cache."""
+PARTS_A_THREAD: Final = 4
+
+
+def leaves_by_levels(model: Model, values: Floats) -> Ints:
+    """Route rows a level of the tree at a time, without compiled code.
+
+    Args:
+        model: A tree.
+        values: Encoded attributes, float64 (attributes, rows), as in `EncodedRow`.
+
+    Returns:
+        The leaf of each row, int32 (rows); -1 for a row that several leaves answer.
+    """
+    tree = model.tree
+    coded = np.array([feature.coded for feature in model.schema.attributes], dtype=np.bool_)
+    at = np.zeros(values.shape[1], dtype=np.int32)
+    moving = np.flatnonzero(tree.test[at] != LEAF)
+    while len(moving):
+        node = at[moving]
+        feature = tree.feature[node]
+        value = values[feature, moving]
+        absent = np.isnan(value) | (coded[feature] & (value < 0))
+        branch = np.where(absent, -1, np.where(value <= tree.threshold[node], 0, 1))
+        nominal = np.flatnonzero((tree.test[node] == NOMINAL) & ~absent)
+        if len(nominal):
+            start = tree.code_start[node[nominal]]
+            code = value[nominal].astype(np.int64)
+            listed = code < tree.code_start[node[nominal] + 1] - start
+            branch[nominal] = np.where(listed, tree.code_branch[np.where(listed, start + code, 0)], -1)
+        branch = np.where(tree.test[node] == UNKNOWN, absent, branch)
+        branch = _without_value(model, branch, node, values, moving)
+        stuck = branch < 0
+        at[moving] = np.where(stuck, -1, tree.child[tree.child_start[node] + np.maximum(branch, 0)])
+        moving = moving[~stuck]
+        moving = moving[tree.test[at[moving]] != LEAF]
+    return at
+
+
+def _without_value(
+    model: Model, branch: npt.NDArray[Any], node: Ints, values: Floats, rows: npt.NDArray[np.intp]
+) -> npt.NDArray[Any]:
+    """Give the branches with those of the rows that have none by their own value."""
+    if model.tree.surrogates is None:
+        return np.where(branch < 0, model.tree.fallback[node], branch)
+    way = router(model)
+    for place in np.flatnonzero(branch < 0).tolist():
+        branch[place] = way.branch(int(node[place]), values[:, rows[place]].tolist())
+    return branch
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Rows ``low:high`` as a kernel reads them: cell (row, attribute) at ``row · row_step + attribute · column_step``.
+
+    Attributes:
+        values: float64 or float32, one axis; NaN is a missing value.
+        matrix: The same as (attributes, rows).
+    """
+
+    low: int
+    high: int
+    values: npt.NDArray[Any]
+    row_step: int
+    column_step: int
+    matrix: npt.NDArray[Any]
+
+
+def stretches(model: Model, cells: Cells, low: int, high: int) -> Iterator[Stretch]:
+    """Give rows ``low:high`` stretch by stretch; each lives in the memory of the one before it.
+
+    Only the attributes that the tree asks for are written. A matrix whose rows lie in one piece is read where it is.
+    """
+    attributes = model.schema.attributes
+    coded = [feature.coded for feature in attributes]
+    if isinstance(cells, MatrixCells) and cells.values.T.flags.c_contiguous and not any(coded):
+        part = cells.values[:, low:high]
+        yield Stretch(low, high, part.T.reshape(-1), len(attributes), 1, part)
+        return
+    length = max(SHORTEST, min(LONGEST, CELLS_OF_A_STRETCH // max(1, len(attributes)), high - low))
+    room = np.empty((max(1, len(attributes)), length + PADDING))
+    asked = range(len(attributes)) if model.linear is not None else ways_of(model).attributes
+    for first in range(low, high, length):
+        last = min(first + length, high)
+        for attribute in asked:
+            column = room[attribute, : last - first]
+            cells.write(attribute, first, last, column)
+            if coded[attribute]:
+                column[column < 0] = np.nan
+        yield Stretch(first, last, room.reshape(-1), 1, length + PADDING, room[:, : last - first])
+
+
+@dataclass(frozen=True, slots=True)
+class PackedTree:
+    """A tree as the kernel reads it.
+
+    Attributes:
+        ways: `espalier.kernels.route.Ways`.
+        attributes: Those that the tree asks for, ascending.
+        most_open: How many ways of one row can be open at a time.
+    """
+
+    ways: Any
+    attributes: tuple[int, ...]
+    most_open: int
+
+
+_PACKED: WeakKeyDictionary[Tree, PackedTree] = WeakKeyDictionary()
+
+
+def ways_of(model: Model) -> PackedTree:
+    """Give a tree as the kernel reads it, made on first use and kept as long as the tree."""
+    found = _PACKED.get(model.tree)
+    if found is None:
+        found = _PACKED[model.tree] = _packed(model.tree)
+    return found
+
+
+def routed(model: Model, stretch: Stretch, leaves: Ints) -> None:
+    """Write the leaf of each row of a stretch, -1 where several leaves answer."""
+    from espalier.kernels import route as kernel  # noqa: PLC0415 - numba is loaded by the first many rows, not before
+
+    ways = ways_of(model).ways
+    kernel.route(ways, stretch.values, stretch.row_step, stretch.column_step, stretch.high - stretch.low, leaves)
+
+
+def in_parts(n_rows: int, work: Callable[[int, int], None]) -> None:
+    """Do `work` on ``low:high`` for parts of the rows, on all processors."""
+    from espalier.kernels.fast_table import n_threads  # noqa: PLC0415
+
+    n_parts = max(1, min(PARTS_A_THREAD * n_threads(), n_rows // LONGEST))
+    bounds = [n_rows * part // n_parts for part in range(n_parts + 1)]
+    if n_parts == 1:
+        work(0, n_rows)
+        return
+    with ThreadPoolExecutor(n_threads()) as pool:
+        list(pool.map(work, bounds[:-1], bounds[1:]))
+
+
+def _packed(tree: Tree) -> PackedTree:
+    from espalier.kernels import route as kernel  # noqa: PLC0415
+
+    numeric = np.flatnonzero(tree.test == NUMERIC)
+    cuts = np.full(2 * tree.n_nodes, np.nan)
+    links = cuts.view(np.int32)
+    cuts[2 * numeric] = tree.threshold[numeric]
+    links[2::4] = np.where(tree.test == LEAF, kernel.LEAF, kernel.OTHER)
+    links[4 * numeric + 2] = tree.feature[numeric]
+    links[4 * numeric + 3] = tree.child[tree.child_start[numeric] + 1]
+    none = np.zeros(0, np.int32)
+    names = ("start", "feature", "test", "threshold", "below", "code_start", "code_branch")
+    if tree.surrogates is None:
+        tests, thresholds = np.zeros(0, np.int8), np.zeros(0)
+        others = (np.zeros(tree.n_nodes + 1, np.int32), none, tests, thresholds, none, np.zeros(1, np.int32), none)
+    else:
+        others = tuple(getattr(tree.surrogates, name) for name in names)
+    ways = kernel.Ways(
+        cuts, links, tree.test, tree.feature, tree.child_start, tree.child, tree.branch_weight, tree.code_start,
+        tree.code_branch, tree.fallback, *others,
+    )  # fmt: skip
+    for array in ways:
+        # As the tree's own arrays are, so that one compiled form serves all.
+        array.flags.writeable = False
+    asked = [tree.feature[tree.test != LEAF]] + ([] if tree.surrogates is None else [tree.surrogates.feature])
+    attributes = tuple(np.unique(np.concatenate(asked)).tolist())
+    return PackedTree(ways, attributes, kernel.most_open(tree.parent, tree.child_start))

@@ -124,25 +124,23 @@ def code_column(values, cells, distinct, most):
 
 
 @compiled
-def pack_order(order, row_class, class_bits, packed):
-    """Write an order with the class of each row in its upper eight bits.
+def number_rows(row_class, class_bits, order):
+    """Write the rows' own order, uint32 (n): the numbers of the rows, each with its class in the upper eight bits.
 
-    order: int32 (n). row_class: uint8 (n). class_bits: 1, or 0 to leave the classes out. packed: uint32 (n), written.
+    row_class: uint8 (n), looked at where class_bits is 1.
     """
-    for place in range(order.size):
-        row = np.uint32(order[place])
-        packed[place] = row
+    for row in range(order.size):
+        order[row] = np.uint32(row)
         if class_bits == 1:
-            packed[place] = row | (np.uint32(row_class[order[place]]) << np.uint32(24))
+            order[row] |= np.uint32(row_class[row]) << np.uint32(24)
 
 
 @compiled
-def spread_cells(column_cells, cells):
-    """Write columns of bytes, uint8 (H, n), as rows of bytes, uint8 (n, H), block by block."""
-    n_columns, n_rows = column_cells.shape
-    for first in range(0, n_rows, 1024):
-        last = min(first + 1024, n_rows)
-        for column in range(n_columns):
+def spread_cells(column_cells, cells, start, stop):
+    """Write the rows start:stop of columns of bytes, uint8 (H, n), as rows of bytes, uint8 (n, H), block by block."""
+    for first in range(start, stop, 1024):
+        last = min(first + 1024, stop)
+        for column in range(column_cells.shape[0]):
             for row in range(first, last):
                 cells[row, column] = column_cells[column, row]
 

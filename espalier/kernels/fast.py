@@ -14,9 +14,20 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.kernels import codes as c
-from espalier.kernels import grow_binary
+from espalier.kernels import grow_binary, scans
 from espalier.kernels.fast_table import FastTable, n_threads
-from espalier.kernels.nodes import FALLBACK, FIRST_CHILD, N_CHILDREN, N_NODE_INTS, N_NODE_REALS, PARENT, WEIGHT
+from espalier.kernels.nodes import (
+    FALLBACK,
+    FEATURE,
+    FIRST_CHILD,
+    N_CHILDREN,
+    N_NODE_INTS,
+    N_NODE_REALS,
+    PARENT,
+    TEST,
+    THRESHOLD,
+    WEIGHT,
+)
 
 __all__ = ["grow_fast"]
 
@@ -61,21 +72,23 @@ class _Grower:
         self.ints = np.empty((room, N_NODE_INTS), np.int32)
         self.reals = np.empty((room, N_NODE_REALS))
         self.stats = np.empty((room, width))
-        self.totals = np.empty(2 if table.numeric or table.kind == grow_binary.WEIGHTED_PAIR else width)
-        self.side = np.empty(self.n_rows, np.uint8)
+        self.totals = np.empty(2 if table.numeric or table.kind == scans.WEIGHTED_PAIR else width)
+        self.beside = np.empty((room, 2), np.int32)
+        self.sides = np.zeros(self.n_rows // 32 + 1, np.uint32)
+        self.places = np.empty(self.n_rows, np.int32)
         self.n_nodes = 1
         self.settled_at_top = 0.0
 
     def grow(self) -> tuple[int, int, Array, Array, Array]:
         table, state = self.table, self.state
-        grow_binary.sum_root(table.numeric, table.kind, table.orders, table.rows_of, table.target, self.ints,
+        grow_binary.sum_root(table.numeric, table.kind, table.orders[-1], table.rows_of, table.target, self.ints,
                              self.reals, self.stats, self.totals)  # fmt: skip
         if self._is_leaf():
             state[0] = 1.0
             return c.DONE, 1, self.ints[:1], self.reals[:1], self.stats[:1]
         root = _Job(0, 0, self.n_rows, np.zeros(self.n_columns + 1, np.uint8))
         with ThreadPoolExecutor(self.threads) as pool:
-            jobs = self._grow_top(root, pool) if self.threads > 1 else [root]
+            jobs = self._grow_top(root, pool)
             jobs.sort(key=lambda job: job.start - job.stop)
             settled = [np.zeros(1) for _ in jobs]
             running = [pool.submit(self._grow_job, *each) for each in zip(jobs, settled, strict=True)]
@@ -131,21 +144,20 @@ class _Grower:
         first_child = self.n_nodes
         self.n_nodes += 2
         middle = grow_binary.split_node(
-            rules, table.numeric, table.kind, table.orders, table.codes, table.cells, table.value_start, table.value,
-            table.nominal, table.sorted_column, table.coded_column, table.rows_of, table.target, self.side, start,
-            stop, attribute, places[attribute], gains[attribute], self.ints, self.reals, self.stats, node, first_child,
+            table.orders, table.cells, table.nominal, table.sorted_column, table.coded_column, self.sides, start, stop,
+            attribute, places[attribute], gains[attribute], self.ints, self.reals, self.beside, node, first_child,
         )  # fmt: skip
         spare = np.empty((self.threads, stop - start), np.uint32)
 
         def deal(low: int, high: int, left: int, right: int, place: int) -> None:
             grow_binary.deal_columns(
-                table.orders, low, high, start, stop, self.side, job.flat, spare[place], left, right, middle
+                table.orders, low, high, start, stop, self.sides, job.flat, spare[place], left, right
             )
 
         deal(n_sorted, n_sorted + 1, 1, 1, 0)
         lives = grow_binary.finish_children(
-            rules, table.numeric, table.kind, table.orders, table.rows_of, table.target, start, middle, stop,
-            self.ints, self.reals, self.stats, node, first_child, self.totals,
+            rules, table.numeric, table.kind, table.orders[-1, start:stop], table.rows_of, table.target,
+            middle - start, self.ints, self.reals, self.stats, node, first_child, self.totals,
         )  # fmt: skip
         if any(lives):
             shares = enumerate(_even_parts(n_sorted, self.threads))
@@ -155,16 +167,15 @@ class _Grower:
             self.settled_at_top += 0.0 if alive else float(self.reals[child, WEIGHT])
         return [_Job(*end, job.flat.copy()) for alive, end in zip(lives, ends, strict=True) if alive]
 
-    def _grow_job(self, job: _Job, settled: Array) -> tuple[int, Array, Array, Array]:
+    def _grow_job(self, job: _Job, settled: Array) -> tuple[int, Array, Array, Array, Array]:
         table, node = self.table, job.node
         n_counts = int(table.first[-1] + table.n_codes[-1] * len(self.totals)) if len(table.coded_attribute) else 1
         slots = max(3, min(64, MOST_POOL_BYTES // (8 * n_counts)))
-        answer: tuple[int, Array, Array, Array] = grow_binary.grow_subtree(
+        answer: tuple[int, Array, Array, Array, Array] = grow_binary.grow_subtree(
             self.rules, table.numeric, table.kind, table.orders, table.codes, table.cells, table.first, table.n_codes,
-            table.value_start, table.value, table.nominal, table.sorted_attribute, table.coded_attribute,
-            table.sorted_column, table.coded_column, table.rows_of, table.target, self.side, job.flat,
-            self.ints[node : node + 1], self.reals[node : node + 1], self.stats[node : node + 1], job.start, job.stop,
-            slots, settled, self.state,
+            table.nominal, table.sorted_attribute, table.coded_attribute, table.sorted_column, table.coded_column,
+            table.rows_of, table.target, self.places, job.flat, self.ints[node : node + 1],
+            self.reals[node : node + 1], self.stats[node : node + 1], job.start, job.stop, slots, settled, self.state,
         )  # fmt: skip
         return answer
 
@@ -177,29 +188,49 @@ class _Grower:
             self.state[0] = done / self.rules.root_weight
 
     def _joined(
-        self, jobs: Sequence[_Job], grown: Sequence[tuple[int, Array, Array, Array]]
+        self, jobs: Sequence[_Job], grown: Sequence[tuple[int, Array, Array, Array, Array]]
     ) -> tuple[int, int, Array, Array, Array]:
-        """Put the jobs' nodes behind those of the top, numbers shifted."""
-        ints, reals, stats = [self.ints[: self.n_nodes]], [self.reals[: self.n_nodes]], [self.stats[: self.n_nodes]]
+        """Put the jobs' nodes behind those of the top, numbers shifted, and write the thresholds."""
+        parts = [[each[: self.n_nodes]] for each in (self.ints, self.reals, self.stats, self.beside)]
         offset = self.n_nodes
-        for job, (n_nodes, own_ints, own_reals, own_stats) in zip(jobs, grown, strict=True):
-            made = own_ints[:n_nodes]
-            shift = offset - 1
-            made[:, FIRST_CHILD] += np.where(made[:, N_CHILDREN] > 0, shift, 0).astype(np.int32)
-            below = made[1:, PARENT]
-            made[1:, PARENT] = np.where(below == 0, job.node, below + shift)
-            parent = self.ints[job.node, PARENT]
-            self.ints[job.node] = made[0]
-            self.ints[job.node, PARENT] = parent
-            self.reals[job.node] = own_reals[0]
-            ints.append(made[1:])
-            reals.append(own_reals[1:n_nodes])
-            stats.append(own_stats[1:n_nodes])
+        for job, (n_nodes, *made) in zip(jobs, grown, strict=True):
+            ints, shift = made[0][:n_nodes], offset - 1
+            ints[:, FIRST_CHILD] += np.where(ints[:, N_CHILDREN] > 0, shift, 0).astype(np.int32)
+            below = ints[1:, PARENT]
+            ints[1:, PARENT] = np.where(below == 0, job.node, below + shift)
+            ints[0, PARENT] = self.ints[job.node, PARENT]
+            for part, own in zip(parts, made, strict=True):
+                part[0][job.node] = own[0]
+                part.append(own[1:n_nodes])
             offset += n_nodes - 1
-        joined = np.concatenate(ints)
+        ints, reals, stats, beside = (np.concatenate(part) for part in parts)
         if self.rules.missing in (c.FRACTIONAL, c.SPREAD):
-            joined[:, FALLBACK] = -1
-        return c.DONE, offset, joined, np.concatenate(reals), np.concatenate(stats)
+            ints[:, FALLBACK] = -1
+        self._write_thresholds(ints, reals, beside)
+        return c.DONE, offset, ints, reals, stats
+
+    def _write_thresholds(self, ints: Array, reals: Array, beside: Array) -> None:
+        """Take the threshold of every numeric test from the rows at its sides; observed ones are training values."""
+        tested = np.where(ints[:, TEST] == c.NUMERIC, ints[:, FEATURE], -1)
+        by_attribute = np.argsort(tested, kind="stable")
+        ends = np.searchsorted(tested[by_attribute], np.arange(len(self.table.columns) + 1))
+        for attribute, (low, high) in enumerate(itertools.pairwise(ends)):
+            if high > low:
+                column = self.table.columns[attribute]
+                self._write_thresholds_of(column, by_attribute[low:high], beside, reals)
+
+    def _write_thresholds_of(self, column: Array, nodes: Array, beside: Array, reals: Array) -> None:
+        values = column.astype(np.float64)
+        grow_binary.write_thresholds(values, nodes, beside, reals)
+        if not self.rules.observed:
+            return
+        cuts = reals[nodes, THRESHOLD]
+        if column.dtype == np.int32:
+            # Of an ordered category every code is a value, whether a row has it or not.
+            reals[nodes, THRESHOLD] = np.floor(cuts)
+            return
+        values.sort()
+        reals[nodes, THRESHOLD] = values[np.searchsorted(values, cuts, side="right") - 1]
 
 
 def _even_parts(count: int, n_parts: int) -> list[tuple[int, int]]:

@@ -8,10 +8,13 @@ by value, and the larger child's counts are the parent's less the smaller child'
                     start             stop     class of the row stands in the upper eight bits, so that the scan of a
     orders[-1]  ... | 0 1 3 4 7 9 ... |        cut reads nothing but this stretch. The last order is the rows' own.
 
-    partition   | left rows, in place | right rows, by way of `spare` |       side[row] = 0 or 1
+    partition   | left rows, in place | right rows, by way of `spare` |     bit `row` of `sides`: 0 left, 1 right
 
-A subtree owns its stretch alone, so subtrees grow in parallel; what is found does not depend on who finds it. Scores
-are fractions, compared by cross-multiplication: numerator · other denominator.
+A subtree owns its stretch alone, so subtrees grow in parallel; what is found does not depend on who finds it. Before it
+grows it moves into tables of its own, in which its rows are numbered from 0: the sides, codes and targets that a
+partition or a scan looks up by row then lie together and stay in the processor's cache.
+
+A cut is noted as the two rows at its sides (`beside`); thresholds are taken from the columns when the tree is done.
 """
 
 import math
@@ -40,320 +43,77 @@ from espalier.kernels.nodes import (
     more_real_rows,
     start_node,
 )
+from espalier.kernels.scans import (
+    CLASSES,
+    MOST_CODES,
+    NUMBERS,
+    ROW_BITS,
+    ROW_MASK,
+    SMALL,
+    TWO_CLASSES,
+    WEIGHTED_PAIR,
+    count_rows,
+    is_flat,
+    scan_counts,
+    scan_order,
+    scan_small,
+)
 from espalier.kernels.surrogates import middle_of
 
-ROW_BITS = np.uint32(24)
-ROW_MASK = np.uint32((1 << 24) - 1)
-MOST_ROWS = 1 << 24
-MOST_CLASSES = 256
-MOST_CODES = 256
-SMALL = 24
-
-# What a row adds to a statistic, and how a cut is scored.
-TWO_CLASSES = 0
-CLASSES = 1
-NUMBERS = 2
-WEIGHTED_PAIR = 3  # two classes or numbers, with row weights
-WEIGHTED_CLASSES = 4
+WORD_BITS = np.uint32(5)
+BIT_MASK = np.uint32(31)
+CLASS_MASK = np.uint32(0xFF000000)
+ONE = np.uint32(1)
 
 
 @inner
-def scan_order(
-    kind, order, codes, start, stop, row_class, row_value, row_weight, totals, weight, least, tie, left, right
-):  # fmt: skip
-    """Find the best cut of one sorted stretch.
+def deal(stretch, sides, spare, left_lives, right_lives):
+    """Partition a stretch by side, keeping the order; a side that has become a leaf is dropped.
 
-    order: uint32; codes: int32 (n) ranks of the column; row_class: uint8 (n); row_value: float64 (n), the target less
-    nothing (numbers) or 1 for the second class; row_weight: float64 (n) or one entry. totals: float64 (width) of the
-    node: class weights, or (weight, sum). least: least weight of a side. tie: see `_limit`. left, right: float64
-    scratch (classes). Returns (numerator, denominator, place of the last row of the left side; -1: no cut).
+    stretch: uint32. sides: uint32, a bit a row. spare: uint32 scratch, as long as the stretch.
     """
-    best_numerator = -1.0
-    best_denominator = 1.0
-    limit = -1.0
-    best = -1
-    if kind == TWO_CLASSES:
-        n_rows = stop - start
-        second = np.int64(totals[1])
-        ahead = np.int64(0)
-        margin = np.int64(least)
-        for at in range(start, start + margin - 1):
-            ahead += np.int64(order[at] >> ROW_BITS) * n_rows - second
-        n_left = margin - 1
-        for at in range(start + margin - 1, stop - margin):
-            ahead += np.int64(order[at] >> ROW_BITS) * n_rows - second
-            n_left += 1
-            apart = float(ahead)
-            numerator = apart * apart
-            denominator = float(n_left) * float(n_rows - n_left)
-            if (
-                numerator * best_denominator > limit * denominator
-                and codes[order[at] & ROW_MASK] != codes[order[at + 1] & ROW_MASK]
-            ):
-                best_numerator, best_denominator, best = numerator, denominator, at
-                limit = numerator + tie * denominator
-        return best_numerator, best_denominator, best
-    if kind == NUMBERS:
-        mean = totals[1] / weight
-        apart = 0.0
-        margin = np.int64(least)
-        n_rows = stop - start
-        n_left = np.int64(0)
-        for at in range(start, stop - margin):
-            apart += row_value[order[at] & ROW_MASK] - mean
-            n_left += 1
-            numerator = apart * apart
-            denominator = float(n_left) * float(n_rows - n_left)
-            if (
-                numerator * best_denominator > limit * denominator
-                and n_left >= margin
-                and codes[order[at] & ROW_MASK] != codes[order[at + 1] & ROW_MASK]
-            ):
-                best_numerator, best_denominator, best = numerator, denominator, at
-                limit = numerator + tie * denominator
-        return best_numerator, best_denominator, best
-    if kind == WEIGHTED_PAIR:
-        mean = totals[1] / weight
-        apart = 0.0
-        left_weight = 0.0
-        for at in range(start, stop - 1):
-            row = order[at] & ROW_MASK
-            heavy = row_weight[row]
-            apart += heavy * (row_value[row] - mean)
-            left_weight += heavy
-            right_weight = weight - left_weight
-            numerator = apart * apart
-            denominator = left_weight * right_weight
-            if numerator * best_denominator > limit * denominator and (
-                codes[row] != codes[order[at + 1] & ROW_MASK]
-                and left_weight >= least
-                and right_weight >= least
-                and denominator > 0.0
-            ):
-                best_numerator, best_denominator, best = numerator, denominator, at
-                limit = numerator + tie * denominator
-        return best_numerator, best_denominator, best
-    left_squares, right_squares = 0.0, 0.0
-    for k in range(totals.size):
-        left[k] = 0.0
-        right[k] = totals[k]
-        right_squares += totals[k] * totals[k]
-    left_weight = 0.0
-    heavy = 1.0
-    for at in range(start, stop - 1):
-        value = order[at]
-        if kind == CLASSES:
-            k = np.int64(value >> ROW_BITS)
-        else:
-            heavy = row_weight[value & ROW_MASK]
-            k = np.int64(row_class[value & ROW_MASK])
-        left_squares += heavy * (2.0 * left[k] + heavy)
-        right_squares -= heavy * (2.0 * right[k] - heavy)
-        left[k] += heavy
-        right[k] -= heavy
-        left_weight += heavy
-        right_weight = weight - left_weight
-        numerator = left_squares * right_weight + right_squares * left_weight
-        denominator = left_weight * right_weight
-        if numerator * best_denominator > limit * denominator and (
-            codes[value & ROW_MASK] != codes[order[at + 1] & ROW_MASK]
-            and left_weight >= least
-            and right_weight >= least
-            and denominator > 0.0
-        ):
-            best_numerator, best_denominator, best = numerator, denominator, at
-            limit = numerator + tie * denominator
-    return best_numerator, best_denominator, best
-
-
-@inner
-def scan_counts(kind, counts, first, n_codes, width, totals, weight, least, tie, left, right):
-    """Find the best cut of a column from its counts by value.
-
-    counts: float64; ``counts[first + code·width : + width]`` are the statistics of a value. Returns (numerator,
-    denominator, last code of the left side; -1: no cut, left weight).
-    """
-    best_numerator = -1.0
-    best_denominator = 1.0
-    limit = -1.0
-    best = -1
-    best_left = 0.0
-    left_weight = 0.0
-    if kind in (CLASSES, WEIGHTED_CLASSES):
-        left_squares, right_squares = 0.0, 0.0
-        for k in range(width):
-            left[k] = 0.0
-            right[k] = totals[k]
-            right_squares += totals[k] * totals[k]
-        for code in range(n_codes):
-            here = 0.0
-            base = first + code * width
-            for k in range(width):
-                heavy = counts[base + k]
-                if heavy != 0.0:
-                    here += heavy
-                    left_squares += heavy * (2.0 * left[k] + heavy)
-                    right_squares -= heavy * (2.0 * right[k] - heavy)
-                    left[k] += heavy
-                    right[k] -= heavy
-            if here <= 0.0:
-                continue
-            left_weight += here
-            right_weight = weight - left_weight
-            if left_weight < least or right_weight < least or right_weight <= 0.0:
-                continue
-            numerator = left_squares * right_weight + right_squares * left_weight
-            denominator = left_weight * right_weight
-            if numerator * best_denominator > limit * denominator:
-                best_numerator, best_denominator, best, best_left = numerator, denominator, code, left_weight
-                limit = numerator + tie * denominator
-        return best_numerator, best_denominator, best, best_left
-    # Two numbers a value: two classes hold (first, second), the others (weight, sum).
-    apart = 0.0
-    scale = weight if kind == TWO_CLASSES else 1.0
-    share = totals[1] if kind == TWO_CLASSES else totals[1] / weight
-    for code in range(n_codes):
-        base = first + 2 * code
-        here = counts[base] + counts[base + 1] if kind == TWO_CLASSES else counts[base]
-        if here <= 0.0:
-            continue
-        left_weight += here
-        apart += counts[base + 1] * scale - share * here
-        right_weight = weight - left_weight
-        if left_weight < least or right_weight < least or right_weight <= 0.0:
-            continue
-        numerator = apart * apart
-        denominator = left_weight * right_weight
-        if numerator * best_denominator > limit * denominator:
-            best_numerator, best_denominator, best, best_left = numerator, denominator, code, left_weight
-            limit = numerator + tie * denominator
-    return best_numerator, best_denominator, best, best_left
-
-
-@inner
-def count_rows(kind, counts, rows, start, stop, cells, first, n_codes, flat, width, low, high, row_class, row_value,
-               row_weight):  # fmt: skip
-    """Count the statistics of a stretch of rows by value, for the coded columns low:high that are not constant.
-
-    cells: uint8 (n, H). first: int64 (H), where a column's counts begin. flat: uint8 (H), 1: constant, left alone.
-    """
-    for column in range(low, high):
-        if flat[column] == 0:
-            for at in range(first[column], first[column] + n_codes[column] * width):
-                counts[at] = 0.0
-    for at in range(start, stop):
-        value = rows[at]
-        row = value & ROW_MASK
-        if kind <= CLASSES:
-            k = np.int64(value >> ROW_BITS)
-            for column in range(low, high):
-                if flat[column] == 0:
-                    counts[first[column] + np.int64(cells[row, column]) * width + k] += 1.0
-        elif kind == WEIGHTED_CLASSES:
-            k = np.int64(row_class[row])
-            heavy = row_weight[row]
-            for column in range(low, high):
-                if flat[column] == 0:
-                    counts[first[column] + np.int64(cells[row, column]) * width + k] += heavy
-        else:
-            heavy = row_weight[row] if kind == WEIGHTED_PAIR else 1.0
-            moment = heavy * row_value[row]
-            for column in range(low, high):
-                if flat[column] == 0:
-                    base = first[column] + np.int64(cells[row, column]) * 2
-                    counts[base] += heavy
-                    counts[base + 1] += moment
-
-
-@inner
-def is_flat(kind, counts, first, n_codes, width):
-    """Whether at most one value of a column occurs."""
-    n_present = 0
-    # Of a pair (weight, sum) the weight says whether a value occurs.
-    looked_at = 1 if kind in (NUMBERS, WEIGHTED_PAIR) else width
-    for code in range(n_codes):
-        for k in range(looked_at):
-            if counts[first + code * width + k] != 0.0:
-                n_present += 1
-                break
-        if n_present > 1:
-            return False
-    return True
-
-
-@inner
-def scan_small(kind, rows, start, stop, cells, column, row_class, row_value, row_weight, totals, weight, least, tie,
-               left, right, keys, counts, width):  # fmt: skip
-    """Find the best cut of a coded column on a few rows, sorted by insertion.
-
-    Returns as `scan_counts`, and whether the column is constant. keys: int64 (SMALL), counts: float64 (SMALL·width).
-    """
-    n_keys = 0
-    for at in range(start, stop):
-        value = rows[at]
-        row = value & ROW_MASK
-        code = np.int64(cells[row, column])
-        place = n_keys
-        while place > 0 and keys[place - 1] > code:
-            place -= 1
-        if place == 0 or keys[place - 1] != code:
-            for later in range(n_keys, place, -1):
-                keys[later] = keys[later - 1]
-                for k in range(width):
-                    counts[later * width + k] = counts[(later - 1) * width + k]
-            keys[place] = code
-            for k in range(width):
-                counts[place * width + k] = 0.0
-            n_keys += 1
-        else:
-            place -= 1
-        base = place * width
-        if kind <= CLASSES:
-            counts[base + np.int64(value >> ROW_BITS)] += 1.0
-        elif kind == WEIGHTED_CLASSES:
-            counts[base + np.int64(row_class[row])] += row_weight[row]
-        else:
-            heavy = row_weight[row] if kind == WEIGHTED_PAIR else 1.0
-            counts[base] += heavy
-            counts[base + 1] += heavy * row_value[row]
-    if n_keys < 2:
-        return -1.0, 1.0, -1, 0.0, True
-    numerator, denominator, best, left_weight = scan_counts(
-        kind, counts, 0, n_keys, width, totals, weight, least, tie, left, right
-    )
-    return numerator, denominator, np.int64(keys[best]) if best >= 0 else -1, left_weight, False
-
-
-@inner
-def deal(order, start, stop, side, spare, left_lives, right_lives, middle):
-    """Partition a stretch by side, keeping the order; a side that has become a leaf is dropped."""
+    one = np.uint64(1)
+    n_left, n_right = np.uint64(0), np.uint64(0)
     if left_lives == 1 and right_lives == 1:
-        n_left, n_right = start, 0
-        for at in range(start, stop):
-            value = order[at]
-            right = np.int64(side[value & ROW_MASK])
-            order[n_left] = value
+        for value in stretch:
+            row = value & ROW_MASK
+            right = np.uint64((sides[row >> WORD_BITS] >> (row & BIT_MASK)) & ONE)
+            stretch[n_left] = value
             spare[n_right] = value
-            n_left += 1 - right
+            n_left += one - right
             n_right += right
-        for at in range(n_right):
-            order[middle + at] = spare[at]
+        for at in range(np.int64(n_right)):
+            stretch[n_left] = spare[at]
+            n_left += one
     elif left_lives == 1:
-        n_left = start
-        for at in range(start, stop):
-            value = order[at]
-            order[n_left] = value
-            n_left += 1 - np.int64(side[value & ROW_MASK])
+        for value in stretch:
+            row = value & ROW_MASK
+            right = np.uint64((sides[row >> WORD_BITS] >> (row & BIT_MASK)) & ONE)
+            stretch[n_left] = value
+            n_left += one - right
     elif right_lives == 1:
-        to = stop - 1
-        for at in range(stop - 1, start - 1, -1):
-            value = order[at]
-            order[to] = value
-            to -= np.int64(side[value & ROW_MASK])
+        to = stretch.size - 1
+        for at in range(stretch.size - 1, -1, -1):
+            value = stretch[at]
+            row = value & ROW_MASK
+            stretch[to] = value
+            to -= np.int64((sides[row >> WORD_BITS] >> (row & BIT_MASK)) & ONE)
 
 
 @inner
-def node_totals(numeric, kind, rows, start, stop, row_class, target, row_weight, stats, reals, totals):
+def put_left(sides, row):
+    """Clear the bit of a row."""
+    sides[row >> WORD_BITS] &= ~(ONE << (row & BIT_MASK))
+
+
+@inner
+def put_right(sides, row):
+    """Set the bit of a row."""
+    sides[row >> WORD_BITS] |= ONE << (row & BIT_MASK)
+
+
+@inner
+def node_totals(numeric, kind, rows, row_class, target, row_weight, stats, reals, totals):
     """Sum a node: statistics as the tree keeps them, value, weight, and `totals` as the scans want them.
 
     numeric: 1: the target is a number. stats: float64, class weights, or (weight, mean, sum of squared deviations).
@@ -363,8 +123,8 @@ def node_totals(numeric, kind, rows, start, stop, row_class, target, row_weight,
     if numeric == 1:
         total, lowest, highest = 0.0, math.inf, -math.inf
         heavy = 1.0
-        for at in range(start, stop):
-            row = rows[at] & ROW_MASK
+        for value in rows:
+            row = value & ROW_MASK
             if kind == WEIGHTED_PAIR:
                 heavy = row_weight[row]
             weight += heavy
@@ -373,8 +133,8 @@ def node_totals(numeric, kind, rows, start, stop, row_class, target, row_weight,
             highest = max(highest, target[row])
         mean = min(max(total / weight, lowest), highest)
         squares = 0.0
-        for at in range(start, stop):
-            row = rows[at] & ROW_MASK
+        for value in rows:
+            row = value & ROW_MASK
             if kind == WEIGHTED_PAIR:
                 heavy = row_weight[row]
             squares += heavy * (target[row] - mean) * (target[row] - mean)
@@ -384,13 +144,19 @@ def node_totals(numeric, kind, rows, start, stop, row_class, target, row_weight,
     else:
         for k in range(stats.size):
             stats[k] = 0.0
-        if kind <= CLASSES:
-            for at in range(start, stop):
-                stats[np.int64(rows[at] >> ROW_BITS)] += 1.0
-            weight = float(stop - start)
+        if kind == TWO_CLASSES:
+            n_second = np.uint32(0)
+            for value in rows:
+                n_second += value >> ROW_BITS
+            weight = float(rows.size)
+            stats[0], stats[1] = weight - float(n_second), float(n_second)
+        elif kind == CLASSES:
+            for value in rows:
+                stats[value >> ROW_BITS] += 1.0
+            weight = float(rows.size)
         else:
-            for at in range(start, stop):
-                row = rows[at] & ROW_MASK
+            for value in rows:
+                row = value & ROW_MASK
                 stats[np.int64(row_class[row])] += row_weight[row]
                 weight += row_weight[row]
         best = 0
@@ -470,14 +236,11 @@ def best_attribute(rules, gains, n_attributes, impurity, weight):
 
 
 @inner
-def next_code(rows, start, stop, cells, column, code):
-    """Give the smallest value of a coded column above `code` among some rows."""
-    following = MOST_CODES
-    for at in range(start, stop):
-        other = np.int64(cells[rows[at] & ROW_MASK, column])
-        if other > code and other < following:
-            following = other
-    return following
+def least_side(rules, kind):
+    """Give the least weight of a side; for whole counts a whole number of at least 1."""
+    if kind <= NUMBERS:
+        return max(1.0, math.ceil(rules.min_weight_leaf - 1e-6))
+    return rules.min_weight_leaf - 1e-6
 
 
 @compiled
@@ -502,24 +265,24 @@ def scan_columns(
             return
         attribute = sorted_attribute[column]
         gains[attribute] = math.nan
-        order = orders[column]
+        stretch = orders[column, start:stop]
         if flat[column] == 1:
             continue
-        if codes[column, order[start] & ROW_MASK] == codes[column, order[stop - 1] & ROW_MASK]:
+        if codes[column, stretch[0] & ROW_MASK] == codes[column, stretch[stretch.size - 1] & ROW_MASK]:
             flat[column] = 1
             continue
         numerator, denominator, place = scan_order(
-            kind, order, codes[column], start, stop, row_class, row_value, row_weight, totals, weight, least, tie,
-            left, right,
-        )  # fmt: skip
+            kind, stretch, codes[column], row_class, row_value, row_weight, totals, weight, least, tie, left, right
+        )
         if place >= 0:
             gains[attribute] = offset + scale * (numerator / denominator)
             places[attribute] = place
     width = totals.size
     if coded_high > coded_low:
+        active, base = np.empty(n_codes.size, np.uint64), np.empty(n_codes.size, np.uint64)
         count_rows(
-            kind, counts, orders[n_sorted], start, stop, cells, first, n_codes, flat[n_sorted:], width, coded_low,
-            coded_high, row_class, row_value, row_weight,
+            kind, counts, orders[n_sorted, start:stop], cells, first, n_codes, flat[n_sorted:], width, coded_low,
+            coded_high, row_class, row_value, row_weight, active, base,
         )  # fmt: skip
     for column in range(coded_low, coded_high):
         attribute = coded_attribute[column]
@@ -537,37 +300,37 @@ def scan_columns(
             places[attribute] = code
 
 
-@inner
-def least_side(rules, kind):
-    """Give the least weight of a side; for whole counts a whole number of at least 1."""
-    if kind <= NUMBERS:
-        return max(1.0, math.ceil(rules.min_weight_leaf - 1e-6))
-    return rules.min_weight_leaf - 1e-6
-
-
 @compiled
-def deal_columns(orders, low, high, start, stop, side, flat, spare, left_lives, right_lives, middle):
+def deal_columns(orders, low, high, start, stop, sides, flat, spare, left_lives, right_lives):
     """Partition the orders low:high (the last one is the rows' own, which is never flat)."""
     for column in range(low, high):
         if column == orders.shape[0] - 1:
-            deal(orders[column], start, stop, side, spare, 1, 1, middle)
+            deal(orders[column, start:stop], sides, spare, 1, 1)
         elif flat[column] == 0:
-            deal(orders[column], start, stop, side, spare, left_lives, right_lives, middle)
+            deal(orders[column, start:stop], sides, spare, left_lives, right_lives)
 
 
 @compiled
 def split_node(
-    rules, numeric, kind, orders, codes, cells, value_start, value, nominal, sorted_column, coded_column, rows_of,
-    target, side, start, stop, attribute, place, gain, ints, reals, stats, node, first_child,
+    orders, cells, nominal, sorted_column, coded_column, sides, start, stop, attribute, place, gain, ints, reals,
+    beside, node, first_child,
 ):  # fmt: skip
-    """Write the sides of a node's rows, its test, and its children's statistics; returns where the right side starts.
+    """Write the sides of a node's rows and its test, and start its children; returns where the right side starts.
 
-    ints, reals, stats: the node tables; the children are first_child and the next.
+    ints, reals: the node tables; the children are first_child and the next. beside: int32 (nodes, 2), the last row of
+    the left side and the first of the right one.
     """
-    middle = _mark_sides(
-        orders, codes, cells, value_start, value, nominal, sorted_column, coded_column, rules.observed, side, start,
-        stop, attribute, place, ints, reals, node,
-    )  # fmt: skip
+    if sorted_column[attribute] >= 0:
+        middle = _mark_sorted(orders[sorted_column[attribute]], sides, start, stop, place, beside[node])
+    else:
+        middle = _mark_coded(
+            orders[orders.shape[0] - 1], cells, coded_column[attribute], sides, start, stop, place, beside[node]
+        )
+    ints[node, FEATURE] = attribute
+    ints[node, TEST] = c.NUMERIC
+    if nominal[attribute] == 1:
+        ints[node, TEST] = c.NOMINAL
+        ints[node, CODE_START] = 0
     ints[node, FIRST_CHILD] = first_child
     ints[node, N_CHILDREN] = 2
     reals[node, GAIN] = gain
@@ -577,64 +340,58 @@ def split_node(
 
 
 @inner
-def _mark_sides(
-    orders, codes, cells, value_start, value, nominal, sorted_column, coded_column, observed, side, start, stop,
-    attribute, place, ints, reals, node,
-):  # fmt: skip
-    """Write side[row] of every row, and the node's test; returns where the right side starts."""
-    rows = orders[orders.shape[0] - 1]
-    if sorted_column[attribute] >= 0:
-        column = sorted_column[attribute]
-        order = orders[column]
-        for at in range(start, place + 1):
-            side[order[at] & ROW_MASK] = 0
-        for at in range(place + 1, stop):
-            side[order[at] & ROW_MASK] = 1
-        below = np.int64(codes[column, order[place] & ROW_MASK])
-        above = np.int64(codes[column, order[place + 1] & ROW_MASK])
-        middle = place + 1
-    else:
-        column = coded_column[attribute]
-        below = np.int64(place)
-        middle = start
-        for at in range(start, stop):
-            row = rows[at] & ROW_MASK
-            right = np.int64(cells[row, column]) > below
-            side[row] = 1 if right else 0
-            if not right:
-                middle += 1
-        above = next_code(rows, start, stop, cells, column, below)
-    ints[node, FEATURE] = attribute
-    if nominal[attribute] == 1:
-        ints[node, TEST] = c.NOMINAL
-        ints[node, CODE_START] = 0
-    else:
-        ints[node, TEST] = c.NUMERIC
-        base = value_start[attribute]
-        cut = middle_of(value[base + below], value[base + above])
-        if observed == 1:
-            low, high = below, above
-            while low + 1 < high:
-                rank = (low + high) // 2
-                if value[base + rank] <= cut:
-                    low = rank
-                else:
-                    high = rank
-            cut = value[base + low]
-        reals[node, THRESHOLD] = cut
+def _mark_sorted(order, sides, start, stop, place, beside):
+    for value in order[start : start + place + 1]:
+        put_left(sides, value & ROW_MASK)
+    for value in order[start + place + 1 : stop]:
+        put_right(sides, value & ROW_MASK)
+    beside[0] = order[start + place] & ROW_MASK
+    beside[1] = order[start + place + 1] & ROW_MASK
+    return start + place + 1
+
+
+@inner
+def _mark_coded(rows, cells, column, sides, start, stop, code, beside):
+    middle = start
+    following = np.int64(MOST_CODES)
+    for value in rows[start:stop]:
+        row = value & ROW_MASK
+        own = np.int64(cells[row, column])
+        if own > code:
+            put_right(sides, row)
+            if own < following:
+                following = own
+                beside[1] = row
+        else:
+            put_left(sides, row)
+            middle += 1
+            if own == code:
+                beside[0] = row
     return middle
 
 
 @compiled
+def write_thresholds(column, nodes, beside, reals):
+    """Write the thresholds of the nodes that test one attribute, halfway between the rows at their sides.
+
+    column: float64 (n). nodes: int64. beside: int32 (nodes, 2). reals: the node table.
+    """
+    for node in nodes:
+        reals[node, THRESHOLD] = middle_of(column[beside[node, 0]], column[beside[node, 1]])
+
+
+@compiled
 def finish_children(
-    rules, numeric, kind, orders, rows_of, target, start, middle, stop, ints, reals, stats, node, first_child, totals
+    rules, numeric, kind, rows, rows_of, target, middle, ints, reals, stats, node, first_child, totals
 ):  # fmt: skip
-    """Sum both children (the rows' own order is partitioned already); returns (left lives, right lives)."""
+    """Sum both children from the rows of their parent, of which the first `middle` are the left one's.
+
+    Returns (left lives, right lives).
+    """
     row_class, _, row_weight = rows_of
-    rows = orders[orders.shape[0] - 1]
-    node_totals(numeric, kind, rows, start, middle, row_class, target, row_weight, stats[first_child],
-                reals[first_child], totals)  # fmt: skip
-    node_totals(numeric, kind, rows, middle, stop, row_class, target, row_weight, stats[first_child + 1],
+    node_totals(numeric, kind, rows[:middle], row_class, target, row_weight, stats[first_child], reals[first_child],
+                totals)  # fmt: skip
+    node_totals(numeric, kind, rows[middle:], row_class, target, row_weight, stats[first_child + 1],
                 reals[first_child + 1], totals)  # fmt: skip
     weight = reals[first_child, WEIGHT] + reals[first_child + 1, WEIGHT]
     heavier = 0
@@ -650,12 +407,11 @@ def finish_children(
 
 
 @compiled
-def sum_root(numeric, kind, orders, rows_of, target, ints, reals, stats, totals):
+def sum_root(numeric, kind, rows, rows_of, target, ints, reals, stats, totals):
     """Start the root of a tree and sum it."""
     row_class, _, row_weight = rows_of
     start_node(ints, reals, 0, -1, 0, -1)
-    rows = orders[orders.shape[0] - 1]
-    node_totals(numeric, kind, rows, 0, rows.size, row_class, target, row_weight, stats[0], reals[0], totals)
+    node_totals(numeric, kind, rows, row_class, target, row_weight, stats[0], reals[0], totals)
 
 
 @compiled
@@ -678,29 +434,103 @@ def choose(rules, numeric, kind, gains, stats, reals, node):
 
 
 @compiled
+def move_rows(orders, start, stop, places, own_orders):
+    """Copy a subtree's stretch of the orders, its rows numbered anew from 0 in their own order.
+
+    places: int32 (n), written for the rows of the subtree. own_orders: uint32 (orders, rows), written. Returns the old
+    number of each new one, int32 (rows).
+    """
+    rows = orders[orders.shape[0] - 1, start:stop]
+    home = np.empty(rows.size, np.int32)
+    for at in range(rows.size):
+        row = rows[at] & ROW_MASK
+        home[at] = row
+        places[row] = at
+    for column in range(orders.shape[0]):
+        own = own_orders[column]
+        at = np.uint64(0)
+        for value in orders[column, start:stop]:
+            own[at] = (value & CLASS_MASK) | np.uint32(places[value & ROW_MASK])
+            at += np.uint64(1)
+    return home
+
+
+@compiled
+def _picked_numbers(values, home):
+    """Give values[home]; an array of one entry, which is not looked at, as it is."""
+    if values.size <= 1:
+        return values
+    picked = np.empty(home.size, np.float64)
+    for at in range(home.size):
+        picked[at] = values[home[at]]
+    return picked
+
+
+@compiled
+def _picked_bytes(values, home):
+    if values.size <= 1:
+        return values
+    picked = np.empty(home.size, np.uint8)
+    for at in range(home.size):
+        picked[at] = values[home[at]]
+    return picked
+
+
+@compiled
+def _picked_codes(codes, flat, home):
+    picked = np.empty((codes.shape[0], home.size), np.uint32)
+    for column in range(codes.shape[0]):
+        if flat[column] == 0:
+            here, own = codes[column], picked[column]
+            for at in range(home.size):
+                own[at] = here[home[at]]
+    return picked
+
+
+@compiled
+def _picked_cells(cells, home):
+    picked = np.empty((home.size, cells.shape[1]), np.uint8)
+    for at in range(home.size):
+        for column in range(cells.shape[1]):
+            picked[at, column] = cells[home[at], column]
+    return picked
+
+
+@compiled
 def grow_subtree(  # one loop, told from top to bottom
-    rules, numeric, kind, orders, codes, cells, first, n_codes, value_start, value, nominal, sorted_attribute,
-    coded_attribute, sorted_column, coded_column, rows_of, target, side, flat_at_root, root_ints, root_reals,
-    root_stats, start_at_root, stop_at_root, most_slots, settled, progress,
+    rules, numeric, kind, all_orders, all_codes, all_cells, first, n_codes, nominal, sorted_attribute, coded_attribute,
+    sorted_column, coded_column, all_rows_of, all_target, places_of, flat_at_root, root_ints, root_reals, root_stats,
+    start_at_root, stop_at_root, most_slots, settled, progress,
 ):  # fmt: skip
     """Grow everything below one node on its own stretch of the orders.
 
-    root_*: the tables of one row of that node. flat_at_root: uint8 (columns). settled: float64 (1), weight in leaves,
-    written. progress: float64 (2), its stop flag is read. Returns (nodes, ints, reals, stats); node 0 is the root.
+    root_*: the tables of one row of that node. flat_at_root: uint8 (columns). places_of: int32 (n), scratch that all
+    subtrees share, each its own rows. settled: float64 (1), weight in leaves, written. progress: float64 (2), its stop
+    flag is read. Returns (nodes, ints, reals, stats, beside); node 0 is the root.
     """
-    row_class, row_value, row_weight = rows_of
-    n_sorted = codes.shape[0]
+    n_sorted = all_codes.shape[0]
     n_coded = n_codes.size
     n_attributes = n_sorted + n_coded
     n_here = stop_at_root - start_at_root
     width = root_stats.shape[1] if numeric == 0 else 2
+    orders = np.empty((n_sorted + 1, n_here), np.uint32)
+    home = move_rows(all_orders, start_at_root, stop_at_root, places_of, orders)
+    codes = _picked_codes(all_codes, flat_at_root, home)
+    cells = _picked_cells(all_cells, home)
+    row_class = _picked_bytes(all_rows_of[0], home) if kind >= WEIGHTED_PAIR else all_rows_of[0]
+    row_value = _picked_numbers(all_rows_of[1], home)
+    row_weight = _picked_numbers(all_rows_of[2], home)
+    target = _picked_numbers(all_target, home)
+    rows_of = (row_class, row_value, row_weight)
     rows = orders[n_sorted]
+    sides = np.zeros(n_here // 32 + 1, np.uint32)
     spare = np.empty(n_here, np.uint32)
     left = np.empty(max(2, width), np.float64)
     right = np.empty(max(2, width), np.float64)
     totals = np.empty(width, np.float64)
     keys = np.empty(SMALL + 1, np.int64)
     small_counts = np.empty((SMALL + 1) * width, np.float64)
+    active, base = np.empty(n_coded, np.uint64), np.empty(n_coded, np.uint64)
     gains = np.empty(n_attributes, np.float64)
     places = np.empty(n_attributes, np.int64)
     n_counts = 1
@@ -712,6 +542,7 @@ def grow_subtree(  # one loop, told from top to bottom
     ints = np.empty((64, root_ints.shape[1]), np.int32)
     reals = np.empty((64, root_reals.shape[1]), np.float64)
     stats = np.empty((64, root_stats.shape[1]), np.float64)
+    beside = np.empty((64, 2), np.int32)
     for k in range(ints.shape[1]):
         ints[0, k] = root_ints[0, k]
     for k in range(reals.shape[1]):
@@ -722,7 +553,7 @@ def grow_subtree(  # one loop, told from top to bottom
     # Waiting nodes: node, start, stop, slot of its counts (-1: none); and which columns are constant there.
     waiting = np.empty((64, 4), np.int64)
     flats = np.empty((64, n_attributes + 1), np.uint8)
-    waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3] = 0, start_at_root, stop_at_root, -1
+    waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3] = 0, 0, n_here, -1
     for column in range(n_attributes):
         flats[0, column] = flat_at_root[column]
     n_waiting = 1
@@ -734,6 +565,7 @@ def grow_subtree(  # one loop, told from top to bottom
         node, start, stop = waiting[n_waiting, 0], waiting[n_waiting, 1], waiting[n_waiting, 2]
         slot = waiting[n_waiting, 3]
         flat = flats[n_waiting]
+        here = rows[start:stop]
         weight = reals[node, WEIGHT]
         impurity, offset, scale = impurity_and_form(numeric, kind, stats[node], weight)
         tie = 1e-9 * impurity / scale
@@ -743,14 +575,13 @@ def grow_subtree(  # one loop, told from top to bottom
             gains[attribute] = math.nan
             if flat[column] == 1:
                 continue
-            order = orders[column]
-            if codes[column, order[start] & ROW_MASK] == codes[column, order[stop - 1] & ROW_MASK]:
+            stretch = orders[column, start:stop]
+            if codes[column, stretch[0] & ROW_MASK] == codes[column, stretch[stretch.size - 1] & ROW_MASK]:
                 flat[column] = 1
                 continue
             numerator, denominator, place = scan_order(
-                kind, order, codes[column], start, stop, row_class, row_value, row_weight, totals, weight, least, tie,
-                left, right,
-            )  # fmt: skip
+                kind, stretch, codes[column], row_class, row_value, row_weight, totals, weight, least, tie, left, right
+            )
             if place >= 0:
                 gains[attribute] = offset + scale * (numerator / denominator)
                 places[attribute] = place
@@ -758,8 +589,8 @@ def grow_subtree(  # one loop, told from top to bottom
         if n_coded > 0 and not small and slot < 0:
             n_free -= 1
             slot = free[n_free]
-            count_rows(kind, pool[slot], rows, start, stop, cells, first, n_codes, flat[n_sorted:], width, 0, n_coded,
-                       row_class, row_value, row_weight)  # fmt: skip
+            count_rows(kind, pool[slot], here, cells, first, n_codes, flat[n_sorted:], width, 0, n_coded, row_class,
+                       row_value, row_weight, active, base)  # fmt: skip
         for column in range(n_coded):
             attribute = coded_attribute[column]
             gains[attribute] = math.nan
@@ -767,8 +598,8 @@ def grow_subtree(  # one loop, told from top to bottom
                 continue
             if small:
                 numerator, denominator, code, _, constant = scan_small(
-                    kind, rows, start, stop, cells, column, row_class, row_value, row_weight, totals, weight, least,
-                    tie, left, right, keys, small_counts, width,
+                    kind, here, cells, column, row_class, row_value, row_weight, totals, weight, least, tie, left,
+                    right, keys, small_counts, width,
                 )  # fmt: skip
             else:
                 numerator, denominator, code, _ = scan_counts(
@@ -791,22 +622,22 @@ def grow_subtree(  # one loop, told from top to bottom
             ints = more_int_rows(ints, n_nodes, 2 * ints.shape[0])
             reals = more_real_rows(reals, n_nodes, 2 * reals.shape[0])
             stats = more_real_rows(stats, n_nodes, 2 * stats.shape[0])
-        middle = split_node(
-            rules, numeric, kind, orders, codes, cells, value_start, value, nominal, sorted_column, coded_column,
-            rows_of, target, side, start, stop, attribute, places[attribute], gains[attribute], ints, reals, stats,
-            node, n_nodes,
-        )  # fmt: skip
-        deal(rows, start, stop, side, spare, 1, 1, middle)
-        left_lives, right_lives = finish_children(
-            rules, numeric, kind, orders, rows_of, target, start, middle, stop, ints, reals, stats, node, n_nodes,
-            totals,
-        )  # fmt: skip
+            beside = more_int_rows(beside, n_nodes, 2 * beside.shape[0])
         first_child = n_nodes
         n_nodes += 2
+        middle = split_node(
+            orders, cells, nominal, sorted_column, coded_column, sides, start, stop, attribute, places[attribute],
+            gains[attribute], ints, reals, beside, node, first_child,
+        )  # fmt: skip
+        beside[node, 0], beside[node, 1] = home[beside[node, 0]], home[beside[node, 1]]
+        deal(here, sides, spare, 1, 1)
+        left_lives, right_lives = finish_children(
+            rules, numeric, kind, here, rows_of, target, middle - start, ints, reals, stats, node, first_child, totals
+        )
         if left_lives + right_lives > 0:
             for column in range(n_sorted):
                 if flat[column] == 0:
-                    deal(orders[column], start, stop, side, spare, left_lives, right_lives, middle)
+                    deal(orders[column, start:stop], sides, spare, left_lives, right_lives)
         # Counts of the children: the smaller is counted, the larger is what remains of the parent's.
         left_slot, right_slot = -1, -1
         if slot >= 0:
@@ -823,12 +654,9 @@ def grow_subtree(  # one loop, told from top to bottom
             ):
                 n_free -= 1
                 other = free[n_free]
-                if middle - start < stop - middle:
-                    count_rows(kind, pool[other], rows, start, middle, cells, first, n_codes, flat[n_sorted:], width,
-                               0, n_coded, row_class, row_value, row_weight)  # fmt: skip
-                else:
-                    count_rows(kind, pool[other], rows, middle, stop, cells, first, n_codes, flat[n_sorted:], width,
-                               0, n_coded, row_class, row_value, row_weight)  # fmt: skip
+                smaller = rows[start:middle] if middle - start < stop - middle else rows[middle:stop]
+                count_rows(kind, pool[other], smaller, cells, first, n_codes, flat[n_sorted:], width, 0, n_coded,
+                           row_class, row_value, row_weight, active, base)  # fmt: skip
                 for column in range(n_coded):
                     if flat[n_sorted + column] == 0:
                         for at in range(first[column], first[column] + n_codes[column] * width):
@@ -852,7 +680,7 @@ def grow_subtree(  # one loop, told from top to bottom
             waiting = more_long_rows(waiting, n_waiting + 1, 2 * waiting.shape[0])
             flats = _more_byte_rows(flats, n_waiting + 1, 2 * flats.shape[0])
         # The place of the node at hand is taken by its right child: what is flat here is flat below.
-        here = n_waiting
+        parent = n_waiting
         if right_lives == 1:
             waiting[n_waiting, 0], waiting[n_waiting, 1], waiting[n_waiting, 2] = first_child + 1, middle, stop
             waiting[n_waiting, 3] = right_slot
@@ -860,15 +688,15 @@ def grow_subtree(  # one loop, told from top to bottom
         else:
             settled[0] += reals[first_child + 1, WEIGHT]
         if left_lives == 1:
-            if n_waiting > here:
+            if n_waiting > parent:
                 for column in range(n_attributes):
-                    flats[n_waiting, column] = flats[here, column]
+                    flats[n_waiting, column] = flats[parent, column]
             waiting[n_waiting, 0], waiting[n_waiting, 1], waiting[n_waiting, 2] = first_child, start, middle
             waiting[n_waiting, 3] = left_slot
             n_waiting += 1
         else:
             settled[0] += reals[first_child, WEIGHT]
-    return n_nodes, ints, reals, stats
+    return n_nodes, ints, reals, stats, beside
 
 
 @compiled

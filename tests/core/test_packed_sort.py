@@ -1,0 +1,55 @@
+"""The fast lane's sort of one column against Python's own, whatever the numbers look like."""
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from espalier.kernels.packed_sort import sort_packed
+
+RANDOM = np.random.default_rng(0)
+SINGLES = RANDOM.standard_normal(500).astype(np.float32).astype(np.float64)
+COLUMNS = {
+    "single precision": SINGLES,
+    "double precision": RANDOM.standard_normal(500),
+    "whole numbers": RANDOM.integers(-40, 40, 500).astype(np.float64),
+    "negative": -RANDOM.random(100),
+    "neighbours in the last bit": 1.0 + RANDOM.integers(0, 40, 60) * 2.0**-52 + np.tile([0.0, 2.0**40], 30),
+    "every size": RANDOM.standard_normal(300) * 10.0 ** RANDOM.integers(-300, 300, 300),
+    "both zeros and both ends": np.array([0.0, -0.0, 5e-324, -5e-324, 1.7e308, -1.7e308, 1.0, 0.0, -1.0]),
+    "one value": np.full(5, -3.5),
+    "zeros": np.zeros(3),
+    "one row": np.array([2.5]),
+}
+
+
+def packed(values: npt.NDArray[np.float64], classes: npt.NDArray[np.uint8]) -> tuple[bool, list[int], list[int]]:
+    n_rows = len(values)
+    codes, order = np.zeros(n_rows, np.uint32), np.zeros(n_rows, np.uint32)
+    near, far = np.zeros(n_rows, np.uint64), np.zeros(n_rows, np.uint64)
+    done = bool(sort_packed(np.array(values), classes, 1, codes, order, near, far))
+    return done, codes.tolist(), order.tolist()
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_rows_are_sorted_by_value_then_by_row_and_carry_their_class(name: str) -> None:
+    values = COLUMNS[name]
+    classes = (np.arange(len(values)) % 3).astype(np.uint8)
+    done, _, order = packed(values, classes)
+    expected = sorted(range(len(values)), key=lambda row: float(values[row]))
+    assert done
+    assert [row & 0xFFFFFF for row in order] == expected
+    assert [row >> 24 for row in order] == [row % 3 for row in expected]
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_codes_order_and_equal_one_another_as_the_values_do(name: str) -> None:
+    values = COLUMNS[name]
+    _, codes, _ = packed(values, np.zeros(len(values), np.uint8))
+    by_code = dict(zip(codes, values.tolist(), strict=True))
+    assert [by_code[code] for code in codes] == values.tolist()
+    assert [by_code[code] for code in sorted(by_code)] == sorted(set(values.tolist()))
+
+
+def test_many_numbers_that_differ_in_their_last_bits_alone_are_left_to_the_general_sort() -> None:
+    values = np.concatenate(([1e-300], 1.0 + np.arange(200) * 2.0**-52))
+    assert not packed(values, np.zeros(len(values), np.uint8))[0]

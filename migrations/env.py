@@ -1,12 +1,14 @@
 """How Alembic runs the migrations: one process at a time, everything in one transaction.
 
-`service.db.migrate` hands its engine over; on Alembic's own command line the URL comes from `Settings`.
+`service.db.migrate` hands its engine over, and its settings, which say whether a first key is wanted; on Alembic's own
+command line the URL comes from `Settings`.
 """
 
 from alembic import context
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.pool import NullPool
 
+from service import keys
 from service.db import connect
 from service.settings import Settings
 from service.tables import Table
@@ -31,8 +33,17 @@ def _migrate(engine: Engine) -> None:
             )
             with context.begin_transaction():
                 context.run_migrations()
+            first_key = _first_key(connection)
             if sqlite and connection.execute(text("PRAGMA foreign_key_check")).first() is not None:
                 raise RuntimeError("a migration left rows behind that refer to missing ones")
+        context.config.attributes["first_key"] = first_key  # committed, so it may be told
+
+
+def _first_key(connection: Connection) -> str | None:
+    settings = context.config.attributes.get("settings")
+    if settings is None or settings.auth != "keys":
+        return None
+    return keys.make_first(connection, settings.admin_key)
 
 
 def _set_foreign_keys(connection: Connection, state: str) -> None:

@@ -5,7 +5,8 @@ Every environment variable, its default, and what it sets. Legal values stand in
     ESPALIER_DATABASE_URL      sqlite:///var/espalier.db  where everything is kept; the folder of an SQLite file is made
     ESPALIER_HOST              127.0.0.1                  the address that the web server listens on
     ESPALIER_PORT              8080                       the port that the web server listens on
-    ESPALIER_AUTH              none                       who may call: none = everybody, and only on a loopback address
+    ESPALIER_AUTH              none                       who may call: those with keys, or everybody on loopback (none)
+    ESPALIER_ADMIN_KEY         random                     the first key where keys are on; a random one is printed once
     ESPALIER_WEB_WORKERS       2                          web processes
     ESPALIER_WEB_THREADS       16                         threads of each web process
     ESPALIER_LEASE_SECONDS     15                         how long a silent worker keeps its job before another takes it

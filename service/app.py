@@ -11,12 +11,15 @@ from flask import Flask, Response
 from flask.sessions import SecureCookieSession, SessionInterface
 
 from service import db, schemas
+from service.api.access import admit_only_callers, scopes_of
 from service.api.context import EXTENSION, Service
+from service.api.contract import SECURITY
 from service.api.datasets import data_sets
 from service.api.decisions import decisions
 from service.api.docs import docs
 from service.api.health import health
 from service.api.jobs import jobs
+from service.api.keys import keys
 from service.api.models import models
 from service.api.names import CONVERTERS
 from service.api.predictions import predictions
@@ -27,12 +30,18 @@ __all__ = ["create_app"]
 
 log = logging.getLogger("service")
 
-RESOURCES = (data_sets, jobs, models, predictions, decisions, health)
+RESOURCES = (data_sets, jobs, models, predictions, decisions, keys, health)
 DESCRIPTION = """Decision trees you can read: upload a data set, train a model on it, prune it, ask it. Each answer
 comes with the path that led to it, and can be looked up and explained again later.
 
+Where keys are on, send yours as `Authorization: Bearer esp_<id>_<secret>`; each route names the scope that it needs,
+and `admin` stands for all of them.
+
 Errors are problem documents (RFC 9457). Of duplicate keys in a JSON object the last one counts. A whole number beyond
 2^53 in a nominal attribute must be sent as text."""
+
+KEYS = {"type": "http", "scheme": "bearer", "bearerFormat": "esp_<id>_<secret>", "description": "A key of this service"}
+REFUSALS = ("401", "403")  # what every route may answer that needs a scope
 
 
 def create_app(settings: Settings) -> Flask:
@@ -55,8 +64,13 @@ def create_app(settings: Settings) -> Flask:
     for resource in RESOURCES:
         api.register_blueprint(resource)
     app.register_blueprint(docs)
-    app.add_url_rule("/openapi.json", view_func=_openapi(_complete(api.spec.to_dict())), endpoint="openapi")
+    app.add_url_rule(
+        "/openapi.json",
+        view_func=_openapi(_complete(api.spec.to_dict(), keys_are_on=settings.auth == "keys")),
+        endpoint="openapi",
+    )
     app.register_error_handler(Exception, answer)
+    admit_only_callers(app, scopes_of(RESOURCES))
     return app
 
 
@@ -104,16 +118,21 @@ def _openapi(document: dict[str, Any]) -> Callable[[], Response]:
     return openapi
 
 
-def _complete(document: dict[str, Any]) -> dict[str, Any]:
-    """Say what every route may answer, put the statuses in order, and drop what no route refers to."""
+def _complete(document: dict[str, Any], *, keys_are_on: bool) -> dict[str, Any]:
+    """Say what every route may answer, put the statuses in order, and drop what does not hold of this service."""
     failure = {"$ref": "#/components/responses/DEFAULT_ERROR"}
     for operations in document["paths"].values():
         for operation in operations.values():
             if isinstance(operation, dict):
                 statuses = operation["responses"]
-                statuses.setdefault("500", failure)
+                if not keys_are_on:
+                    del operation["security"]
+                for status in ("500", *(REFUSALS if operation.get("security") else ())):
+                    statuses.setdefault(status, failure)
                 operation["responses"] = dict(sorted(statuses.items()))
     document["components"]["schemas"].pop("PaginationMetadata", None)
+    if keys_are_on:
+        document["components"]["securitySchemes"] = {SECURITY: KEYS}
     return document
 
 

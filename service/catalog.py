@@ -7,7 +7,7 @@ import hashlib
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -193,13 +193,16 @@ def find_model(session: Session, name: str) -> ModelName:
     return row
 
 
-def list_models(session: Session, *, limit: int = 50, cursor: str | None = None) -> Page[ModelName]:
-    """Models, newest first.
+def list_models(
+    session: Session, *, names: Collection[str] | None = None, limit: int = 50, cursor: str | None = None
+) -> Page[ModelName]:
+    """Models, newest first; of these names only, if any are given.
 
     Raises:
         Rejected: the limit or the cursor is not legal.
     """
-    return page(session, ModelName, limit=limit, cursor=cursor)
+    where = [] if names is None else [ModelName.name.in_(names)]
+    return page(session, ModelName, where, limit=limit, cursor=cursor)
 
 
 def find_version(session: Session, name: str, number: int | None = None) -> Version:

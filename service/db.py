@@ -150,8 +150,11 @@ def new_id() -> str:
     return str(_uuid7())
 
 
-def migrate(settings: Settings) -> None:
+def migrate(settings: Settings) -> str | None:
     """Bring the tables up to this version of the service; several processes may do so at the same time.
+
+    Where keys are on and there is none, the same transaction makes the first; if its token was made up, it is given
+    back, for nobody can find it out later.
 
     Raises:
         Unavailable: the database cannot be reached or written now.
@@ -162,8 +165,10 @@ def migrate(settings: Settings) -> None:
     try:
         with _translated():
             config = migrations_config()
-            config.attributes["engine"] = engine
+            config.attributes.update(engine=engine, settings=settings)
             command.upgrade(config, "head")
+            first_key: str | None = config.attributes.get("first_key")
+            return first_key
     finally:
         engine.dispose()
 

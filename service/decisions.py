@@ -5,7 +5,7 @@ is named "id:i". The path is not stored as prose: it is replayed from the immuta
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -43,6 +43,7 @@ class Decision:
     answer: dict[str, Any]  # ANSWER_FIELDS, as far as the task has them
     nodes: tuple[int, ...]  # node ids, root first
     subject: str | None
+    key_id: str | None  # of the key that asked; None where keys were off
     milliseconds: float  # of the whole request
 
     @property
@@ -64,6 +65,7 @@ class Filter:
     """Which decisions to list; None means all."""
 
     model: str | None = None
+    models: Collection[str] | None = None  # by none but these
     version: int | None = None
     label: str | None = None
     leaf: int | None = None
@@ -82,6 +84,7 @@ def record(
     milliseconds: float,
     subject: str | None = None,
     alias: str | None = None,
+    key_id: str | None = None,
 ) -> list[str]:
     """Log the answers to one request and return their decision ids; the caller commits before it answers.
 
@@ -94,6 +97,7 @@ def record(
         milliseconds: from the arrival of the request until now.
         subject: whom the decisions are about.
         alias: the alias by which the version was chosen.
+        key_id: the key that asked.
 
     Raises:
         Rejected: the subject is empty, too long or holds a control character.
@@ -117,6 +121,7 @@ def record(
             label=orjson.dumps(single["label"]).decode() if "label" in single else None,
             leaf=single.get("leaf"),
             subject=subject,
+            key_id=key_id,
             milliseconds=milliseconds,
         )
     )
@@ -212,6 +217,8 @@ def _conditions(wanted: Filter) -> Iterator[Any]:
     packed = DecisionRecord.n_rows > 1
     if wanted.model is not None:
         yield ModelName.name == wanted.model
+    if wanted.models is not None:
+        yield ModelName.name.in_(wanted.models)
     if wanted.version is not None:
         yield Version.number == wanted.version
     if wanted.subject is not None:
@@ -257,5 +264,6 @@ def _decision(found: Any, position: int) -> Decision:
         answer=logged.answers[position],
         nodes=tuple(logged.nodes[position]),
         subject=logged.subject,
+        key_id=logged.key_id,
         milliseconds=logged.milliseconds,
     )

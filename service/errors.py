@@ -3,6 +3,8 @@
 ServiceError
 ├ SettingsError   environment variables are wrong; every fault at once
 ├ NotFound        a data set, model, version, job or decision does not exist
+├ Unidentified    no key was given, or none that is valid
+├ Forbidden       the key is valid, but not for this
 ├ Conflict        the thing exists, but its state does not allow the request
 ├ Rejected        well-formed, but not valid; every fault with the place it was found at
 ├ TooLarge        a limit of the settings is exceeded
@@ -47,6 +49,20 @@ class NotFound(ServiceError):  # noqa: N818 - each is named as what it is, like 
         self.kind = kind
         self.key = key
         super().__init__(f"there is no {kind} {key!r}")
+
+
+class Unidentified(ServiceError):  # noqa: N818 - as above
+    """Who asks is not known: no key was given, or one that is unknown, revoked or expired."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+
+class Forbidden(ServiceError):  # noqa: N818 - as above
+    """The key is valid, but does not reach as far as this; the message says what it lacks."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
 
 
 class Conflict(ServiceError):  # noqa: N818 - as above

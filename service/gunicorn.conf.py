@@ -11,8 +11,9 @@ from gunicorn.workers import gthread
 
 from service.api.context import EXTENSION
 from service.cli.lifeline import end_with_parent
+from service.cli.listening import host_of
 from service.db import forget_connections
-from service.settings import Settings
+from service.settings import Settings, check_listening
 
 settings = Settings.from_env()
 
@@ -43,8 +44,9 @@ def on_starting(server: Any) -> None:
 
 
 def when_ready(server: Any) -> None:
-    """Have the kernel bound each wait for a client; accepted connections inherit it."""
+    """Have the kernel bound each wait for a client; accepted connections inherit it. Strangers need keys to be on."""
     for listener in server.LISTENERS:
+        check_listening(settings, host_of(listener.sock))
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", SILENT_SECONDS, 0))
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", DEAF_SECONDS, 0))
 

@@ -13,7 +13,7 @@ that was away for longer than its lease can do no harm. Every transition is reco
 """
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -128,16 +128,18 @@ def list_jobs(
     state: str | None = None,
     kind: str | None = None,
     model: str | None = None,
+    models: Collection[str] | None = None,
     limit: int = 50,
     cursor: str | None = None,
 ) -> Page[Job]:
-    """Jobs, newest first, optionally of one state, kind or model only.
+    """Jobs, newest first, optionally of one state, kind or model only, and of none but `models` (and of no model).
 
     Raises:
         Rejected: the limit or the cursor is not legal.
     """
     wanted = {Job.state: state, Job.kind: kind, Job.model: model}
     where = [column == value for column, value in wanted.items() if value is not None]
+    where += [] if models is None else [or_(Job.model.is_(None), Job.model.in_(models))]
     return page(session, Job, where, limit=limit, cursor=cursor)
 
 

@@ -16,6 +16,9 @@ from service.errors import SettingsError
 
 PREFIX = "ESPALIER_"
 SQLITE_FILE = "sqlite:///"
+TOKEN = re.compile(
+    r"esp_(?P<id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_(?P<secret>[A-Za-z0-9_-]{43,128})"
+)
 DATABASE_URL = re.compile(r"sqlite:///[^:?\s][^?\s]*|postgresql\+psycopg://\S+")
 
 
@@ -79,7 +82,20 @@ class Settings:
     port: int = field(default=8080, metadata=_whole(1, 65535, "the port that the web server listens on"))
     auth: str = field(
         default="none",
-        metadata=_text("none|keys", "none or keys", "who may call: none = everybody, and only on a loopback address"),
+        metadata=_text(
+            "none|keys",
+            "none or keys",
+            "who may call: those with keys, or everybody on loopback (none)",
+        ),
+    )
+    admin_key: str = field(
+        default="random",
+        metadata=_text(
+            f"random|{TOKEN.pattern}",
+            "random, or esp_, a UUID, _ and 43 to 128 of the signs A-Z a-z 0-9 _ -",
+            "the first key where keys are on; a random one is printed once",
+            secret=True,
+        ),
     )
     web_workers: int = field(default=2, metadata=_whole(1, 256, "web processes"))
     web_threads: int = field(default=16, metadata=_whole(1, 512, "threads of each web process"))
@@ -119,12 +135,7 @@ class Settings:
             env.seal()
         except EnvValidationError as error:
             raise SettingsError([_fault(name, rules[name]) for name in error.error_messages]) from None
-        settings = cls(**given)
-        if settings.auth == "keys":
-            raise SettingsError(
-                [f"{PREFIX}AUTH: 'keys' is not available in this version; legal: none, on a loopback address"]
-            )
-        return settings
+        return cls(**given)
 
     @property
     def database_file(self) -> Path | None:
@@ -148,17 +159,22 @@ def variables() -> tuple[Variable, ...]:
     )
 
 
-def check_listening(settings: Settings) -> None:
+def check_listening(settings: Settings, host: str | None = None) -> None:
     """Refuse to listen where strangers could call without a key.
+
+    Args:
+        settings: Whether keys are on.
+        host: Where a socket that is open already listens; None for the host of the settings.
 
     Raises:
         SettingsError: auth is none and the host is not a loopback address.
     """
-    if settings.auth == "none" and not is_loopback(settings.host):
+    host = settings.host if host is None else host
+    if settings.auth == "none" and not is_loopback(host):
         raise SettingsError(
             [
-                f"{PREFIX}HOST: given {settings.host!r}, but without keys ({PREFIX}AUTH=none) the service listens only "
-                "on this machine; legal: 127.0.0.1, ::1 or localhost"
+                f"{PREFIX}HOST: given {host!r}, but without keys ({PREFIX}AUTH=none) the service listens only "
+                f"on this machine; legal: 127.0.0.1, ::1 or localhost, or any address with {PREFIX}AUTH=keys"
             ]
         )
 

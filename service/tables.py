@@ -8,6 +8,8 @@
                   │ 1
                   └── n decisions
 
+    keys: who may call; named by jobs and decisions, which outlive them
+
 Ids are UUIDv7 as text, so their order is the order of creation. Times are UTC.
 """
 
@@ -66,6 +68,16 @@ class Kind(StrEnum):
     EVALUATE = "evaluate"
 
 
+class Scope(StrEnum):
+    """What a key allows; every route names the one that it needs."""
+
+    PREDICT = "predict"
+    READ = "read"
+    TRAIN = "train"
+    AUDIT = "audit"
+    ADMIN = "admin"
+
+
 class UtcTime(TypeDecorator[datetime]):
     """A moment with its time zone, UTC in and out; SQLite keeps it as text that sorts in time order."""
 
@@ -100,6 +112,20 @@ class Identified(Table):
     __abstract__ = True
 
     id: Mapped[str] = mapped_column(Id, primary_key=True)
+
+
+class Key(Identified):
+    """An API key; of its secret only the hash is kept."""
+
+    __tablename__ = "keys"
+
+    name: Mapped[str] = mapped_column(String(200))  # whose it is; not unique: the old and the new one of a rotation
+    secret_sha256: Mapped[str] = mapped_column(Digest)
+    scopes: Mapped[list[str]] = mapped_column(JSON)
+    models: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))  # names; None: all models
+    created: Mapped[datetime]
+    expires: Mapped[datetime | None]
+    revoked: Mapped[datetime | None]
 
 
 class DataSet(Identified):
@@ -161,6 +187,7 @@ class Job(Identified):
     kind: Mapped[str] = mapped_column(String(20))
     state: Mapped[str] = mapped_column(String(10))
     model: Mapped[str | None] = mapped_column(String(64))  # name of the model that the job works for
+    key_id: Mapped[str | None] = mapped_column(Id)  # of the key that asked for it; None: keys were off
     data_set_id: Mapped[str | None] = mapped_column(ForeignKey("data_sets.id", ondelete="SET NULL"), index=True)
     holdout_data_set_id: Mapped[str | None] = mapped_column(ForeignKey("data_sets.id", ondelete="SET NULL"), index=True)
     payload: Mapped[dict[str, Any]]  # what to do, as the handler of the kind reads it
@@ -245,6 +272,7 @@ class DecisionRecord(Identified):
     version_id: Mapped[str] = mapped_column(ForeignKey("versions.id"))
     document_sha256: Mapped[str] = mapped_column(Digest)  # of the document that answered
     alias: Mapped[str | None] = mapped_column(String(64))
+    key_id: Mapped[str | None] = mapped_column(Id)  # of the key that asked; None: keys were off
     time: Mapped[datetime] = mapped_column(index=True)
     n_rows: Mapped[int]
     inputs: Mapped[list[dict[str, Any]]] = mapped_column(JSON)  # as given, attributes only

@@ -5,13 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
-from flask import current_app
+from flask import current_app, g
 
 from service.catalog import ModelCache
 from service.db import Sessions
+from service.keys import Caller, KeyRing
 from service.settings import Settings
 
-__all__ = ["EXTENSION", "Service", "here"]
+__all__ = ["EXTENSION", "Service", "caller", "here"]
 
 EXTENSION = "espalier"
 
@@ -24,6 +25,7 @@ class Service:
         settings: As read at the start.
         sessions: Where transactions begin.
         models: Decoded models by version.
+        keys: Finds out who asks.
         waiting: Permits to hold a thread while waiting for a job: a quarter of the threads.
         is_stopping: Whether the process was asked to end; those who wait then answer at once.
     """
@@ -31,6 +33,7 @@ class Service:
     settings: Settings
     sessions: Sessions
     models: ModelCache = field(default_factory=ModelCache)
+    keys: KeyRing = field(default_factory=KeyRing)
     waiting: threading.Semaphore = field(init=False)
     is_stopping: Callable[[], bool] = bool  # bool() is False
 
@@ -41,3 +44,8 @@ class Service:
 def here() -> Service:
     """Give the service that the current request came to."""
     return cast(Service, current_app.extensions[EXTENSION])
+
+
+def caller() -> Caller:
+    """Give the one who asks, as `service.api.access` found out before the view began."""
+    return cast(Caller, g.caller)

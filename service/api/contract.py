@@ -1,7 +1,7 @@
 """What a view takes and answers, said once: checked when a request comes, and written into the OpenAPI document.
 
-Thin, typed decorators over flask-smorest. Order on a view, from the outside: route, ``takes_*``, ``answers``,
-``refuses``.
+Thin, typed decorators over flask-smorest. Order on a view, from the outside: route with its scope, ``takes_*``,
+``answers``, ``refuses``.
 """
 
 import functools
@@ -16,8 +16,9 @@ from webargs.flaskparser import FlaskParser
 
 from service.api.bodies import read_json
 from service.errors import Fault, Rejected
+from service.tables import Scope
 
-__all__ = ["Resource", "answers", "documents", "refuses", "takes_json", "takes_query", "takes_request"]
+__all__ = ["SECURITY", "Resource", "answers", "documents", "refuses", "takes_json", "takes_query", "takes_request"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,6 +36,7 @@ SAID = {
     "Not a valid aware datetime.": ("wrong_type", "must be a moment by ISO 8601, with its zone"),
 }
 ROOT = "_schema"
+SECURITY = "key"  # the name that the OpenAPI document gives to our way of saying who asks
 
 
 class Misshapen(Rejected):
@@ -69,24 +71,49 @@ class ContractParser(FlaskParser):
 
 
 class Resource(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is untyped
-    """A group of routes under one heading of the documentation."""
+    """A group of routes under one heading of the documentation.
+
+    Attributes:
+        scopes: The scope that a caller needs, by the name of the view; None: everybody may.
+    """
 
     ARGUMENTS_PARSER = ContractParser()
 
-    def get(self, rule: str, **options: Any) -> Callable[[View[P, R]], View[P, R]]:
-        """Answer GET at `rule`."""
-        return cast("Callable[[View[P, R]], View[P, R]]", self.route(rule, methods=["GET"], **options))
+    def __init__(self, name: str, import_name: str, *, description: str) -> None:
+        super().__init__(name, import_name, description=description)
+        self.scopes: dict[str, Scope | None] = {}
 
-    def post(self, rule: str, **options: Any) -> Callable[[View[P, R]], View[P, R]]:
-        """Answer POST at `rule`."""
-        return cast("Callable[[View[P, R]], View[P, R]]", self.route(rule, methods=["POST"], **options))
+    def get(self, rule: str, *, scope: Scope | None) -> Callable[[View[P, R]], View[P, R]]:
+        """Answer GET at `rule` to callers with the scope."""
+        return self._answer("GET", rule, scope)
 
-    def delete(self, rule: str, **options: Any) -> Callable[[View[P, R]], View[P, R]]:
-        """Answer DELETE at `rule`."""
-        return cast("Callable[[View[P, R]], View[P, R]]", self.route(rule, methods=["DELETE"], **options))
+    def post(self, rule: str, *, scope: Scope | None) -> Callable[[View[P, R]], View[P, R]]:
+        """Answer POST at `rule` to callers with the scope."""
+        return self._answer("POST", rule, scope)
+
+    def put(self, rule: str, *, scope: Scope | None) -> Callable[[View[P, R]], View[P, R]]:
+        """Answer PUT at `rule` to callers with the scope."""
+        return self._answer("PUT", rule, scope)
+
+    def patch(self, rule: str, *, scope: Scope | None) -> Callable[[View[P, R]], View[P, R]]:
+        """Answer PATCH at `rule` to callers with the scope."""
+        return self._answer("PATCH", rule, scope)
+
+    def delete(self, rule: str, *, scope: Scope | None) -> Callable[[View[P, R]], View[P, R]]:
+        """Answer DELETE at `rule` to callers with the scope."""
+        return self._answer("DELETE", rule, scope)
+
+    def _answer(self, method: str, rule: str, scope: Scope | None) -> Callable[[View[P, R]], View[P, R]]:
+        def decorate(view: View[P, R]) -> View[P, R]:
+            self.scopes[view.__name__] = scope
+            needed = [] if scope is None else [{SECURITY: [scope.value]}]
+            self.route(rule, methods=[method])(self.doc(security=needed)(view))
+            return view
+
+        return decorate
 
 
-_tool = Resource("contract", __name__)
+_tool = Resource("contract", __name__, description="")
 
 
 def takes_json(schema: type[ma.Schema]) -> Callable[[Callable[..., R]], Callable[..., R]]:

@@ -13,6 +13,7 @@ from service.api.context import here
 from service.api.contract import Resource, answers, documents, refuses, takes_query
 from service.db import reading, transaction
 from service.errors import Fault, Rejected
+from service.tables import Scope
 
 __all__ = ["data_sets"]
 
@@ -27,7 +28,7 @@ READERS: Mapping[str, Callable[..., espalier.Dataset]] = {
 JSON_KEYS = frozenset({"rows", "columns", "schema"})
 
 
-@data_sets.post("/v1/datasets")
+@data_sets.post("/v1/datasets", scope=Scope.TRAIN)
 @takes_query(schemas.DataSetQuery)
 @answers(201, schemas.DataSet, headers=LOCATION)
 @refuses(400, 413, 415, 422)
@@ -45,7 +46,7 @@ def upload(query: dict[str, Any]) -> Response:
     return json_answer(shown, status=201, headers={"Location": f"/v1/datasets/{shown['id']}"})
 
 
-@data_sets.get("/v1/datasets")
+@data_sets.get("/v1/datasets", scope=Scope.READ)
 @takes_query(schemas.PageQuery)
 @answers(200, schemas.DataSetPage)
 @refuses(422)
@@ -55,7 +56,7 @@ def list_all(query: dict[str, Any]) -> Response:
         return page_answer(catalog.list_data_sets(session, **query), SHOWN)
 
 
-@data_sets.get("/v1/datasets/<id:data_set_id>")
+@data_sets.get("/v1/datasets/<id:data_set_id>", scope=Scope.READ)
 @answers(200, schemas.DataSet)
 @refuses(404)
 def get_one(data_set_id: str) -> Response:
@@ -64,7 +65,7 @@ def get_one(data_set_id: str) -> Response:
         return json_answer(SHOWN.dump(catalog.find_data_set(session, data_set_id)))
 
 
-@data_sets.get("/v1/datasets/<id:data_set_id>/rows")
+@data_sets.get("/v1/datasets/<id:data_set_id>/rows", scope=Scope.READ)
 @takes_query(schemas.RowsQuery)
 @answers(200, schemas.RowPage)
 @refuses(404, 422)
@@ -77,7 +78,7 @@ def get_rows(query: dict[str, Any], data_set_id: str) -> Response:
     return json_answer({"items": items, "next": stop if stop < n_rows else None})
 
 
-@data_sets.delete("/v1/datasets/<id:data_set_id>")
+@data_sets.delete("/v1/datasets/<id:data_set_id>", scope=Scope.TRAIN)
 @answers(204, description="It is gone")
 @refuses(404, 409)
 def remove(data_set_id: str) -> Response:

@@ -13,14 +13,14 @@ __all__ = ["health"]
 health = Resource("health", __name__, description="For those who watch over the process")
 
 
-@health.get("/livez")
+@health.get("/livez", scope=None)
 @answers(200, schemas.Status)
 def live() -> Response:
     """Say that the process runs."""
     return json_answer({"status": "live"})
 
 
-@health.get("/readyz")
+@health.get("/readyz", scope=None)
 @answers(200, schemas.Status)
 @refuses(503)
 def ready() -> Response:

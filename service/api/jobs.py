@@ -8,11 +8,11 @@ from flask import Response
 
 from service import job_requests, queue, schemas
 from service.api.answers import json_answer, page_answer
-from service.api.context import here
+from service.api.context import caller, here
 from service.api.contract import Resource, answers, refuses, takes_query, takes_request
 from service.db import reading, transaction
 from service.errors import Conflict, Fault
-from service.tables import Kind, State
+from service.tables import Job, Kind, Scope, State
 
 __all__ = ["jobs"]
 
@@ -25,7 +25,7 @@ LOCATION = {"Location": {"schema": {"type": "string"}, "description": "where to 
 LOOK_SECONDS = 0.1
 
 
-@jobs.post("/v1/training-jobs")
+@jobs.post("/v1/training-jobs", scope=Scope.TRAIN)
 @takes_request(schemas.TrainingJobRequest)
 @answers(202, schemas.Job, headers=LOCATION)
 @refuses(400, 413, 415, 422)
@@ -34,7 +34,7 @@ def train(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
     return _requested(job_requests.plan_training, asked, faults)
 
 
-@jobs.post("/v1/pruning-jobs")
+@jobs.post("/v1/pruning-jobs", scope=Scope.TRAIN)
 @takes_request(schemas.PruningJobRequest)
 @answers(202, schemas.Job, headers=LOCATION)
 @refuses(400, 413, 415, 422)
@@ -43,7 +43,7 @@ def prune(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
     return _requested(job_requests.plan_pruning, asked, faults)
 
 
-@jobs.post("/v1/evaluation-jobs")
+@jobs.post("/v1/evaluation-jobs", scope=Scope.TRAIN)
 @takes_request(schemas.EvaluationJobRequest)
 @answers(202, schemas.Job, headers=LOCATION)
 @refuses(400, 413, 415, 422)
@@ -52,17 +52,17 @@ def evaluate(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
     return _requested(job_requests.plan_evaluation, asked, faults)
 
 
-@jobs.get("/v1/jobs")
+@jobs.get("/v1/jobs", scope=Scope.READ)
 @takes_query(schemas.JobQuery)
 @answers(200, schemas.JobPage)
 @refuses(422)
 def list_all(query: dict[str, Any]) -> Response:
     """List jobs, newest first."""
     with reading(here().sessions) as session:
-        return page_answer(queue.list_jobs(session, **query), SHOWN)
+        return page_answer(queue.list_jobs(session, models=caller().models, **query), SHOWN)
 
 
-@jobs.get("/v1/jobs/<id:job_id>")
+@jobs.get("/v1/jobs/<id:job_id>", scope=Scope.READ)
 @takes_query(schemas.JobWaitQuery)
 @answers(200, schemas.Job)
 @refuses(404, 422)
@@ -78,53 +78,61 @@ def get_one(query: dict[str, Any], job_id: str) -> Response:
     return json_answer(job)
 
 
-@jobs.get("/v1/jobs/<id:job_id>/result")
+@jobs.get("/v1/jobs/<id:job_id>/result", scope=Scope.READ)
 @answers(200, {"anyOf": [schemas.JobResult, schemas.Comparison]}, description="The version, or the comparison")
 @refuses(404, 409)
 def get_result(job_id: str) -> Response:
     """Look at what came of a job that has succeeded: the new version, or all of a comparison."""
     with reading(here().sessions) as session:
         job = queue.find_job(session, job_id)
+    caller().check_model(job.model)
     if job.state != State.SUCCEEDED:
         raise Conflict(f"the job is {job.state}: only one that has succeeded has a result")
     return json_answer(RESULTS.get(Kind(job.kind), SHOWN_RESULT).dump(job.result))
 
 
-@jobs.post("/v1/jobs/<id:job_id>/cancel")
+@jobs.post("/v1/jobs/<id:job_id>/cancel", scope=Scope.TRAIN)
 @answers(202, schemas.Job, description="Cancelled at once if it was queued; a running one stops within seconds")
 @refuses(404, 409)
 def cancel(job_id: str) -> Response:
     """Cancel a job."""
     with transaction(here().sessions) as session:
+        caller().check_model(queue.find_job(session, job_id).model)
         return json_answer(SHOWN.dump(queue.cancel(session, job_id)), status=202)
 
 
-@jobs.post("/v1/jobs/<id:job_id>/retry")
+@jobs.post("/v1/jobs/<id:job_id>/retry", scope=Scope.TRAIN)
 @answers(202, schemas.Job, headers=LOCATION)
 @refuses(404, 409)
 def retry(job_id: str) -> Response:
     """Queue a job again that has failed, was cancelled or has spent its attempts."""
     with transaction(here().sessions) as session:
+        caller().check_model(queue.find_job(session, job_id).model)
         return _accepted(queue.retry(session, job_id))
 
 
 def _requested(plan: Callable[..., job_requests.Plan], asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
-    """Plan what was asked for, and queue it."""
+    """Plan what was asked for, and queue it in the name of the caller."""
     service = here()
+    caller().check_model(asked.get("model"))
     with reading(service.sessions) as session:
         planned = plan(session, service.models, asked, faults=faults)
     with transaction(service.sessions) as session:
-        return _accepted(job_requests.submit(session, planned, settings=service.settings))
+        job = job_requests.submit(session, planned, settings=service.settings)
+        job.key_id = caller().key_id
+        return _accepted(job)
 
 
-def _accepted(job: object) -> Response:
+def _accepted(job: Job) -> Response:
     shown = SHOWN.dump(job)
     return json_answer(shown, status=202, headers={"Location": f"/v1/jobs/{shown['id']}"})
 
 
 def _show(job_id: str) -> dict[str, Any]:
     with reading(here().sessions) as session:
-        shown: dict[str, Any] = SHOWN.dump(queue.find_job(session, job_id))
+        job = queue.find_job(session, job_id)
+        caller().check_model(job.model)
+        shown: dict[str, Any] = SHOWN.dump(job)
         return shown
 
 

@@ -8,11 +8,12 @@ from flask import Response
 import espalier
 from service import catalog, schemas
 from service.api.answers import JSON, TEXT, bytes_answer, json_answer, page_answer
-from service.api.context import here
+from service.api.context import caller, here
 from service.api.contract import Resource, answers, refuses, takes_query
 from service.api.names import MODEL, VERSION
 from service.db import reading
 from service.errors import NotFound
+from service.tables import Scope
 
 __all__ = ["models"]
 
@@ -28,17 +29,17 @@ RULE_TEXTS: Mapping[str, Render] = {
 }
 
 
-@models.get("/v1/models")
+@models.get("/v1/models", scope=Scope.READ)
 @takes_query(schemas.PageQuery)
 @answers(200, schemas.ModelPage)
 @refuses(422)
 def list_all(query: dict[str, Any]) -> Response:
     """List models, newest first."""
     with reading(here().sessions) as session:
-        return page_answer(catalog.list_models(session, **query), SHOWN)
+        return page_answer(catalog.list_models(session, names=caller().models, **query), SHOWN)
 
 
-@models.get(MODEL)
+@models.get(MODEL, scope=Scope.READ)
 @answers(200, schemas.Model)
 @refuses(404)
 def get_one(name: str) -> Response:
@@ -47,7 +48,7 @@ def get_one(name: str) -> Response:
         return json_answer(SHOWN.dump(catalog.find_model(session, name)))
 
 
-@models.get(f"{MODEL}/versions")
+@models.get(f"{MODEL}/versions", scope=Scope.READ)
 @takes_query(schemas.PageQuery)
 @answers(200, schemas.VersionPage)
 @refuses(404, 422)
@@ -57,7 +58,7 @@ def list_versions(query: dict[str, Any], name: str) -> Response:
         return page_answer(catalog.list_versions(session, name, **query), SHOWN_VERSION)
 
 
-@models.get(VERSION)
+@models.get(VERSION, scope=Scope.READ)
 @answers(200, schemas.Version)
 @refuses(404)
 def get_version(name: str, number: int) -> Response:
@@ -66,7 +67,7 @@ def get_version(name: str, number: int) -> Response:
         return json_answer(SHOWN_VERSION.dump(catalog.find_version(session, name, number)))
 
 
-@models.get(f"{VERSION}/tree")
+@models.get(f"{VERSION}/tree", scope=Scope.READ)
 @takes_query(schemas.TreeQuery)
 @answers(200, schemas.TREE, description="The tree")
 @answers(200, {"type": "string"}, content_type="text/plain")
@@ -81,7 +82,7 @@ def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
     return bytes_answer(TREE_TEXTS[query["format"]](model), content_type=TEXT)
 
 
-@models.get(f"{VERSION}/rules")
+@models.get(f"{VERSION}/rules", scope=Scope.READ)
 @takes_query(schemas.RulesQuery)
 @answers(200, {"type": "object"}, description="The rules")
 @answers(200, {"type": "string"}, content_type="text/plain")
@@ -94,7 +95,7 @@ def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
     return bytes_answer(RULE_TEXTS[query["format"]](model), content_type=TEXT)
 
 
-@models.get(f"{VERSION}/document")
+@models.get(f"{VERSION}/document", scope=Scope.READ)
 @answers(200, {"type": "object"}, description="The whole model; the same bytes each time")
 @refuses(404)
 def get_document(name: str, number: int) -> Response:
@@ -104,7 +105,7 @@ def get_document(name: str, number: int) -> Response:
         return bytes_answer(catalog.document(session, version.id), content_type=JSON)
 
 
-@models.get(f"{VERSION}/pruning")
+@models.get(f"{VERSION}/pruning", scope=Scope.READ)
 @answers(200, {"type": "object"}, description="The trace")
 @refuses(404)
 def get_pruning(name: str, number: int) -> Response:

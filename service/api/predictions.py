@@ -11,11 +11,12 @@ from flask import Response, request
 import espalier
 from service import decisions, schemas, usecases
 from service.api.bodies import JSON, read_json
-from service.api.context import here
+from service.api.context import caller, here
 from service.api.contract import Resource, documents
 from service.api.names import MODEL, VERSION
 from service.db import reading, transaction
 from service.errors import Fault, Rejected
+from service.tables import Scope
 
 __all__ = ["predictions"]
 
@@ -39,14 +40,14 @@ DOCUMENTED: Mapping[str, Any] = {
 }
 
 
-@predictions.post(f"{MODEL}/predict")
+@predictions.post(f"{MODEL}/predict", scope=Scope.PREDICT)
 @documents(**DOCUMENTED)
 def predict_by_newest(name: str) -> Response:
     """Answer rows by the newest version of a model."""
     return _answer(name, None)
 
 
-@predictions.post(f"{VERSION}/predict")
+@predictions.post(f"{VERSION}/predict", scope=Scope.PREDICT)
 @documents(**DOCUMENTED)
 def predict_by_version(name: str, number: int) -> Response:
     """Answer rows by one version of a model."""
@@ -82,6 +83,7 @@ def _answer(name: str, number: int | None) -> Response:
             nodes=answered.nodes,
             milliseconds=(time.perf_counter() - began) * 1000,
             subject=asked.subject,
+            key_id=caller().key_id,
         )
     answers = [{"decision_id": key, **answer} for key, answer in zip(ids, answered.answers, strict=True)]
     body = {"model": version.model_name, "version": version.number, "predictions": answers}

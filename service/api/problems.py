@@ -51,6 +51,8 @@ PROBLEMS: Mapping[type[Exception], Entry] = {
     espalier.Cancelled: Entry(409, "cancelled", "The work was cancelled"),
     espalier.EspalierError: Entry(422, "refused", "The request cannot be done"),
     errors.NotFound: Entry(404, "not-found", "Not found"),
+    errors.Unidentified: Entry(401, "unauthorized", "A key is needed"),
+    errors.Forbidden: Entry(403, "forbidden", "The key does not allow this"),
     errors.Conflict: Entry(409, "conflict", "The present state does not allow this"),
     errors.Rejected: Entry(422, "invalid-request", "The request is not valid"),
     errors.TooLarge: Entry(413, "too-large", "Too large"),
@@ -68,6 +70,7 @@ DETAILS: Mapping[int, str] = {
     413: "the body is longer than this service takes",
     500: "the request could not be done; what happened is in the service's log under this request_id",
 }
+HEADERS: Mapping[int, tuple[tuple[str, str], ...]] = {401: (("WWW-Authenticate", 'Bearer realm="espalier"'),)}
 OWN_WORDS = frozenset({400, 415})  # statuses that our own code raises with a sentence of its own
 
 
@@ -97,7 +100,7 @@ def problem_for(error: Exception) -> Problem:
         detail=DETAILS[500] if entry.status == 500 else _sentence(faults) or str(error),
         retryable=entry.retryable,
         faults=faults,
-        headers=(("Retry-After", str(RETRY_SECONDS)),) if entry.retryable else (),
+        headers=HEADERS.get(entry.status, ()) or ((("Retry-After", str(RETRY_SECONDS)),) if entry.retryable else ()),
     )
 
 

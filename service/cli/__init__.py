@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-from service.cli import evaluate, models, profile, rules, server
+from service.cli import evaluate, keys, models, profile, rules, server
 from service.cli.command import Command, Refused
 
 __all__ = ["COMMANDS", "main"]
@@ -20,6 +20,7 @@ COMMANDS: Mapping[str, Command] = {
     **profile.COMMANDS,
     **rules.COMMANDS,
     **server.COMMANDS,
+    **keys.COMMANDS,
 }
 
 INTERRUPTED = 130  # what a shell reports for a program ended by Ctrl-C

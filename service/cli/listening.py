@@ -10,7 +10,7 @@ from typing import TextIO
 
 from service.cli.command import Refused
 
-__all__ = ["address_of", "listen", "lock_database", "url_of"]
+__all__ = ["address_of", "host_of", "listen", "lock_database", "url_of"]
 
 BACKLOG = 2048
 PATIENCE_SECONDS = 1.0  # the children of one that was killed need a moment to let go of the port
@@ -49,6 +49,12 @@ def listen(host: str, port: int) -> socket.socket:
 def address_of(listener: socket.socket) -> str:
     """Give the address to type into a browser."""
     return url_of(*listener.getsockname()[:2])
+
+
+def host_of(listener: socket.socket) -> str:
+    """Give the address that a socket listens on; a socket in the file system is of this machine."""
+    name = listener.getsockname()
+    return str(name[0]) if isinstance(name, tuple) else "localhost"
 
 
 def url_of(host: str, port: int) -> str:

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from service.cli.command import Command, Refused
+from service.cli.database import failing_clearly, read_settings
 from service.cli.lifeline import end_with_parent
-from service.cli.listening import address_of, listen, lock_database, url_of
+from service.cli.listening import address_of, host_of, listen, lock_database, url_of
 from service.cli.supervisor import Child, Supervisor
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ WHAT_TAKES_LONG = "Training the examples; the first training on a machine compil
 def up(arguments: Namespace) -> int:
     """Migrate, then run the web server and a worker until asked to stop."""
     settings = _settings(arguments)
+    if arguments.examples and settings.auth == "keys" and settings.admin_key == "random":
+        raise Refused("--examples needs a key where keys are on: give one in ESPALIER_ADMIN_KEY")
     with _claimed(settings) as listener:
         if code := _migrated_apart():
             return code
@@ -54,6 +57,8 @@ def serve(arguments: Namespace) -> int:
     _follow(arguments)
     _check_folder(settings)
     if arguments.socket is not None:
+        with socket.socket(fileno=os.dup(arguments.socket)) as given:
+            _check_listening(settings, host_of(given))
         return _gunicorn(arguments.socket)
     listener = listen(settings.host, settings.port)
     _report(f"listening at {address_of(listener)}")
@@ -74,11 +79,13 @@ def worker(arguments: Namespace) -> int:
 def migrate(arguments: Namespace) -> int:
     """Bring the database's tables up to this version."""
     settings = _settings(arguments)
-    with _failing_clearly():
+    with failing_clearly():
         from service.db import migrate as upgrade  # noqa: PLC0415 - `espalier --help` needs no database
 
-        upgrade(settings)
+        first_key = upgrade(settings)
     _report("the tables are of this version")
+    if first_key is not None:
+        print(f"The first key, with the scope admin, is shown this once: {first_key}", flush=True)
     return 0
 
 
@@ -116,18 +123,22 @@ COMMANDS: Mapping[str, Command] = {
 
 def _settings(arguments: Namespace) -> "Settings":
     """Read the settings; what the command line says stands over the environment, also for the children."""
-    from service.errors import SettingsError  # noqa: PLC0415 - as above
-    from service.settings import Settings, check_listening  # noqa: PLC0415 - as above
-
     for name in ("host", "port"):
         if (value := getattr(arguments, name, None)) is not None:
             os.environ[f"ESPALIER_{name.upper()}"] = value
+    settings = read_settings()
+    _check_listening(settings)
+    return settings
+
+
+def _check_listening(settings: "Settings", host: str | None = None) -> None:
+    from service.errors import SettingsError  # noqa: PLC0415 - as above
+    from service.settings import check_listening  # noqa: PLC0415 - as above
+
     try:
-        settings = Settings.from_env()
-        check_listening(settings)
+        check_listening(settings, host)
     except SettingsError as error:
         raise Refused("\n".join(error.faults)) from None
-    return settings
 
 
 @contextmanager
@@ -157,27 +168,10 @@ def _migrated_apart() -> int:
 
 def _check_folder(settings: "Settings") -> None:
     """Make the folder of the database file, or say why that cannot be done."""
-    with _failing_clearly():
+    with failing_clearly():
         from service.db import connect  # noqa: PLC0415 - as above
 
         connect(settings).dispose()
-
-
-@contextmanager
-def _failing_clearly() -> Iterator[None]:
-    """Say in one line why the database cannot be used."""
-    from sqlalchemy.exc import DBAPIError  # noqa: PLC0415 - as above
-
-    from service.errors import Unavailable  # noqa: PLC0415 - as above
-
-    try:
-        yield
-    except (Unavailable, DBAPIError) as error:
-        cause = error if isinstance(error, DBAPIError) else error.__cause__
-        reason = str(getattr(cause, "orig", None) or error).splitlines()[0]
-        raise Refused(f"the database cannot be used ({reason}); see ESPALIER_DATABASE_URL") from None
-    except OSError as error:
-        raise Refused(f"the database cannot be used ({error.strerror}); see ESPALIER_DATABASE_URL") from None
 
 
 def _follow(arguments: Namespace) -> None:
@@ -207,16 +201,16 @@ def _greet(supervisor: Supervisor, settings: "Settings", address: str, *, exampl
     print(f"Espalier runs at {address}   (to read and try: {address}/docs)")
     print(f"Data: {settings.database_file or 'as ESPALIER_DATABASE_URL says'}   Stop: Ctrl-C", flush=True)
     if examples:
-        _offer_examples(supervisor, address)
+        _offer_examples(supervisor, address, key=settings.admin_key if settings.auth == "keys" else None)
 
 
-def _offer_examples(supervisor: Supervisor, address: str) -> None:
+def _offer_examples(supervisor: Supervisor, address: str, *, key: str | None) -> None:
     from service.cli.examples import load_examples, suggestions  # noqa: PLC0415 - as above
 
     patience = threading.Timer(PATIENCE_SECONDS, print, (WHAT_TAKES_LONG,), {"flush": True})
     patience.start()
     try:
-        failures = load_examples(address, stopping=supervisor.stopping)
+        failures = load_examples(address, key=key, stopping=supervisor.stopping)
     except OSError as error:  # the service runs all the same
         failures = [f"the examples could not be loaded: {error}"]
     patience.cancel()
@@ -225,7 +219,9 @@ def _offer_examples(supervisor: Supervisor, address: str) -> None:
     for failure in failures:
         _report(failure)
     if not failures:
-        print("\nTry:\n" + "\n".join(f"  {line}" for line in suggestions(address)), flush=True)
+        print(
+            "\nTry:\n" + "\n".join(f"  {line}" for line in suggestions(address, with_key=key is not None)), flush=True
+        )
 
 
 def _report(line: str) -> None:

@@ -4,7 +4,7 @@ import marshmallow as ma
 from marshmallow import fields
 
 from service.schemas.shape import LABEL, OBJECT, SHARES, Shape, shape, text
-from service.tables import Kind, State
+from service.tables import Kind, Scope, State
 
 __all__ = [
     "Answer",
@@ -24,8 +24,11 @@ __all__ = [
     "JobError",
     "JobPage",
     "JobResult",
+    "Key",
+    "KeyPage",
     "Model",
     "ModelPage",
+    "NewKey",
     "Prediction",
     "PredictionAnswer",
     "Problem",
@@ -51,6 +54,24 @@ class DataSet(Shape):
     notices = fields.List(fields.String(), metadata={"description": "what a reader should know"})
     fingerprint = text("SHA-256 of schema and cells")
     created = fields.AwareDateTime()
+
+
+class Key(Shape):
+    """An API key, without its secret."""
+
+    id = text("its id, which is a part of the key")
+    name = text("whose it is")
+    scopes = fields.List(fields.String(metadata={"enum": [scope.value for scope in Scope]}))
+    models = fields.List(fields.String(), allow_none=True, metadata={"description": "that it reaches; null: all"})
+    created = fields.AwareDateTime()
+    expires = fields.AwareDateTime(allow_none=True)
+    revoked = fields.AwareDateTime(allow_none=True)
+
+
+class NewKey(Key):
+    """An API key with its secret, which is shown this once."""
+
+    token = text("the key itself: send it as `Authorization: Bearer …`")
 
 
 class RowPage(Shape):
@@ -281,6 +302,7 @@ class Decision(Shape):
     leaf = fields.Integer()
     nodes = fields.List(fields.Integer(), metadata={"description": "nodes from the root to the leaf"})
     subject = fields.String(allow_none=True)
+    key_id = text("id of the key that asked; null where keys were off", data_key="key", allow_none=True)
     document_sha256 = text("SHA-256 of the model document that answered")
     milliseconds = fields.Float(metadata={"description": "from the request's arrival to the record"})
 
@@ -326,6 +348,7 @@ def _page_of(schema: type[ma.Schema]) -> type[ma.Schema]:
 
 DataSetPage = _page_of(DataSet)
 JobPage = _page_of(Job)
+KeyPage = _page_of(Key)
 ModelPage = _page_of(Model)
 VersionPage = _page_of(Version)
 DecisionPage = _page_of(Decision)

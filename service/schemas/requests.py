@@ -11,7 +11,7 @@ from marshmallow import fields, validate
 import espalier
 from service.candidates import LONGEST_NAME, MOST_CANDIDATES
 from service.schemas.shape import DECISION_ID, MODEL_NAME, Shape, between, one_of, shape, text
-from service.tables import Kind, State
+from service.tables import Kind, Scope, State
 
 __all__ = [
     "DataSetQuery",
@@ -20,6 +20,7 @@ __all__ = [
     "ExplanationQuery",
     "JobQuery",
     "JobWaitQuery",
+    "KeyRequest",
     "PageQuery",
     "PruningJobRequest",
     "RowsQuery",
@@ -179,6 +180,30 @@ class ExplanationQuery(Shape):
     """In which form to show an explanation."""
 
     format = text("the form", load_default="json", validate=one_of(["json", "text"]))
+
+
+class KeyRequest(Shape):
+    """Make a key."""
+
+    name = fields.String(required=True, metadata={"description": "whose it is", "minLength": 1, "maxLength": 200})
+    scopes = fields.List(
+        text("a scope", validate=one_of([scope.value for scope in Scope])),
+        required=True,
+        metadata={
+            "description": "predict: ask models; read: look at data sets, jobs, models; train: upload, train, prune, "
+            "delete; audit: look at decisions; admin: all of it, and keys",
+            "minItems": 1,
+        },
+    )
+    models = fields.List(
+        text("name of a model"),
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "the models that it reaches; null: all", "minItems": 1},
+    )
+    expires = fields.AwareDateTime(
+        load_default=None, allow_none=True, metadata={"description": "when it stops working; null: never"}
+    )
 
 
 class TrainingJobRequest(Shape):

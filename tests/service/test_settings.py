@@ -25,7 +25,8 @@ def test_each_variable_fills_the_field_of_its_name(monkeypatch: pytest.MonkeyPat
         "DATABASE_URL": "postgresql+psycopg://me:secret@db.example:5432/trees",
         "HOST": "::1",
         "PORT": "9000",
-        "AUTH": "none",
+        "AUTH": "keys",
+        "ADMIN_KEY": "esp_01890000-0000-7000-8000-000000000000_" + "s" * 43,
         "WEB_WORKERS": "3",
         "WEB_THREADS": "4",
         "LEASE_SECONDS": "2.5",
@@ -83,11 +84,16 @@ def test_a_wrong_database_url_is_not_repeated_since_it_may_hold_a_password(
     assert "secret" not in str(caught.value)
 
 
-def test_keys_are_refused_since_they_are_not_available(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ESPALIER_AUTH", "keys")
+@pytest.mark.parametrize(
+    "given", ["hunter2", "esp_admin_" + "s" * 43, "esp_01890000-0000-7000-8000-000000000000_short"]
+)
+def test_a_first_key_that_is_none_is_refused_and_not_repeated(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ESPALIER_ADMIN_KEY", given)
 
-    with pytest.raises(SettingsError, match="ESPALIER_AUTH: 'keys' is not available in this version"):
+    with pytest.raises(SettingsError, match="ESPALIER_ADMIN_KEY") as caught:
         Settings.from_env()
+
+    assert given not in str(caught.value)
 
 
 def test_settings_cannot_be_changed() -> None:
@@ -104,6 +110,16 @@ def test_without_keys_the_service_listens_on_loopback(host: str) -> None:
 def test_without_keys_the_service_refuses_to_listen_elsewhere(host: str) -> None:
     with pytest.raises(SettingsError, match=r"ESPALIER_HOST.*127\.0\.0\.1"):
         check_listening(Settings(host=host))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org"])  # noqa: S104
+def test_with_keys_the_service_listens_anywhere(host: str) -> None:
+    check_listening(Settings(host=host, auth="keys"))
+
+
+def test_a_socket_that_is_open_already_counts_by_its_own_address() -> None:
+    with pytest.raises(SettingsError, match=r"given '0\.0\.0\.0'"):
+        check_listening(Settings(), "0.0.0.0")  # noqa: S104
 
 
 def test_the_database_file_is_relative_to_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,56 @@
+"""API keys over HTTP: make, list, revoke."""
+
+from typing import Any
+
+from flask import Response
+
+from service import keys as ring
+from service import schemas
+from service.api.answers import json_answer, page_answer
+from service.api.context import here
+from service.api.contract import Resource, answers, refuses, takes_json, takes_query
+from service.db import reading, transaction
+from service.tables import Scope
+
+__all__ = ["keys"]
+
+keys = Resource("keys", __name__, description="Who may call, and what for")
+
+SHOWN = schemas.Key()
+KEY = "/v1/keys/<id:key_id>"
+
+
+@keys.post("/v1/keys", scope=Scope.ADMIN)
+@takes_json(schemas.KeyRequest)
+@answers(201, schemas.NewKey, description="The key; `token` is shown this once")
+@refuses(400, 413, 415, 422)
+def create(asked: dict[str, Any]) -> Response:
+    """Make a key.
+
+    Several keys may bear one name. To change a key, make a new one, give it out, and revoke the old one when it is no
+    longer used: until then both work.
+    """
+    with transaction(here().sessions) as session:
+        key, token = ring.create(session, **asked | {"scopes": [Scope(scope) for scope in asked["scopes"]]})
+    return json_answer(SHOWN.dump(key) | {"token": token}, status=201, headers={"Cache-Control": "no-store"})
+
+
+@keys.get("/v1/keys", scope=Scope.ADMIN)
+@takes_query(schemas.PageQuery)
+@answers(200, schemas.KeyPage)
+@refuses(422)
+def list_all(query: dict[str, Any]) -> Response:
+    """List keys, newest first; of their secrets nothing is shown."""
+    with reading(here().sessions) as session:
+        return page_answer(ring.list_keys(session, **query), SHOWN)
+
+
+@keys.delete(KEY, scope=Scope.ADMIN)
+@answers(204, description="It is revoked: within a second it works nowhere")
+@refuses(404)
+def revoke(key_id: str) -> Response:
+    """Revoke a key, for good."""
+    with transaction(here().sessions) as session:
+        ring.revoke(session, key_id)
+    here().keys.recent.forget(key_id)
+    return Response(status=204)

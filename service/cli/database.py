@@ -1,0 +1,44 @@
+"""What the commands that use the database share: the settings, and one clear line where it cannot be used."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from service.cli.command import Refused
+
+if TYPE_CHECKING:
+    from service.settings import Settings
+
+__all__ = ["failing_clearly", "read_settings"]
+
+
+def read_settings() -> "Settings":
+    """Read the settings.
+
+    Raises:
+        Refused: Variables that are wrong, a line each.
+    """
+    from service.errors import SettingsError  # noqa: PLC0415 - `espalier --help` needs no settings
+    from service.settings import Settings  # noqa: PLC0415 - as above
+
+    try:
+        return Settings.from_env()
+    except SettingsError as error:
+        raise Refused("\n".join(error.faults)) from None
+
+
+@contextmanager
+def failing_clearly() -> Iterator[None]:
+    """Say in one line why the database cannot be used."""
+    from sqlalchemy.exc import DBAPIError  # noqa: PLC0415 - `espalier --help` needs no database
+
+    from service.errors import Unavailable  # noqa: PLC0415 - as above
+
+    try:
+        yield
+    except (Unavailable, DBAPIError) as error:
+        cause = error if isinstance(error, DBAPIError) else error.__cause__
+        reason = str(getattr(cause, "orig", None) or error).splitlines()[0]
+        raise Refused(f"the database cannot be used ({reason}); see ESPALIER_DATABASE_URL") from None
+    except OSError as error:
+        raise Refused(f"the database cannot be used ({error.strerror}); see ESPALIER_DATABASE_URL") from None

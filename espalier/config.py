@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from espalier.errors import ConfigError, Fault
+from espalier.errors import ConfigError, Fault, pointer
 from espalier.fields import (
     either,
     mapping,
@@ -55,6 +55,8 @@ __all__ = [
     "training_config",
 ]
 
+WHAT: Final = "the training configuration"
+LARGEST_SEED: Final = 2**63 - 1
 CLASS_CRITERIA: Final = (
     "information_gain",
     "gain_ratio",
@@ -155,7 +157,7 @@ class TrainingConfig:
     pruning: Pruner | None = parameter(  # noqa: RUF009 - declares a field, as dataclasses.field does
         None, PRUNING, "how the tree is pruned once it is grown; null: not at all"
     )
-    seed: int = parameter(0, whole(0, 2**63 - 1), "for everything that draws at random")
+    seed: int = parameter(0, whole(0, LARGEST_SEED), "for everything that draws at random")
 
 
 C45: Final = TrainingConfig(
@@ -255,10 +257,22 @@ def training_config(preset: str = "cart", **params: Any) -> TrainingConfig:
     >>> training_config("cart", max_depth=4).max_depth
     4
     """
-    if preset not in PRESETS:
+    if not isinstance(preset, str) or preset not in PRESETS:
         raise ConfigError([Fault("/preset", "unknown_value", f"must be one of {', '.join(PRESETS)}")])
-    what = "the training configuration"
-    return parameters_from(TrainingConfig, params, base=PRESETS[preset], what=what)
+    return parameters_from(TrainingConfig, params, base=PRESETS[preset], what=WHAT)
+
+
+def changed_config(config: TrainingConfig, params: Mapping[str, Any]) -> TrainingConfig:
+    """Give `config` with some fields changed and every field checked: one made by hand has not been yet.
+
+    Raises:
+        ConfigError: Every fault, by path.
+    """
+    own = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+    preset = own.pop("preset")
+    if not isinstance(preset, str) or preset not in PRESETS:
+        raise ConfigError([Fault("/preset", "unknown_value", f"must be one of {', '.join(PRESETS)}")])
+    return parameters_from(TrainingConfig, {**own, **params}, base=config, what=WHAT)
 
 
 def config_to_dict(config: TrainingConfig) -> dict[str, Any]:
@@ -272,6 +286,8 @@ def config_from_dict(document: Mapping[str, Any]) -> TrainingConfig:
     Raises:
         ConfigError: Every fault, by path.
     """
+    if not isinstance(document, Mapping):
+        raise ConfigError([Fault("", "wrong_type", f"{WHAT} must be an object of fields and values")])
     fields = dict(document)
     preset = fields.pop("preset", "cart")
     if not isinstance(preset, str):
@@ -290,12 +306,12 @@ def holdout_from_dict(document: Mapping[str, Any]) -> Holdout:
         raise ConfigError([Fault("", "wrong_type", legal)])
     checks: dict[str, tuple[bool, str]] = {
         "fraction": (_is_share(document.get("fraction", 0.5)), "must be a number above 0 and below 1"),
-        "seed": (_is_place(document.get("seed", 0)), "must be a whole number of at least 0"),
+        "seed": (_is_place(document.get("seed", 0)), f"must be a whole number from 0 to {LARGEST_SEED}"),
         "stratified": (isinstance(document.get("stratified", True), bool), "must be true or false"),
         "rows": (_are_places(document.get("rows", [0])), "must be a list of different row numbers, counted from 0"),
     }
     allowed = ("rows",) if "rows" in document else ("fraction", "seed", "stratified")
-    faults = [Fault(f"/{name}", "unknown_field", legal) for name in document if name not in allowed]
+    faults = [Fault(pointer(str(name)), "unknown_field", legal) for name in document if name not in allowed]
     faults += [Fault(f"/{name}", "not_legal", checks[name][1]) for name in allowed if not checks[name][0]]
     if faults:
         raise ConfigError(faults)
@@ -307,7 +323,7 @@ def holdout_from_dict(document: Mapping[str, Any]) -> Holdout:
 def holdout_to_dict(holdout: Holdout) -> dict[str, Any]:
     """Give the JSON form that `holdout_from_dict` reads."""
     if holdout.rows is not None:
-        return {"rows": list(holdout.rows)}
+        return {"rows": list(holdout.rows) if isinstance(holdout.rows, tuple) else holdout.rows}
     return {"fraction": holdout.fraction, "seed": holdout.seed, "stratified": holdout.stratified}
 
 
@@ -324,7 +340,7 @@ def _is_share(value: Any) -> bool:
 
 
 def _is_place(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST_SEED
 
 
 def _are_places(value: Any) -> bool:

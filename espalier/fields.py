@@ -8,6 +8,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, Final, TypeVar
 
 from espalier.errors import ConfigError, Fault, pointer, within
@@ -17,6 +18,9 @@ __all__ = ["FieldInfo", "field_table", "parameters_from", "parameters_to_dict"]
 Parameters = TypeVar("Parameters")
 Rule = Callable[[Any], bool]
 METADATA: Final = "espalier"
+LARGEST_WHOLE: Final = 2**53
+"""Beyond it JSON readers round whole numbers: none is larger where no bound is named."""
+SHOWN_CHARACTERS: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +85,14 @@ def number(low: float, high: float = math.inf, *, above: bool = False) -> Legal:
     return Legal(text, test, freeze=float)
 
 
-def whole(low: int, high: int | None = None) -> Legal:
+def whole(low: int, high: int = LARGEST_WHOLE) -> Legal:
     """Allow a whole number from `low` to `high`."""
-    text = f"a whole number of at least {low}" if high is None else f"a whole number from {low} to {high}"
+    text = f"a whole number of at least {low}" if high == LARGEST_WHOLE else f"a whole number from {low} to {high}"
 
     def test(value: Any) -> bool:
-        return (
-            isinstance(value, int) and not isinstance(value, bool) and value >= low and (high is None or value <= high)
-        )
+        return not isinstance(value, bool) and isinstance(value, Integral) and low <= int(value) <= high
 
-    return Legal(text, test)
+    return Legal(text, test, freeze=int)
 
 
 def switch(meaning: str, *, default: bool) -> Any:
@@ -99,14 +101,16 @@ def switch(meaning: str, *, default: bool) -> Any:
 
 
 def mapping(keys: str, values: Legal) -> Legal:
-    """Allow an object with text keys, each value legal for `values`; frozen as a tuple of pairs."""
+    """Allow an object with text keys, each value legal for `values`; frozen as a tuple of pairs, sorted by name."""
 
     def test(value: Any) -> bool:
         pairs = _pairs(value)
-        return bool(pairs) and all(isinstance(key, str) and values.test(item) for key, item in pairs or ())
+        if not pairs or not all(isinstance(key, str) and values.test(item) for key, item in pairs):
+            return False
+        return len({key for key, _ in pairs}) == len(pairs)
 
     def freeze(value: Any) -> tuple[tuple[str, Any], ...]:
-        return tuple((key, values.freeze(item)) for key, item in _pairs(value) or ())
+        return tuple(sorted((key, values.freeze(item)) for key, item in _pairs(value) or ()))
 
     return Legal(f"an object from {keys} to {values.text}", test, freeze=freeze)
 
@@ -166,7 +170,7 @@ def parameters_from(
     for name, value in given.items():
         legal = legal_by_name.get(name)
         if legal is None:
-            message = f"{what} has no field {name!r}; it has: {', '.join(legal_by_name)}"
+            message = f"{what} has no field {_shortened(repr(name))}; it has: {', '.join(legal_by_name)}"
             faults.append(Fault(pointer(str(name)), "unknown_field", message))
         elif not legal.test(value):
             faults.append(Fault(pointer(name), "not_legal", f"must be {legal.text}"))
@@ -201,7 +205,16 @@ def thawed(value: Any) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:  # a whole number beyond the largest float
+        return False
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…"
 
 
 def _pairs(value: Any) -> list[tuple[Any, Any]] | None:

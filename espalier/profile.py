@@ -19,6 +19,7 @@ __all__ = ["LOG_BASES", "AttributeProfile", "ClassShare", "Profile", "profile"]
 
 LOG_BASES: Final = {"2": (math.log(2), "bits"), "e": (1.0, "nats"), "10": (math.log(10), "bans")}
 """What entropies may be shown in: the natural logarithm of the base, and the unit."""
+BASE_NAMES: Final[Mapping[float, str]] = {2: "2", math.e: "e", 10: "10"}
 TIE: Final = 1e-12
 """Cuts whose scores are closer than this are equally good; the lowest is taken."""
 SMALLEST: Final = 1e-300
@@ -224,7 +225,7 @@ class Values:
 
 
 def _base_name(given: str | float) -> str:
-    name = "e" if given == math.e else str(given)
+    name = given if isinstance(given, str) else BASE_NAMES.get(given) if isinstance(given, float | int) else None
     if name not in LOG_BASES:
         raise ConfigError([Fault("/log_base", "unknown_value", f"must be one of {', '.join(LOG_BASES)}")])
     return name
@@ -234,7 +235,7 @@ def _class_figures(table: Table, target: Feature) -> dict[str, Any]:
     weights = _sums(table.target, table.weight, table.n_classes)
     shares = (weights / weights.sum()).tolist()
     classes = tuple(
-        ClassShare(label, weight, share, -math.log(share) / table.unit if share > 0 else None)
+        ClassShare(label, weight, share, abs(math.log(share)) / table.unit if share > 0 else None)
         for label, weight, share in zip(target.categories, weights.tolist(), shares, strict=True)
     )
     return {"classes": classes, "entropy": entropy_of(weights, table.unit), "gini": gini_of(weights)}

@@ -160,9 +160,7 @@ def pruning_method(method: str, **params: Any) -> Pruner:
     >>> pruning_method("pessimistic", confidence=0.1).confidence
     0.1
     """
-    if method not in PRUNERS:
-        raise ConfigError([Fault("/method", "unknown_value", f"must be one of {', '.join(PRUNERS)}")])
-    return changed_pruner(PRUNERS[method](), params)
+    return changed_pruner(_kind_of(method)(), params)
 
 
 def changed_pruner(pruner: Pruner, params: Mapping[str, Any]) -> Pruner:
@@ -201,10 +199,20 @@ def _merged(given: Any, base: Pruner | None) -> Pruner | None:
         # A parameter object made by hand has not been checked yet.
         return None if given is None else changed_pruner(given, parameters_to_dict(given))
     params = {str(name): value for name, value in given.items()}
-    named = params.pop("method", None if base is None else pruner_name(base))
-    if named not in PRUNERS:
+    known = base if isinstance(base, Pruner) else None
+    kind = _kind_of(params.pop("method", None if known is None else pruner_name(known)))
+    return changed_pruner(known if known is not None and type(known) is kind else kind(), params)
+
+
+def _kind_of(method: Any) -> type[Pruner]:
+    """Give the class of a method's parameters.
+
+    Raises:
+        ConfigError: There is no such method.
+    """
+    if not isinstance(method, str) or method not in PRUNERS:
         raise ConfigError([Fault("/method", "unknown_value", f"must be one of {', '.join(PRUNERS)}")])
-    return changed_pruner(base if base is not None and type(base) is PRUNERS[named] else PRUNERS[named](), params)
+    return PRUNERS[method]
 
 
 PRUNING: Final = Legal(

@@ -34,6 +34,9 @@ __all__ = ["dataset_from_columns", "dataset_from_csv", "dataset_from_rows", "row
 MAX_CLASSES_INFERRED: Final = 20
 """A numeric target with at most so many distinct whole numbers is a class."""
 
+NOT_FINITE: Final = frozenset({"nan", "inf", "infinity"})
+"""How programs write what is no finite number."""
+
 NOBODY: Final = ColumnDeclaration("")
 TEXT_OF_NUMBERS: Final = (None, FeatureKind.NUMERIC)
 """Declared kinds of a column of classes whose texts may be read as numbers."""
@@ -272,11 +275,27 @@ def _target_kind(kind: FeatureKind, cells: Sequence[Cell], *, task: str | None, 
     if kind is not FeatureKind.NUMERIC and task == "regression":
         # Read as numbers: cells that are none are reported one by one.
         return FeatureKind.NUMERIC
+    if kind is FeatureKind.NOMINAL and task is None and not declared and _are_numbers_but_for_some(cells):
+        # Not a class a number: the cells that are no finite numbers are reported.
+        return FeatureKind.NUMERIC
     if kind is FeatureKind.NUMERIC and task is None and not declared:
         values = {_number(cell) for cell in cells if cell is not None}
         if len(values) <= MAX_CLASSES_INFERRED and all(value is not None and value.is_integer() for value in values):
             return FeatureKind.NOMINAL
     return kind
+
+
+def _are_numbers_but_for_some(cells: Sequence[Cell]) -> bool:
+    """Whether all known cells are numbers but for some that say NaN or infinity."""
+    others = [cell for cell in cells if cell is not None and _number(cell) is None]
+    n_known = sum(cell is not None for cell in cells)
+    return 0 < len(others) < n_known and all(_is_not_finite(cell) for cell in others)
+
+
+def _is_not_finite(cell: Cell) -> bool:
+    if isinstance(cell, str):
+        return cell.strip().lstrip("+-").lower() in NOT_FINITE
+    return isinstance(cell, float) and not math.isfinite(cell)
 
 
 def _number(cell: Cell) -> float | None:

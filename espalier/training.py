@@ -11,6 +11,7 @@ import numpy.typing as npt
 from espalier.config import (
     Holdout,
     TrainingConfig,
+    changed_config,
     config_from_dict,
     holdout_from_dict,
     holdout_to_dict,
@@ -20,7 +21,6 @@ from espalier.config import (
 from espalier.dataset import Dataset
 from espalier.errors import ConfigError, DataError, Fault, NotApplicable, within
 from espalier.evaluation import evaluate
-from espalier.fields import parameters_from
 from espalier.growing import Grown, grow
 from espalier.linear_fitting import fit_linear_models
 from espalier.model import Model, TrainingRecord
@@ -45,7 +45,7 @@ def train(
     dataset: Dataset,
     config: TrainingConfig | Mapping[str, Any] | str = "cart",
     *,
-    holdout: Holdout | Dataset | None = None,
+    holdout: Holdout | Dataset | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     **fields: Any,
 ) -> Model:
@@ -54,8 +54,9 @@ def train(
     Args:
         dataset: With a target.
         config: A preset's name, a configuration, or the JSON form of one.
-        holdout: Rows to set aside before anything is learned, or a data set of its own: to measure on, or to stop or
-            prune by. The preset ``reptree`` sets aside a third of the rows if nothing is said.
+        holdout: Rows to set aside before anything is learned (or the JSON form of that), or a data set of its own: to
+            measure on, or to stop or prune by. The preset ``reptree`` sets aside a third of the rows if nothing is
+            said.
         progress: Watched from, and stopped by, another thread.
         **fields: Fields of `TrainingConfig` that differ from `config`.
 
@@ -77,7 +78,7 @@ def train_traced(
     dataset: Dataset,
     config: TrainingConfig | Mapping[str, Any] | str = "cart",
     *,
-    holdout: Holdout | Dataset | None = None,
+    holdout: Holdout | Dataset | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     **fields: Any,
 ) -> tuple[Model, Mapping[str, Any] | None]:
@@ -97,7 +98,7 @@ def prune(
     method: Pruner | str,
     *,
     dataset: Dataset | None = None,
-    holdout: Holdout | Dataset | None = None,
+    holdout: Holdout | Dataset | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     **params: Any,
 ) -> Pruned:
@@ -118,6 +119,7 @@ def prune(
         DataError: The rows do not have the model's columns, or `dataset` is another one than the model's.
     """
     watch = progress if progress is not None else Progress()
+    holdout = _read_holdout(holdout)
     chosen = _chosen_method(method, params)
     if model.linear is not None and not isinstance(chosen, ModelTree):
         raise NotApplicable("the leaves are linear models, which only model_tree weighs: train with leaf=constant")
@@ -210,7 +212,7 @@ def summary(model: Model) -> dict[str, Any]:
 def _trained(
     dataset: Dataset,
     config: TrainingConfig | Mapping[str, Any] | str,
-    holdout: Holdout | Dataset | None,
+    holdout: Holdout | Dataset | Mapping[str, Any] | None,
     fields: Mapping[str, Any],
     *,
     progress: Progress | None,
@@ -218,10 +220,10 @@ def _trained(
     """Train; what was pruned writes its trace only where it is asked for."""
     watch = progress if progress is not None else Progress()
     chosen = config if isinstance(config, TrainingConfig) else _read_config(config)
-    chosen = parameters_from(TrainingConfig, fields, base=chosen, what="the training configuration")
+    chosen = changed_config(chosen, fields)
     check_training(dataset.schema, chosen)
     chosen = resolved(chosen, dataset.schema)
-    holdout = needed_holdout(chosen, holdout)
+    holdout = needed_holdout(chosen, _read_holdout(holdout))
     kept, held_out = _set_aside(dataset, holdout)
     grown = grow(kept, chosen, progress=watch, validation=held_out if chosen.validation_stop else None)
     grown = _with_linear_models(grown, kept, chosen, watch)
@@ -270,6 +272,15 @@ def _sizes(body: Tree | RuleList) -> dict[str, int | None]:
 
 def _read_config(config: Mapping[str, Any] | str) -> TrainingConfig:
     return config_from_dict(config) if isinstance(config, Mapping) else training_config(config)
+
+
+def _read_holdout(holdout: Any) -> Holdout | Dataset | None:
+    if holdout is None or isinstance(holdout, Holdout | Dataset):
+        return holdout
+    try:
+        return holdout_from_dict(holdout)
+    except ConfigError as error:
+        raise ConfigError(within("/holdout", error.faults)) from None
 
 
 def _looked_at(schema: Schema) -> Schema:

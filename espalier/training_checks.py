@@ -4,7 +4,9 @@ from espalier.config import (
     COST_FUNCTIONS,
     CRITERIA_OF_TASK,
     ENTROPY_CRITERIA,
+    PRESETS,
     TrainingConfig,
+    changed_config,
     resolved,
 )
 from espalier.errors import ConfigError, Fault, pointer, within
@@ -20,6 +22,7 @@ def check_training(schema: Schema, config: TrainingConfig) -> None:
     Raises:
         ConfigError: Every reason why not, by path.
     """
+    config = changed_config(config, {})
     if schema.target is None:
         raise ConfigError([Fault("/target", "required", "there is nothing to learn: the data set declares no target")])
     faults = _faults_of_task(schema, config)
@@ -29,7 +32,18 @@ def check_training(schema: Schema, config: TrainingConfig) -> None:
     if config.pruning is not None:
         faults += within("/pruning", pruning_faults(config.pruning, resolved(config, schema), str(schema.task)))
     if faults:
-        raise ConfigError(faults)
+        raise ConfigError(_without_what_the_preset_sets(config, faults))
+
+
+def _without_what_the_preset_sets(config: TrainingConfig, faults: list[Fault]) -> list[Fault]:
+    """Make a preset of the other task one fault: the switches that it sets besides go with its criterion."""
+    if all((fault.path, fault.code) != ("/criterion", "task") for fault in faults):
+        return faults
+    return [
+        fault
+        for fault in faults
+        if fault.code != "task" or fault.path == "/criterion" or not _is_of_preset(config, fault)
+    ]
 
 
 def _faults_of_task(schema: Schema, config: TrainingConfig) -> list[Fault]:
@@ -49,6 +63,11 @@ def _faults_of_task(schema: Schema, config: TrainingConfig) -> list[Fault]:
         message = f"must be one of {', '.join(COST_FUNCTIONS)} where attribute_costs are given"
         faults.append(Fault("/cost_function", "required", message))
     return faults
+
+
+def _is_of_preset(config: TrainingConfig, fault: Fault) -> bool:
+    field = fault.path.split("/")[1]
+    return bool(getattr(config, field) == getattr(PRESETS[config.preset], field))
 
 
 def _faults_of_numbers(config: TrainingConfig) -> list[Fault]:

@@ -7,10 +7,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from espalier.cell_faults import faults_of_weights
 from espalier.class_weights import class_factors
 from espalier.config import TrainingConfig
 from espalier.dataset import Dataset
-from espalier.errors import DataError, Fault, pointer
+from espalier.errors import ConfigError, DataError, Fault, pointer, within
 from espalier.schema import Feature
 
 __all__ = ["Table", "filled", "imputed_values", "many_valued", "ranks_by_mean", "training_table", "with_imputed"]
@@ -49,6 +50,7 @@ def training_table(dataset: Dataset, config: TrainingConfig) -> Table:
     """Take the rows that count, and check what no schema can.
 
     Raises:
+        ConfigError: Class weights with which nothing weighs anything, or more than can be added up.
         DataError: With every fault found.
     """
     target, weight = np.asarray(dataset.target), dataset.weight
@@ -58,6 +60,9 @@ def training_table(dataset: Dataset, config: TrainingConfig) -> Table:
         raise DataError(faults)
     if n_classes and config.class_weight is not None:
         weight = weight * class_factors(dataset, config)[target]
+        faults = within("/class_weight", faults_of_weights(weight))
+        if faults:
+            raise ConfigError(faults)
     kept = np.flatnonzero(weight > 0)
     columns = dataset.attributes
     if len(kept) < len(weight):

@@ -300,8 +300,7 @@ def _cross_validated(
     if training.n_rows < parameters.folds:
         raise NotApplicable(f"{training.n_rows} training rows cannot be divided into {parameters.folds} parts")
     # The price at which a tree of the path is judged: between the one from which it is best and the next.
-    prices = np.sqrt(path.alpha * np.append(path.alpha[1:], np.inf))
-    prices[-1] = np.inf
+    prices = np.append(np.sqrt(path.alpha[:-1] * path.alpha[1:]), np.inf)
     fold_of_row = _folds(training, parameters)
     loss, squares, weight = np.zeros(len(prices)), np.zeros(len(prices)), 0.0
     for fold in range(parameters.folds):

@@ -58,7 +58,7 @@ def deviation(confidence: float, quantile: str) -> float:
     """Give the standard normal deviation that goes with `confidence`; 0 beyond a half, where it is not looked at."""
     if quantile == "c45":
         return float(np.interp(confidence, C45_CONFIDENCES, C45_DEVIATIONS))
-    return NormalDist().inv_cdf(1 - confidence) if confidence < 0.5 else 0.0
+    return -NormalDist().inv_cdf(confidence) if confidence < 0.5 else 0.0
 
 
 def prune_pessimistic(

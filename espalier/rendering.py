@@ -14,6 +14,8 @@ __all__ = ["to_mermaid", "to_text"]
 
 PLAIN: Final = frozenset(" .,-_/()±≤:")
 """Characters besides letters and digits that mean nothing to Mermaid inside quotes."""
+MAX_INDENT: Final = 60
+"""Deeper nodes say how deep they are: a chain of n nodes must not take n² characters."""
 
 
 def to_text(model: Model) -> str:
@@ -22,13 +24,14 @@ def to_text(model: Model) -> str:
     ``Outlook is Overcast: Yes (4)`` is a leaf of weight 4 without errors; ``: No (9/2)`` has errors of weight 2 in it.
     A regression leaf shows its weight and standard deviation: ``: 12.5 (30 ± 2.1)``; linear leaves are numbered, LM1,
     LM2, …, and their equations, as smoothed, stand below the tree. A list of rules is given as sentences, one a line.
+    Below 60 levels the indentation stands still, and the level is a number at its end.
     """
     if isinstance(model.body, RuleList):
         return rules_to_text(model)
     depths = model.tree.depths.tolist()
     lines = [_leaf_text(model, 0)] if model.tree.n_nodes == 1 else []
     for node in range(1, model.tree.n_nodes):
-        indent = "|   " * (depths[node] - 1)
+        indent = _indent(depths[node] - 1)
         leaf = f": {_leaf_text(model, node)}" if model.tree.test[node] == LEAF else ""
         lines.append(f"{indent}{branch_text(model, node)}{leaf}")
     return "\n".join([*lines, *_equation_lines(model)]) + "\n"
@@ -56,6 +59,12 @@ def branch_text(model: Model, node: int) -> str:
         taken = tuple(label for label, code in zip(feature.categories, codes, strict=True) if code == branch)
         return condition_text(Condition(feature, categories=taken))
     return f"{one_line(feature.name)} is {'known' if branch == 0 else 'missing'}"
+
+
+def _indent(level: int) -> str:
+    if level <= MAX_INDENT:
+        return "|   " * level
+    return "|   " * MAX_INDENT + f"({level} levels) "
 
 
 def _leaf_text(model: Model, node: int) -> str:

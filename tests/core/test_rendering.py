@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import given
 
-from espalier import Feature, FeatureKind, Role, Schema, to_mermaid, to_text
+from espalier import Feature, FeatureKind, Role, Schema, dataset_from_columns, to_mermaid, to_text, train
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, plant, roots
 
 A, B, C = Leaf((4.0, 0.0, 0.0)), Leaf((0.0, 2.0, 0.0)), Leaf((0.0, 1.0, 3.0))
@@ -21,6 +21,16 @@ def test_each_branch_is_a_line_indented_by_its_depth_with_weight_and_errors_at_t
         "|   |   size is missing: b (2)",
         "length > 14.6155: b (2)",
     ]
+
+
+def test_below_sixty_levels_the_level_is_a_number_and_the_text_no_longer_grows_with_the_square_of_the_depth():
+    # Of rows whose classes alternate the best cut takes one from an end: a chain as deep as there are rows.
+    chain = train(dataset_from_columns({"x": list(range(200)), "y": ["p", "q"] * 100}, target="y"), "cart")
+    lines = to_text(chain).splitlines()
+    assert (chain.tree.depth, len(lines)) == (199, 398)
+    depths = [line.count("|") if "levels" not in line else int(line.split("(")[1].split()[0]) for line in lines]
+    assert depths == [depth - 1 for depth in chain.tree.depths.tolist()[1:]]
+    assert max(map(len, lines)) < 60 * 4 + 40
 
 
 def test_a_tree_of_one_leaf_is_one_line():

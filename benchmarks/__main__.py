@@ -6,11 +6,16 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from benchmarks import pruning, training
+from benchmarks import growth, missing, pruning, training
 from benchmarks.run import QUICK, Run, begin
 
 BENCHMARKS: Final[Mapping[str, Callable[[Run], None]]] = MappingProxyType(
-    {"training": training.run, "pruning": pruning.run}
+    {
+        "training": training.run,
+        "missing": missing.run,
+        "growth": growth.run,
+        "pruning": pruning.run,
+    }
 )
 
 

@@ -34,6 +34,8 @@ class _Turns:
         self.result = self.measurable.act()
         seconds = (time.perf_counter() - begun) / self.measurable.calls
         peak = None if before is None else max(0, _memory("VmHWM") - before)
+        if self.measurable.own_seconds is not None:
+            return {"seconds": self.measurable.own_seconds(self.result), "peak_bytes": None}
         return {"seconds": seconds, "peak_bytes": peak}
 
     def describe(self) -> Mapping[str, Any]:

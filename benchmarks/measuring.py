@@ -39,12 +39,14 @@ class Measurable:
         warm_up: The same on little: loads code, makes threads.
         describe: Facts about the last result, as JSON; not measured.
         calls: How many calls `act` makes; the seconds shown are those of one.
+        own_seconds: Where the thing measures itself in a process of its own: what it says; its memory is not seen.
     """
 
     act: Callable[[], Any]
     warm_up: Callable[[], Any] = lambda: None
     describe: Callable[[Any], Mapping[str, Any]] = lambda _: NOTHING
     calls: int = 1
+    own_seconds: Callable[[Any], float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from benchmarks import growth, missing, pruning, training
+from benchmarks import growth, missing, prediction, pruning, service, training
 from benchmarks.run import QUICK, Run, begin
 
 BENCHMARKS: Final[Mapping[str, Callable[[Run], None]]] = MappingProxyType(
@@ -15,6 +15,8 @@ BENCHMARKS: Final[Mapping[str, Callable[[Run], None]]] = MappingProxyType(
         "missing": missing.run,
         "growth": growth.run,
         "pruning": pruning.run,
+        "prediction": prediction.run,
+        "service": service.run,
     }
 )
 

@@ -6,9 +6,10 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from types import MappingProxyType
+from typing import Any, BinaryIO, Final
 
-from benchmarks.measuring import Measurable, work_called
+from benchmarks.measuring import Measurable, works
 
 STATUS = Path("/proc/self/status")
 FORGET_PEAK = "5"  # proc(5), clear_refs: the peak starts again from what is resident now
@@ -42,24 +43,26 @@ class _Turns:
         return self.measurable.describe(self.result)
 
 
+STEPS: Final[Mapping[str, Callable[[_Turns], Mapping[str, Any]]]] = MappingProxyType(
+    {"ready": _Turns.ready, "turn": _Turns.turn, "describe": _Turns.describe}
+)
+
+
 def main(order: Mapping[str, Any]) -> None:
     """Answer until nothing more is asked."""
     answers = _own_output()
     os.sched_setaffinity(0, order["processors"])
     Path("/proc/self/oom_score_adj").write_text(FIRST_TO_GO)
     try:
-        turns = _Turns(work_called(order["work"])(**order["arguments"]))
+        found = works(order["work"], order["arguments"])
     except Exception as error:
         _say(answers, {"fault": _line(error)})
         return
-    steps: Mapping[str, Callable[[], Mapping[str, Any]]] = {
-        "ready": turns.ready,
-        "turn": turns.turn,
-        "describe": turns.describe,
-    }
+    turns = {act: _Turns(each) for act, each in found.items()}
     for line in sys.stdin:
+        step, _, act = line.rstrip("\n").partition(" ")
         try:
-            _say(answers, {"answer": dict(steps[line.strip()]())})
+            _say(answers, {"answer": dict(STEPS[step](turns[act]))})
         except Exception as error:
             _say(answers, {"fault": _line(error)})
 

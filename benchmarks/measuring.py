@@ -55,15 +55,24 @@ class Subject:
 
     Attributes:
         name: As printed.
-        work: ``module:function`` that gives the `Measurable`.
+        work: ``module:function`` that gives the `Measurable`, or several by name.
         arguments: What the function is called with, as JSON.
+        act: Which of several; subjects that differ in nothing else share a process and what it has prepared.
         n_processors: How many processors its process may use; None: all that this process may.
     """
 
     name: str
     work: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    act: str = ""
     n_processors: int | None = None
+
+    @property
+    def order(self) -> str:
+        """What its process is told."""
+        allowed = sorted(os.sched_getaffinity(0))
+        processors = allowed[: self.n_processors or len(allowed)]
+        return json.dumps({"work": self.work, "arguments": dict(self.arguments), "processors": processors})
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +98,19 @@ class Failed(Exception):  # noqa: N818 - the name says what happened
 
 def measure(subjects: Sequence[Subject], *, repetitions: int = REPETITIONS) -> dict[str, Measured]:
     """Measure the subjects, a turn each, `repetitions` times; give what came out by name, in the order given."""
-    seconds: dict[str, list[float]] = {each.name: [] for each in subjects}
+    by_name = {each.name: each for each in subjects}
+    seconds: dict[str, list[float]] = {name: [] for name in by_name}
     facts: dict[str, Mapping[str, Any]] = {}
     faults: dict[str, str] = {}
     peaks: dict[str, int | None] = {}
     with ExitStack() as stack:
-        running = {each.name: stack.enter_context(_process(each)) for each in subjects}
+        processes = {order: stack.enter_context(_process(order)) for order in {each.order: None for each in subjects}}
         for step in ("ready", *["turn"] * repetitions, "describe"):
-            for name, process in running.items():
+            for name, subject in by_name.items():
                 if name in faults:
                     continue
                 try:
-                    answer = process.ask(step)
+                    answer = processes[subject.order].ask(f"{step} {subject.act}")
                 except Failed as failure:
                     faults[name] = str(failure)
                     continue
@@ -179,15 +189,7 @@ class _Process:
 
 
 @contextmanager
-def _process(subject: Subject) -> Iterator[_Process]:
-    allowed = sorted(os.sched_getaffinity(0))
-    order = json.dumps(
-        {
-            "work": subject.work,
-            "arguments": dict(subject.arguments),
-            "processors": allowed[: subject.n_processors or len(allowed)],
-        }
-    )
+def _process(order: str) -> Iterator[_Process]:
     popen = subprocess.Popen(  # noqa: S603 - our own module
         [sys.executable, "-m", "benchmarks.measured", order],
         bufsize=0,
@@ -214,8 +216,8 @@ def _root() -> str:
     return str(Path(__file__).resolve().parent.parent)
 
 
-def work_called(name: str) -> Callable[..., Measurable]:
-    """Find ``module:function``."""
+def works(name: str, arguments: Mapping[str, Any]) -> Mapping[str, Measurable]:
+    """Call ``module:function``; give what can be measured, by name, "" where there is but one."""
     module, function = name.split(":")
-    found: Callable[..., Measurable] = getattr(importlib.import_module(module), function)
-    return found
+    found: Measurable | Mapping[str, Measurable] = getattr(importlib.import_module(module), function)(**arguments)
+    return {"": found} if isinstance(found, Measurable) else found

@@ -94,7 +94,7 @@ def _subject(
     path: str, max_depth: int | None, peer: str, name: str | None = None, n_processors: int | None = None
 ) -> Subject:
     arguments = {"peer": peer, "path": path, "max_depth": max_depth}
-    return Subject(name or peer, "benchmarks.peers:growing", arguments, n_processors)
+    return Subject(name or peer, "benchmarks.peers:growing", arguments, n_processors=n_processors)
 
 
 def _show(case: Case, rows: tables.Rows, found: Mapping[str, Measured], read_bytes_a_second: float) -> None:

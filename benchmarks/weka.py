@@ -15,7 +15,9 @@ from benchmarks.tables import Rows
 JARS: Final = ("/usr/share/java/weka.jar", "/usr/share/java/weka-stable.jar")
 SECONDS: Final = re.compile(r"Time taken to build model: ([0-9.,]+) seconds")
 LEAVES: Final = re.compile(r"Number of Leaves\s*:\s*(\d+)")
-RIGHT: Final = re.compile(r"=== Error on test data ===.*?Correctly Classified Instances\s+\d+\s+([0-9.]+)\s*%", re.DOTALL)
+RIGHT: Final = re.compile(
+    r"=== Error on test data ===.*?Correctly Classified Instances\s+\d+\s+([0-9.]+)\s*%", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,240 @@
+"""A job of the service, from upload to a stored version that answers, beside the core's own time for the same."""
+
+import json
+import os
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import espalier
+from benchmarks import tables
+from benchmarks.measuring import Measurable, Measured, Subject, measure, print_table, ratio_text, seconds_text
+from benchmarks.run import Run
+
+N_ROWS: Final = 1_000_000
+TARGET: Final = 1.3
+PATIENCE: Final = 300.0
+LONG: Final = 30.0
+"""An upload that takes longer is not repeated."""
+REPETITIONS: Final = 3
+FINAL: Final = frozenset({"succeeded", "failed", "cancelled", "dead"})
+ENVIRONMENT: Final = {"ESPALIER_AUTH": "none", "ESPALIER_MAX_BODY_MB": "2048", "ESPALIER_JOB_MEMORY_MB": "16384"}
+CSV: Final = "text/csv"
+
+
+class ServiceFailed(Exception):  # noqa: N818 - the name says what happened
+    """The service did not do what was asked; the text says what it answered."""
+
+
+def run(run: Run) -> None:
+    """Print the table."""
+    path = tables.write("two_classes", run.rows(N_ROWS), run.folder)
+    file = run.folder / "upload.csv"
+    _write_csv(tables.read(path)[0], file)
+    core = measure(
+        [
+            Subject("reading", "benchmarks.service:reading", {"file": str(file)}),
+            Subject("pyarrow", "benchmarks.service:reading_by_pyarrow", {"file": str(file)}),
+            *[
+                Subject(_training_name(depth), "benchmarks.service:growing", {"path": path, "max_depth": depth})
+                for depth in DEPTHS
+            ],
+        ]
+    )
+    try:
+        uploads, jobs = _served_times(run.folder, file.read_bytes())
+    except ServiceFailed as failure:
+        print(f"\nA job of the service: {failure}")
+        return
+    _show(run, core, statistics.median(uploads), jobs, file.stat().st_size)
+
+
+DEPTHS: Final = (8, None)
+
+
+def reading(file: str) -> Measurable:
+    """Give the core's reading of the CSV text, from memory."""
+    text = Path(file).read_text()
+    few = "\n".join(text[: 100 * tables.FEW].splitlines()[:-1])
+    return Measurable(
+        lambda: espalier.dataset_from_csv(text, target="y"), lambda: espalier.dataset_from_csv(few, target="y")
+    )
+
+
+def reading_by_pyarrow(file: str) -> Measurable:
+    """Give pyarrow's reading of the same bytes, to columns of its own."""
+    import pyarrow  # noqa: PLC0415 - only in its own process
+    from pyarrow import csv  # noqa: PLC0415 - as above
+
+    content = pyarrow.py_buffer(Path(file).read_bytes())
+    return Measurable(lambda: csv.read_csv(pyarrow.BufferReader(content)))
+
+
+def growing(path: str, max_depth: int | None) -> Measurable:
+    """Give `espalier.train` on the data set that is there already."""
+    rows = tables.read(path)[0]
+    dataset, few = rows.dataset(), rows.first(tables.FEW).dataset()
+    return Measurable(
+        lambda: espalier.train(dataset, "cart", max_depth=max_depth),
+        lambda: espalier.train(few, "cart", max_depth=max_depth),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One ``espalier up``: its address."""
+
+    address: str
+
+    def send(self, path: str, body: bytes | None = None, *, kind: str = "application/json") -> Any:
+        """Send a body, or ask for what is at the path; give the JSON that comes back.
+
+        Raises:
+            ServiceFailed: It refused.
+        """
+        request = urllib.request.Request(self.address + path, data=body, headers={"Content-Type": kind})  # noqa: S310
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as response:  # noqa: S310 - our own address
+                return json.load(response)
+        except urllib.error.HTTPError as refusal:
+            message = f"{path}: {refusal.code} {refusal.read()[:200].decode(errors='replace')}"
+            raise ServiceFailed(message) from None
+
+    def upload(self, content: bytes) -> str:
+        """Upload CSV; give the data set's id."""
+        return str(self.send("/v1/datasets?name=table&target=y", content, kind=CSV)["id"])
+
+    def train(self, model: str, data_set: str, max_depth: int | None) -> None:
+        """Train, wait for the stored version, look at it, and have it answer a row.
+
+        Raises:
+            ServiceFailed: The job did not succeed.
+        """
+        order = {"model": model, "dataset": data_set, "preset": "cart", "params": {"max_depth": max_depth}}
+        job = self.send("/v1/training-jobs", json.dumps(order).encode())
+        while job["state"] not in FINAL:
+            job = self.send(f"/v1/jobs/{job['id']}?wait=20")
+        if job["state"] != "succeeded":
+            raise ServiceFailed(f"the job ended as {job['state']}: {json.dumps(job.get('error'))[:200]}")
+        self.send(f"/v1/models/{model}/versions/{job['result']['version']}")
+        row = {f"x{place}": 0.0 for place in range(20)}
+        self.send(f"/v1/models/{model}/predict", json.dumps({"rows": [row]}).encode())
+
+
+@dataclass(slots=True)
+class Jobs:
+    """Seconds of the jobs by depth."""
+
+    seconds: dict[int | None, list[float]] = field(default_factory=lambda: {depth: [] for depth in DEPTHS})
+
+    def median(self, depth: int | None) -> float:
+        """Give the median of one depth."""
+        return statistics.median(self.seconds[depth])
+
+
+def _served_times(folder: Path, content: bytes) -> tuple[list[float], Jobs]:
+    """Give the seconds of the uploads and of the jobs; a small upload and job come first, to warm up."""
+    uploads: list[float] = []
+    jobs = Jobs()
+    with _running(folder) as service:
+        few = b"\n".join(content[: 100 * tables.FEW].split(b"\n")[:-1])
+        service.train("warm-up", service.upload(few), None)
+        data_set = ""
+        while len(uploads) < REPETITIONS and (not uploads or uploads[0] < LONG):
+            begun = time.perf_counter()
+            data_set = service.upload(content)
+            uploads.append(time.perf_counter() - begun)
+        for _ in range(REPETITIONS):
+            for depth, seconds in jobs.seconds.items():
+                seconds.append(_timed(lambda depth=depth: service.train(f"depth-{depth}", data_set, depth)))  # type: ignore[misc]
+    return uploads, jobs
+
+
+def _timed(action: Callable[[], None]) -> float:
+    begun = time.perf_counter()
+    action()
+    return time.perf_counter() - begun
+
+
+@contextmanager
+def _running(folder: Path) -> Iterator[Service]:
+    """Run ``espalier up`` on a database in the folder, on a free port of the loopback address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("ESPALIER_")}
+    database = {"ESPALIER_DATABASE_URL": f"sqlite:///{folder}/service.db"}
+    printed = folder / "service.txt"
+    with printed.open("w") as output:
+        process = subprocess.Popen(  # noqa: S603 - our own module
+            [sys.executable, "-m", "service.cli", "up", "--host", "127.0.0.1", "--port", str(port)],
+            cwd=Path(__file__).resolve().parent.parent,
+            env=inherited | ENVIRONMENT | database,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        _wait_for_start(process, printed)
+        yield Service(f"http://127.0.0.1:{port}")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait_for_start(process: subprocess.Popen[bytes], printed: Path) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while "Espalier runs at" not in printed.read_text():
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise ServiceFailed(f"it did not start: {printed.read_text()[-200:]}")
+        time.sleep(0.05)
+
+
+def _write_csv(rows: tables.Rows, file: Path) -> None:
+    import pyarrow  # noqa: PLC0415 - this table alone needs it
+    from pyarrow import csv  # noqa: PLC0415 - as above
+
+    columns = {f"x{place}": pyarrow.array(column.copy()) for place, column in enumerate(rows.features.T)}
+    labels = pyarrow.DictionaryArray.from_arrays(rows.target, ["no", "yes"]).cast(pyarrow.string())
+    csv.write_csv(pyarrow.table(columns | {"y": labels}), file)
+
+
+def _training_name(depth: int | None) -> str:
+    return f"training, {'full-grown' if depth is None else f'depth {depth}'}"
+
+
+def _show(run: Run, core: Mapping[str, Measured], upload: float, jobs: Jobs, n_bytes: int) -> None:
+    read = core["reading"].seconds
+    lines = [
+        ["pyarrow reads the CSV", seconds_text(core["pyarrow"].seconds), "", "", ""],
+        ["the core reads the CSV", seconds_text(read), "", "", ""],
+        ["upload of the CSV until it is stored", seconds_text(upload), ratio_text(upload, read), "", ""],
+    ]
+    for depth in DEPTHS:
+        name = _training_name(depth)
+        alone, job = core[name].seconds, jobs.median(depth)
+        both = read + alone if read is not None and alone is not None else None
+        ratio = (upload + job) / both if both else None
+        holds = "holds" if ratio is not None and ratio <= TARGET else "missed"
+        lines += [
+            [f"core: {name}", seconds_text(alone), "", "", ""],
+            [f"job: {name}, stored, seen, one answer", seconds_text(job), ratio_text(job, alone), "", ""],
+            [f"upload and job, {name}", seconds_text(upload + job), ratio_text(upload + job, both), f"<= {TARGET}",
+             holds],
+        ]  # fmt: skip
+    faults = [f"{name}: {each.fault}" for name, each in core.items() if each.fault]
+    title = f"The service: {run.rows(N_ROWS):,} rows x 20 as CSV ({n_bytes / 1e6:.0f} MB), from upload to an answer"
+    print_table(title, ("what", "seconds", "x core", "target", ""), lines, *faults)

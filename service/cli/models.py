@@ -22,6 +22,7 @@ from service.cli.files import (
     set_argument,
     write_whole,
 )
+from service.cli.traces import trace_lines
 
 if TYPE_CHECKING:
     import espalier
@@ -120,7 +121,7 @@ def prune(arguments: Namespace) -> int:
     if arguments.json:
         print(json.dumps(report))
     else:
-        for line in (*_trace_lines(pruned.trace), *_model_lines(report)):
+        for line in (*trace_lines(pruned.trace), *_model_lines(report)):
             print(line)
     return 0
 
@@ -248,32 +249,6 @@ def _figures_text(n_rows: int, errors: float | None, accuracy: float | None, rms
 
 def _counted(count: float, one: str, many: str) -> str:
     return f"{count:g} {one if count == 1 else many}"
-
-
-def _trace_lines(trace: Mapping[str, Any]) -> Iterator[str]:
-    before, after = trace["before"], trace["after"]
-    if "rules" in after:
-        yield from _rule_trace_lines(trace)
-        return
-    yield f"pruning   {trace['method']}: {before['leaves']} leaves before, {after['leaves']} after"
-    yield f"          {trace['estimate']}: {before['estimate']:g} before, {after['estimate']:g} after"
-    for step in trace["steps"]:
-        yield (
-            f"          node {step['node']} ({step['reached_by']}) became a leaf: "
-            f"{step['before']:g} as a subtree, {step['after']:g} as a leaf"
-        )
-
-
-def _rule_trace_lines(trace: Mapping[str, Any]) -> Iterator[str]:
-    before, after = trace["before"], trace["after"]
-    yield f"pruning   {trace['method']}: {before['leaves']} leaves before, {after['rules']} rules after"
-    yield f"          {trace['estimate']}: {before['estimate']:g} before, {after['estimate']:g} after"
-    for step in trace["steps"]:
-        was, is_now = ("none" if step[when] is None else f"{step[when]:.5g}" for when in ("before", "after"))
-        place = f"leaf {step['node']} (rule {step['to_rule']})"
-        yield f"          {place}: without {step['dropped']!r} {is_now} instead of {was}"
-    for rule in trace["rules"]:
-        yield f"rule {rule['number']:<4d} {rule['text']}"
 
 
 def _field_document(info: "espalier.FieldInfo") -> dict[str, Any]:

@@ -83,6 +83,23 @@ class Shortened:
     steps: list[dict[str, Any]]
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The tree and its rules on the rows that shaped them.
+
+    Attributes:
+        rows: Which rows: ``training`` or ``validation``.
+        n_rows: How many.
+        before: Weight of the tree's wrong answers, or its mean squared error.
+        after: That of the list of rules.
+    """
+
+    rows: str
+    n_rows: int
+    before: float
+    after: float
+
+
 def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRows, progress: Progress) -> Pruned:
     """Turn a tree into an ordered list of short rules.
 
@@ -93,6 +110,9 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     the training rows. A rule that holds for no row has the greatest loss. Then the rules are sorted by loss (ties: more
     coverage, then the earlier path), rules that say the same are one, and the default is the majority, or the mean, of
     the training rows for which no rule holds.
+
+    Each rule is better on its own; the list may answer worse than the tree, since a rule that holds for more rows may
+    stand before others that knew some of them better. Then a note of the model says so.
 
     Raises:
         NotApplicable: The model is a list of rules already, or answers with linear models; the estimate is pessimistic
@@ -107,18 +127,16 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     if parameters.estimate == "validation" and rows.held_out is None:
         raise NotApplicable("rule post-pruning by validation needs rows that the model has not learned from")
     evidence = _evidence(model, parameters, rows.training, rows.held_out)
-    shortened = []
-    for rule, failing in _whole_rules(model, evidence):
-        progress.check()
-        _shorten(rule, failing, evidence)
-        shortened.append(rule)
-        progress.state[0] = rule.leaf / model.tree.n_nodes
-    ordered = _in_order(shortened)
+    ordered = _in_order(_shortened(model, evidence, progress))
     body = _rule_list(model, [alike[0] for alike in ordered], rows.training, evidence)
     note = f"{body.n_rules} rules from {model.tree.n_leaves} leaves, with {body.n_conditions} conditions"
     pruned = dataclasses.replace(model, body=body, pruning=pruner_to_dict(parameters), notes=(note,))
     judges = rows.training if evidence.pessimistic is not None or rows.held_out is None else rows.held_out
-    return Pruned(pruned, lambda: _trace(model, pruned, ordered, judges, parameters))
+    which = "training" if judges is rows.training else "validation"
+    judged = Judged(which, judges.n_rows, _measured(model, judges), _measured(pruned, judges))
+    if judged.after > judged.before + _slack(evidence):
+        pruned = dataclasses.replace(pruned, notes=(note, _warning(judged)))
+    return Pruned(pruned, lambda: _trace(model, pruned, ordered, judged, parameters))
 
 
 def loss_of(evidence: Evidence, misses: Floats, weight: Floats) -> float:
@@ -171,6 +189,16 @@ def _whole_rules(model: Model, evidence: Evidence) -> Iterator[tuple[Shortened, 
         if is_leaf[node] and merged(way) is not None:
             failing = np.array(masks, dtype=np.bool_).reshape(len(way), evidence.values.shape[1])
             yield Shortened(node, answers[node], leaf_stats(tree, node), tuple(way), math.nan, 0.0, []), failing
+
+
+def _shortened(model: Model, evidence: Evidence, progress: Progress) -> list[Shortened]:
+    shortened = []
+    for rule, failing in _whole_rules(model, evidence):
+        progress.check()
+        _shorten(rule, failing, evidence)
+        shortened.append(rule)
+        progress.state[0] = rule.leaf / model.tree.n_nodes
+    return shortened
 
 
 def _shorten(rule: Shortened, failing: Mask, evidence: Evidence) -> None:
@@ -298,21 +326,27 @@ def _stats(model: Model, target: npt.NDArray[Any], weight: Floats) -> tuple[floa
     return (mass, mean, float((weight * (target - mean) ** 2).sum()))
 
 
+def _warning(judged: Judged) -> str:
+    return (
+        f"the list does worse than the tree, by the {judged.rows} rows: {judged.after:g} instead of "
+        f"{judged.before:g}; shortened rules overlap, and the first that holds answers"
+    )
+
+
 def _trace(
-    model: Model, pruned: Model, ordered: list[list[Shortened]], rows: Dataset, parameters: RulePostPruning
+    model: Model, pruned: Model, ordered: list[list[Shortened]], judged: Judged, parameters: RulePostPruning
 ) -> dict[str, Any]:
     tree, rules = model.tree, pruned.rules
     number_of = {rule.leaf: number for number, alike in enumerate(ordered) for rule in alike}
     method = pruner_to_dict(parameters)
-    what = "training" if parameters.estimate == "pessimistic" else "validation"
     steps = sorted((step for alike in ordered for rule in alike for step in rule.steps), key=lambda step: step["node"])
     return {
         "method": method.pop("method"),
         "parameters": method,
-        "estimate": f"{what} {'errors' if model.task == 'classification' else 'mean squared error'}",
-        "held_out_rows": rows.n_rows if parameters.estimate == "validation" else None,
-        "before": {"leaves": tree.n_leaves, "nodes": tree.n_nodes, "estimate": _measured(model, rows)},
-        "after": {"rules": rules.n_rules, "conditions": rules.n_conditions, "estimate": _measured(pruned, rows)},
+        "estimate": f"{judged.rows} {'errors' if model.task == 'classification' else 'mean squared error'}",
+        "held_out_rows": judged.n_rows if parameters.estimate == "validation" else None,
+        "before": {"leaves": tree.n_leaves, "nodes": tree.n_nodes, "estimate": judged.before},
+        "after": {"rules": rules.n_rules, "conditions": rules.n_conditions, "estimate": judged.after},
         "steps": [{**step, "to_rule": number_of[step["node"]]} for step in steps],
         "rules": [
             {"number": number, "text": rule_sentence(pruned, number), "estimate": rules.rules[number].estimate,

@@ -7,6 +7,9 @@ Every environment variable, its default, and what it sets. Legal values stand in
     ESPALIER_PORT              8080                       the port that the web server listens on
     ESPALIER_AUTH              none                       who may call: those with keys, or everybody on loopback (none)
     ESPALIER_ADMIN_KEY         random                     the first key where keys are on; a random one is printed once
+    ESPALIER_PROXIES           0                          proxies in front whose X-Forwarded-* headers are believed
+    ESPALIER_PATH_PREFIX       /                          the path below which all paths lie
+    ESPALIER_CORS_ORIGINS      none                       origins whose pages may call the service from a browser
     ESPALIER_WEB_WORKERS       2                          web processes
     ESPALIER_WEB_THREADS       16                         threads of each web process
     ESPALIER_LEASE_SECONDS     15                         how long a silent worker keeps its job before another takes it
@@ -16,5 +19,9 @@ Every environment variable, its default, and what it sets. Legal values stand in
     ESPALIER_MAX_BODY_MB       64                         largest request body, in MiB
     ESPALIER_MAX_ROWS          2000000                    most rows of a data set
     ESPALIER_MAX_COLUMNS       2000                       most columns of a data set
+    ESPALIER_MAX_CELL_CHARS    10000                      longest text in a cell, in characters
+    ESPALIER_MAX_NODES         1000000                    most nodes of a tree that is kept
+    ESPALIER_MAX_JOBS          1000                       most unfinished jobs of one key
+    ESPALIER_MAX_REQUESTS      0                          most requests a second of one key, a process; 0: any
     ESPALIER_MAX_PREDICT_ROWS  10000                      most rows of one prediction request
 """

@@ -2,12 +2,13 @@
 
 import logging
 from collections.abc import Callable
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import flask_smorest
 import orjson
-from flask import Flask, Response
+from flask import Flask, Response, request
 from flask.sessions import SecureCookieSession, SessionInterface
 
 from service import db, schemas
@@ -24,6 +25,7 @@ from service.api.models import models
 from service.api.names import CONVERTERS
 from service.api.predictions import predictions
 from service.api.problems import CONTENT_TYPE, answer
+from service.api.surroundings import surround
 from service.settings import Settings
 
 __all__ = ["create_app"]
@@ -41,7 +43,7 @@ Errors are problem documents (RFC 9457). Of duplicate keys in a JSON object the 
 2^53 in a nominal attribute must be sent as text."""
 
 KEYS = {"type": "http", "scheme": "bearer", "bearerFormat": "esp_<id>_<secret>", "description": "A key of this service"}
-REFUSALS = ("401", "403")  # what every route may answer that needs a scope
+REFUSALS = ("401", "403", "429")  # what every route may answer that needs a scope
 
 
 def create_app(settings: Settings) -> Flask:
@@ -71,6 +73,7 @@ def create_app(settings: Settings) -> Flask:
     )
     app.register_error_handler(Exception, answer)
     admit_only_callers(app, scopes_of(RESOURCES))
+    surround(app, settings)
     return app
 
 
@@ -110,10 +113,13 @@ def _described(pattern: str, name: str) -> Callable[[object], dict[str, str]]:
 
 
 def _openapi(document: dict[str, Any]) -> Callable[[], Response]:
-    content = orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS)
+    @lru_cache(maxsize=8)
+    def content(root: str) -> bytes:
+        placed = document | {"servers": [{"url": root}]} if root else document
+        return orjson.dumps(placed, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS)
 
     def openapi() -> Response:
-        return Response(content, content_type="application/json")
+        return Response(content(request.root_path), content_type="application/json")
 
     return openapi
 

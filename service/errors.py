@@ -7,6 +7,7 @@ ServiceError
 ├ Forbidden       the key is valid, but not for this
 ├ Conflict        the thing exists, but its state does not allow the request
 ├ Rejected        well-formed, but not valid; every fault with the place it was found at
+├ TooMany         more requests or jobs than one key may have at a time
 ├ TooLarge        a limit of the settings is exceeded
 ├ LeaseLost       a worker's write came after another worker took its job over
 └ Unavailable     the database cannot be reached or written at the moment; trying again is right
@@ -88,6 +89,14 @@ class TooLarge(ServiceError):  # noqa: N818 - as above
         self.given = given
         self.limit = limit
         super().__init__(f"{given} {what} were given, at most {limit} are allowed")
+
+
+class TooMany(ServiceError):  # noqa: N818 - as above
+    """One key asks for too much at a time; `seconds` later the same request may well be taken."""
+
+    def __init__(self, message: str, *, seconds: float) -> None:
+        self.seconds = seconds
+        super().__init__(message)
 
 
 class LeaseLost(ServiceError):  # noqa: N818 - as above

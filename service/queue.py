@@ -18,16 +18,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import exists, or_, select, update
+from sqlalchemy import exists, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from service.db import new_id, now
-from service.errors import Conflict, LeaseLost, NotFound
+from service.errors import Conflict, LeaseLost, NotFound, TooMany
 from service.paging import Page, page
 from service.tables import Job, JobEvent, Kind, State
 
 BACK_OFF_SECONDS = 1.0  # before the second attempt; doubled for each further one
 BACK_OFF_LONGEST = 60.0
+ROOM_SECONDS = 5.0  # after which one that has too many jobs may look again
 
 
 class Event(StrEnum):
@@ -108,6 +109,18 @@ def enqueue(
     _record(session, job, event=Event.ENQUEUE, from_state=None)
     session.refresh(job)
     return job
+
+
+def check_room(session: Session, *, key_id: str | None, limit: int) -> None:
+    """Refuse another job of a key that has `limit` unfinished ones (None: of everybody, where keys are off).
+
+    Raises:
+        TooMany: It has.
+    """
+    mine = Job.key_id.is_not_distinct_from(key_id)
+    unfinished = select(func.count()).where(mine, Job.state.in_((State.QUEUED, State.RUNNING)))
+    if (session.scalar(unfinished) or 0) >= limit:
+        raise TooMany(f"at most {limit} unfinished jobs of one key are taken", seconds=ROOM_SECONDS)
 
 
 def find_job(session: Session, job_id: str) -> Job:

@@ -19,6 +19,7 @@ SQLITE_FILE = "sqlite:///"
 TOKEN = re.compile(
     r"esp_(?P<id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_(?P<secret>[A-Za-z0-9_-]{43,128})"
 )
+ORIGIN = r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?"
 DATABASE_URL = re.compile(r"sqlite:///[^:?\s][^?\s]*|postgresql\+psycopg://\S+")
 
 
@@ -97,6 +98,19 @@ class Settings:
             secret=True,
         ),
     )
+    proxies: int = field(default=0, metadata=_whole(0, 10, "proxies in front whose X-Forwarded-* headers are believed"))
+    path_prefix: str = field(
+        default="/",
+        metadata=_text(r"/|(/[A-Za-z0-9._~-]+)+", "/ or a path such as /trees", "the path below which all paths lie"),
+    )
+    cors_origins: str = field(
+        default="none",
+        metadata=_text(
+            rf"none|{ORIGIN}(,{ORIGIN})*",
+            "none, or origins such as https://app.example separated by commas",
+            "origins whose pages may call the service from a browser",
+        ),
+    )
     web_workers: int = field(default=2, metadata=_whole(1, 256, "web processes"))
     web_threads: int = field(default=16, metadata=_whole(1, 512, "threads of each web process"))
     lease_seconds: float = field(
@@ -110,6 +124,12 @@ class Settings:
     max_body_mb: int = field(default=64, metadata=_whole(1, 4096, "largest request body, in MiB"))
     max_rows: int = field(default=2_000_000, metadata=_whole(1, 100_000_000, "most rows of a data set"))
     max_columns: int = field(default=2_000, metadata=_whole(1, 100_000, "most columns of a data set"))
+    max_cell_chars: int = field(default=10_000, metadata=_whole(1, 1_000_000, "longest text in a cell, in characters"))
+    max_nodes: int = field(default=1_000_000, metadata=_whole(1, 100_000_000, "most nodes of a tree that is kept"))
+    max_jobs: int = field(default=1_000, metadata=_whole(1, 1_000_000, "most unfinished jobs of one key"))
+    max_requests: int = field(
+        default=0, metadata=_whole(0, 1_000_000, "most requests a second of one key, a process; 0: any")
+    )
     max_predict_rows: int = field(default=10_000, metadata=_whole(1, 1_000_000, "most rows of one prediction request"))
 
     @classmethod

@@ -16,14 +16,18 @@ from service.settings import Settings
 from service.tables import DataSet
 
 __all__ = [
+    "CELL",
     "Answered",
     "NewDataSet",
+    "check_cells",
     "check_size",
     "explain_decision",
     "find_loaded",
     "predict",
     "upload_data_set",
 ]
+
+CELL = "characters in one cell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +43,14 @@ class NewDataSet:
         """Check the size and pack the cells: the long part, done before a transaction begins.
 
         Raises:
-            TooLarge: More rows or columns than the settings allow.
+            TooLarge: More rows or columns, or a longer text, than the settings allow.
             Rejected: The name cannot be stored.
         """
         catalog.check_data_set_name(name)
         check_size("columns", given=len(dataset.columns), limit=settings.max_columns)
         check_size("rows", given=dataset.n_rows, limit=settings.max_rows)
+        texts = (text for feature in dataset.schema.features for text in feature.categories if isinstance(text, str))
+        check_size(CELL, given=max(map(len, texts), default=0), limit=settings.max_cell_chars)
         return cls(name, dataset, list(storage.encode(dataset)))
 
 
@@ -56,6 +62,18 @@ def check_size(what: str, *, given: int, limit: int) -> None:
     """
     if given > limit:
         raise TooLarge(what=what, given=given, limit=limit)
+
+
+def check_cells(rows: Sequence[Mapping[str, Any]], *, limit: int) -> None:
+    """Refuse rows with a text that is longer than the settings allow.
+
+    Raises:
+        TooLarge: One is.
+    """
+    lengths = (
+        len(value) for row in rows if isinstance(row, Mapping) for value in row.values() if isinstance(value, str)
+    )
+    check_size(CELL, given=max(lengths, default=0), limit=limit)
 
 
 def upload_data_set(session: Session, new: NewDataSet) -> DataSet:

@@ -106,7 +106,7 @@ def _work_once(settings: Settings, source: Sessions, *, name: str, stop: threadi
         LOG.info("job %s: attempt %d of %d", claim.job_id, claim.attempt, claim.max_attempts)
         with _started(settings, claim, child) as attempt:
             outcome = _watch(settings, source, attempt, stop)
-        _settle(source, claim, outcome, stop)
+        _settle(source, claim, _within_limits(settings, outcome), stop)
     except Unavailable as error:
         LOG.warning("%s; trying again", error)
         stop.wait(1.0)
@@ -201,6 +201,14 @@ def resident_mb(pid: int | None) -> float | None:
     except (OSError, IndexError, ValueError):
         return None
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def _within_limits(settings: Settings, outcome: Outcome | Lost) -> Outcome | Lost:
+    n_nodes = (outcome.version.summary.get("n_nodes") or 0) if isinstance(outcome, Finished) else 0
+    if n_nodes <= settings.max_nodes:
+        return outcome
+    message = f"the tree has {n_nodes} nodes, at most {settings.max_nodes} are allowed: let it grow less, or prune it"
+    return Failed(problem("too_large", message), retryable=False)
 
 
 def _is_cancelled(settings: Settings, source: Sessions, attempt: Attempt) -> bool:

@@ -37,6 +37,7 @@ def admit_only_callers(app: Flask, scopes: Mapping[str, Scope | None]) -> None:
         if scope is None:  # open to all, or no route of ours: the answer is the same for everybody
             return
         g.caller = _caller()
+        here().rates.check(g.caller.key_id)
         g.caller.check_scope(scope)
         g.caller.check_model((request.view_args or {}).get("name"))
 

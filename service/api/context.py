@@ -7,6 +7,7 @@ from typing import cast
 
 from flask import current_app, g
 
+from service.api.rates import Rates
 from service.catalog import ModelCache
 from service.db import Sessions
 from service.keys import Caller, KeyRing
@@ -26,6 +27,7 @@ class Service:
         sessions: Where transactions begin.
         models: Decoded models by version.
         keys: Finds out who asks.
+        rates: Counts the requests of each key.
         waiting: Permits to hold a thread while waiting for a job: a quarter of the threads.
         is_stopping: Whether the process was asked to end; those who wait then answer at once.
     """
@@ -34,10 +36,12 @@ class Service:
     sessions: Sessions
     models: ModelCache = field(default_factory=ModelCache)
     keys: KeyRing = field(default_factory=KeyRing)
+    rates: Rates = field(init=False)
     waiting: threading.Semaphore = field(init=False)
     is_stopping: Callable[[], bool] = bool  # bool() is False
 
     def __post_init__(self) -> None:
+        self.rates = Rates(self.settings.max_requests)
         self.waiting = threading.Semaphore(self.settings.web_threads // 4)
 
 

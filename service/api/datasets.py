@@ -43,7 +43,7 @@ def upload(query: dict[str, Any]) -> Response:
     new = usecases.NewDataSet.of(dataset, name=query["name"], settings=here().settings)
     with transaction(here().sessions) as session:
         shown = SHOWN.dump(usecases.upload_data_set(session, new))
-    return json_answer(shown, status=201, headers={"Location": f"/v1/datasets/{shown['id']}"})
+    return json_answer(shown, status=201, headers={"Location": f"{request.root_path}/v1/datasets/{shown['id']}"})
 
 
 @data_sets.get("/v1/datasets", scope=Scope.READ)

@@ -23,6 +23,4 @@ def page() -> Response:
     """Show the API as a page to read and to try."""
     response = send_from_directory(STATIC, PAGE)
     response.headers["Content-Security-Policy"] = POLICY
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    response.headers["Referrer-Policy"] = "no-referrer"
     return response

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from flask import Response
+from flask import Response, request
 
 from service import job_requests, queue, schemas
 from service.api.answers import json_answer, page_answer
@@ -108,6 +108,7 @@ def retry(job_id: str) -> Response:
     """Queue a job again that has failed, was cancelled or has spent its attempts."""
     with transaction(here().sessions) as session:
         caller().check_model(queue.find_job(session, job_id).model)
+        queue.check_room(session, key_id=caller().key_id, limit=here().settings.max_jobs)
         return _accepted(queue.retry(session, job_id))
 
 
@@ -118,6 +119,7 @@ def _requested(plan: Callable[..., job_requests.Plan], asked: Mapping[str, Any],
     with reading(service.sessions) as session:
         planned = plan(session, service.models, asked, faults=faults)
     with transaction(service.sessions) as session:
+        queue.check_room(session, key_id=caller().key_id, limit=service.settings.max_jobs)
         job = job_requests.submit(session, planned, settings=service.settings)
         job.key_id = caller().key_id
         return _accepted(job)
@@ -125,7 +127,7 @@ def _requested(plan: Callable[..., job_requests.Plan], asked: Mapping[str, Any],
 
 def _accepted(job: Job) -> Response:
     shown = SHOWN.dump(job)
-    return json_answer(shown, status=202, headers={"Location": f"/v1/jobs/{shown['id']}"})
+    return json_answer(shown, status=202, headers={"Location": f"{request.root_path}/v1/jobs/{shown['id']}"})
 
 
 def _show(job_id: str) -> dict[str, Any]:

@@ -68,6 +68,7 @@ def _answer(name: str, number: int | None) -> Response:
     began = time.perf_counter()
     service = here()
     asked = _read(read_json(request), limit=service.settings.max_predict_rows)
+    usecases.check_cells(asked.rows, limit=service.settings.max_cell_chars)
     with reading(service.sessions) as session:
         version = usecases.find_loaded(session, service.models, name, number)
     try:

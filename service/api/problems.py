@@ -5,6 +5,7 @@ and asks that it is in the table.
 """
 
 import logging
+import math
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -55,6 +56,7 @@ PROBLEMS: Mapping[type[Exception], Entry] = {
     errors.Forbidden: Entry(403, "forbidden", "The key does not allow this"),
     errors.Conflict: Entry(409, "conflict", "The present state does not allow this"),
     errors.Rejected: Entry(422, "invalid-request", "The request is not valid"),
+    errors.TooMany: Entry(429, "too-many", "Too many at a time", retryable=True),
     errors.TooLarge: Entry(413, "too-large", "Too large"),
     errors.Unavailable: Entry(503, "unavailable", "Not available at the moment", retryable=True),
     errors.LeaseLost: Entry(409, "lease-lost", "The job is no longer held", retryable=True),
@@ -100,7 +102,7 @@ def problem_for(error: Exception) -> Problem:
         detail=DETAILS[500] if entry.status == 500 else _sentence(faults) or str(error),
         retryable=entry.retryable,
         faults=faults,
-        headers=HEADERS.get(entry.status, ()) or ((("Retry-After", str(RETRY_SECONDS)),) if entry.retryable else ()),
+        headers=HEADERS.get(entry.status, ()) or _later(error, entry),
     )
 
 
@@ -112,7 +114,7 @@ def answer(error: Exception) -> Response:
         log.error("request %s (%s %s) failed", request_id, request.method, request.path, exc_info=error)
     if problem.status == 413:
         discard_rest(request)
-    content = content_of(problem, instance=request.path, request_id=request_id)
+    content = content_of(problem, instance=request.root_path + request.path, request_id=request_id)
     response = Response(content, status=problem.status, content_type=CONTENT_TYPE)
     response.headers["X-Request-Id"] = request_id
     for name, value in problem.headers:
@@ -136,6 +138,12 @@ def content_of(problem: Problem, *, instance: str, request_id: str) -> bytes:
         ],
     }
     return orjson.dumps(document)
+
+
+def _later(error: Exception, entry: Entry) -> tuple[tuple[str, str], ...]:
+    """Say in whole seconds when to try again, where that may help."""
+    seconds = math.ceil(error.seconds) if isinstance(error, errors.TooMany) else RETRY_SECONDS
+    return (("Retry-After", str(seconds)),) if entry.retryable else ()
 
 
 def _faults(error: Exception) -> tuple[errors.Fault, ...]:

@@ -36,7 +36,14 @@ def test_each_variable_fills_the_field_of_its_name(monkeypatch: pytest.MonkeyPat
         "MAX_BODY_MB": "1",
         "MAX_ROWS": "10",
         "MAX_COLUMNS": "20",
+        "MAX_CELL_CHARS": "25",
+        "MAX_NODES": "26",
+        "MAX_JOBS": "27",
+        "MAX_REQUESTS": "28",
         "MAX_PREDICT_ROWS": "30",
+        "PROXIES": "1",
+        "PATH_PREFIX": "/a/trees",
+        "CORS_ORIGINS": "https://a.example,http://localhost:3000",
     }
     for name, value in given.items():
         monkeypatch.setenv(f"ESPALIER_{name}", value)
@@ -94,6 +101,27 @@ def test_a_first_key_that_is_none_is_refused_and_not_repeated(given: str, monkey
         Settings.from_env()
 
     assert given not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("PATH_PREFIX", "trees"),
+        ("PATH_PREFIX", "/trees/"),
+        ("PATH_PREFIX", "//evil.example"),
+        ("CORS_ORIGINS", "*"),
+        ("CORS_ORIGINS", "https://a.example/"),
+        ("CORS_ORIGINS", "https://a.example,"),
+        ("PROXIES", "-1"),
+    ],
+)
+def test_what_is_no_prefix_no_origin_and_no_number_is_refused(
+    name: str, given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"ESPALIER_{name}", given)
+
+    with pytest.raises(SettingsError, match=f"ESPALIER_{name}"):
+        Settings.from_env()
 
 
 def test_settings_cannot_be_changed() -> None:

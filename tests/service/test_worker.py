@@ -68,6 +68,24 @@ def test_a_job_that_succeeds_leaves_one_version_that_names_it(start: Start, sour
     assert job.progress == 1.0
 
 
+def test_a_tree_with_more_nodes_than_are_allowed_is_not_kept(settings: Settings, source: Sessions) -> None:
+    warm_up()
+    config = espalier.config_to_dict(espalier.training_config("cart"))
+    payload = {"model": "drugs", "dataset": keep_data_set(source), "preset": "cart", "config": config}
+    process = SPAWN.Process(target=worker.run, args=(replace(settings, max_nodes=2),))  # a split makes three
+    process.start()
+    try:
+        job = _until(source, _enqueue_real(source, Kind.TRAIN, payload | {"holdout": None}), State.FAILED)
+    finally:
+        process.terminate()
+        process.join(20)
+
+    assert job.error is not None
+    assert (job.error["code"], job.attempt) == ("too_large", 1)
+    assert "at most 2" in job.error["message"]
+    assert _versions(source) == []
+
+
 def test_a_training_and_its_pruning_by_the_real_core_become_two_versions(settings: Settings, source: Sessions) -> None:
     warm_up()
     config = espalier.config_to_dict(espalier.training_config("cart"))

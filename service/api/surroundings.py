@@ -1,0 +1,73 @@
+"""What stands between the application and a browser or a proxy: forwarded headers, a prefix, CORS, safe headers."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from flask import Flask, Response, request
+from werkzeug.middleware.proxy_fix import ProxyFix
+
+from service.settings import Settings
+
+__all__ = ["surround"]
+
+Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+# On every answer, unless a page has set its own. An answer of the API is no page: a browser that is made to show one
+# as a page must run and load nothing.
+SAFE: Mapping[str, str] = {
+    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+ALLOWED: Mapping[str, str] = {
+    "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
+    "Access-Control-Allow-Headers": "Authorization, Content-Type",
+    "Access-Control-Max-Age": "600",
+}
+EXPOSED = "Location, Retry-After, X-Request-Id"
+
+
+def surround(app: Flask, settings: Settings) -> None:
+    """Honour the proxies and the prefix of the settings, and send the headers that browsers look for."""
+    if settings.path_prefix != "/":
+        app.wsgi_app = _below(settings.path_prefix, app.wsgi_app)  # type: ignore[method-assign, assignment] # Flask's way
+    if settings.proxies:
+        n = settings.proxies
+        app.wsgi_app = ProxyFix(app.wsgi_app, n, n, n, n, n)  # type: ignore[method-assign] # as above
+    origins = frozenset() if settings.cors_origins == "none" else frozenset(settings.cors_origins.split(","))
+
+    @app.after_request
+    def finish(response: Response) -> Response:
+        for name, value in SAFE.items():
+            response.headers.setdefault(name, value)
+        if origins:
+            _share(response, origins)
+        return response
+
+
+def _share(response: Response, origins: frozenset[str]) -> None:
+    """Let pages of the listed origins read the answer."""
+    response.vary.add("Origin")
+    origin = request.headers.get("Origin")
+    if origin not in origins:
+        return
+    response.headers["Access-Control-Allow-Origin"] = origin
+    response.headers["Access-Control-Expose-Headers"] = EXPOSED
+    response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+    if request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers:
+        response.headers.update(ALLOWED)
+
+
+def _below(prefix: str, inner: Application) -> Application:
+    """Serve everything below `prefix`, whether or not the proxy in front has cut it off."""
+
+    def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        path = environ.get("PATH_INFO", "")
+        if path == prefix or path.startswith(f"{prefix}/"):
+            environ["PATH_INFO"] = path[len(prefix) :]
+        environ["SCRIPT_NAME"] = environ.get("SCRIPT_NAME") or prefix
+        return inner(environ, start_response)
+
+    return application

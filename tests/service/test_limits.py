@@ -1,0 +1,64 @@
+"""Limits of the settings, each at its edge: what is still taken, and what is not."""
+
+import pytest
+
+from service.api.rates import Rates
+from service.errors import TooMany
+from service.settings import Settings
+from tests.service.served import assert_problem, serving
+
+
+def test_a_key_may_make_a_seconds_worth_of_requests_at_once_and_then_one_by_one() -> None:
+    seconds = [10.0]
+    rates = Rates(4, clock=lambda: seconds[0])
+    for _ in range(4):
+        rates.check("a")
+
+    with pytest.raises(TooMany) as caught:
+        rates.check("a")
+    assert caught.value.seconds == pytest.approx(0.25)  # the next of four a second
+    rates.check("b")  # another key has its own count
+
+    seconds[0] += 0.25
+    rates.check("a")
+    with pytest.raises(TooMany):
+        rates.check("a")
+
+
+def test_without_a_limit_nothing_is_counted() -> None:
+    rates = Rates(0, clock=lambda: 0.0)
+    for _ in range(1000):
+        rates.check(None)
+
+
+def test_too_many_requests_are_told_when_to_come_again(settings: Settings) -> None:
+    with serving(settings, max_requests=1) as served:
+        answers = [served.client.get("/v1/models") for _ in range(3)]
+        refused = next(answer for answer in answers if answer.status_code != 200)
+        assert assert_problem(refused, 429)["retryable"] is True
+        assert refused.headers["Retry-After"] == "1"
+        assert served.client.get("/livez").status_code == 200
+
+
+def test_a_text_that_is_longer_than_a_cell_may_be_is_refused(settings: Settings) -> None:
+    with serving(settings, max_cell_chars=8) as served:
+        assert served.upload("a,b\nabcdefgh,x\nc,y\n")["n_rows"] == 2
+        rows = {"rows": [{"a": "abcdefghi", "b": "x"}, {"a": "c", "b": "y"}]}
+        assert "9 characters" in assert_problem(served.post("/v1/datasets", rows), 413)["detail"]
+        served.train("tennis")
+        assert served.post("/v1/models/tennis/predict", {"rows": [{"Wind": "w" * 8}]}).status_code == 200
+        assert_problem(served.post("/v1/models/tennis/predict", {"rows": [{"Wind": "w" * 9}]}), 413)
+
+
+def test_a_key_may_have_only_so_many_unfinished_jobs(settings: Settings) -> None:
+    with serving(settings, max_jobs=2) as served:
+        asked = {"model": "m", "dataset": served.upload("a,b\n1,x\n2,y\n", target="b")["id"]}
+        jobs = [served.post("/v1/training-jobs", asked) for _ in range(3)]
+        assert [job.status_code for job in jobs] == [202, 202, 429]
+        assert_problem(jobs[2], 429)
+        assert jobs[2].headers["Retry-After"] == "5"
+
+        first = jobs[0].get_json()["id"]
+        assert served.client.post(f"/v1/jobs/{first}/cancel").status_code == 202
+        assert served.post("/v1/training-jobs", asked).status_code == 202
+        assert_problem(served.client.post(f"/v1/jobs/{first}/retry"), 429)

@@ -6,7 +6,7 @@ looked at by value (classes, declared categories, texts of numbers), only its di
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,11 @@ from espalier.schema import (
     instant_text,
 )
 
-__all__ = ["dataset_from_arrow", "dataset_of_columns"]
+__all__ = ["dataset_from_arrow", "dataset_of_columns", "distinct_values"]
+
+CELLS_LOOKED_AT: Final = 1_000
+"""A fraction among so many first cells says that a target's values are no classes."""
+WIDEST_TABLE: Final = 65_536
 
 
 def dataset_from_arrow(table: Any, **declared: Any) -> Dataset:
@@ -113,8 +117,12 @@ def _resolved(
     column: FrameColumn, declared: ColumnDeclaration, *, missing: frozenset[str], task: str | None
 ) -> tuple[Feature, Column, list[Fault]]:
     kind = declared.kind or (FeatureKind.NUMERIC if declared.role is Role.WEIGHT else column.kind)
-    if column.labels is None and kind is column.kind and declared.role is not Role.TARGET:
-        return _plain_numbers(column, declared)
+    if column.labels is None and kind is column.kind:
+        if declared.role is not Role.TARGET:
+            return _plain_numbers(column, declared)
+        if _is_number_to_learn(column, declared, task):
+            feature, array, faults = _plain_numbers(column, declared)
+            return feature, array, faults or faults_of_target(array)
     told = _told(column, declared)
     distinct = _distinct_labels(column, missing) if column.labels is not None else _distinct_numbers(column, declared)
     feature, array, faults = _read_column(told, distinct.cells, task=task)
@@ -128,6 +136,16 @@ def _resolved(
     if declared.role is Role.WEIGHT:
         faults = faults_of_weights(np.asarray(whole, dtype=np.float64))
     return feature, whole, faults
+
+
+def _is_number_to_learn(column: FrameColumn, declared: ColumnDeclaration, task: str | None) -> bool:
+    """Say whether a numeric target needs no look at its distinct values, which might be classes."""
+    if column.kind is not FeatureKind.NUMERIC or column.values.dtype.kind not in "fiu":
+        return False
+    if task is not None or declared.kind is not None:
+        return task == "regression" or (task is None and declared.kind is FeatureKind.NUMERIC)
+    first = column.values[:CELLS_LOOKED_AT]
+    return bool(np.any(first != np.floor(first))) and not bool(np.any(np.isnan(first)))
 
 
 def _spread(array: Column, places: npt.NDArray[np.int64]) -> Column:
@@ -164,7 +182,7 @@ def _plain_numbers(column: FrameColumn, declared: ColumnDeclaration) -> tuple[Fe
 
 
 def _floats(column: FrameColumn) -> npt.NDArray[np.float64]:
-    values = np.array(column.values, dtype=np.float64)
+    values = column.values if column.owned else np.array(column.values, dtype=np.float64)
     if column.absent is not None:
         values[column.absent] = np.nan
     return values
@@ -184,12 +202,31 @@ def _distinct_labels(column: FrameColumn, missing: frozenset[str]) -> Distinct:
     return Distinct([labels[code] for code in kept], table[codes])
 
 
+def distinct_values(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """Give the distinct values, ascending, and the place of each value among them, int64 (rows).
+
+    >>> [part.tolist() for part in distinct_values(np.array([7, 3, 7]))]
+    [[3, 7], [1, 0, 1]]
+    """
+    if values.dtype.kind in "iu" and len(values):
+        low, high = int(values.min()), int(values.max())
+        if high - low < WIDEST_TABLE:
+            wide = values.astype(np.int64) if values.dtype.kind == "i" else values
+            offset = (wide - wide.dtype.type(low)).astype(np.int64)
+            present = np.zeros(high - low + 1, dtype=np.bool_)
+            present[offset] = True
+            table = np.cumsum(present) - 1
+            return np.flatnonzero(present).astype(values.dtype) + values.dtype.type(low), table[offset]
+    distinct, places = np.unique(values, return_inverse=True)
+    return distinct, places.astype(np.int64)
+
+
 def _distinct_numbers(column: FrameColumn, declared: ColumnDeclaration) -> Distinct:
     absent = column.absent if column.absent is not None else np.zeros(len(column.values), dtype=np.bool_)
     if column.values.dtype.kind == "f":
         absent = absent | np.isnan(column.values)
     places = np.full(len(column.values), -1, dtype=np.int64)
-    distinct, places[~absent] = np.unique(column.values[~absent], return_inverse=True)
+    distinct, places[~absent] = distinct_values(column.values[~absent])
     if column.kind is FeatureKind.DATETIME:
         return Distinct([instant_text(value) for value in distinct.tolist()], places)
     cells: list[Label] = distinct.tolist()

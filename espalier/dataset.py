@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,8 @@ from espalier.schema import Feature, FeatureKind, Label, Role, Schema, instant_t
 __all__ = ["Column", "Dataset"]
 
 Column = npt.NDArray[np.float64] | npt.NDArray[np.int32]
+
+CELLS_HASHED_AT_ONCE: Final = 65_536
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +83,9 @@ class Dataset:
         """SHA-256 (hex) over the schema and every cell: one table has one fingerprint, whatever it was read from."""
         digest = hashlib.sha256(orjson.dumps(self.schema.to_dict(), option=orjson.OPT_SORT_KEYS))
         for column in self.columns:
-            # One spelling for NaN and for zero, so that equal cells give equal bytes.
-            cells = np.where(np.isnan(column), np.nan, column + 0.0) if column.dtype == np.float64 else column
-            digest.update(cells.astype(cells.dtype.newbyteorder("<"), copy=False).tobytes())
+            for first in range(0, len(column), CELLS_HASHED_AT_ONCE):
+                cells = _spelt_one_way(column[first : first + CELLS_HASHED_AT_ONCE])
+                digest.update(cells.astype(cells.dtype.newbyteorder("<"), copy=False).data)
         return digest.hexdigest()
 
     @property
@@ -112,6 +115,17 @@ class Dataset:
         return (
             column for feature, column in zip(self.schema.features, self.columns, strict=True) if feature.role is role
         )
+
+
+def _spelt_one_way(cells: Column) -> Column:
+    """Give one spelling to NaN and to zero, so that equal cells have equal bytes."""
+    if cells.dtype == np.int32:
+        return cells
+    spelt = np.add(cells, 0.0, dtype=np.float64)
+    absent = np.isnan(spelt)
+    if absent.any():
+        spelt[absent] = np.nan
+    return spelt
 
 
 def _present(column: Column) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.errors import InvalidInput
-from espalier.frames import FrameColumn, column_from_array, frame_columns, is_frame
+from espalier.frames import FrameColumn, column_from_array, columns_from_matrix, frame_columns, is_frame
 from espalier.schema import LARGEST_WHOLE, Label
 
 __all__ = [
@@ -75,7 +75,10 @@ def read_table(X: Any) -> InputTable:  # noqa: N803 - scikit-learn's name
         names = _text_names(given)
     else:
         array = _array_of(X)
-        columns = [column_from_array(f"x{place}", array[:, place]) for place in range(array.shape[1])]
+        if array.dtype.kind in "fiub":
+            columns = columns_from_matrix(array)
+        else:
+            columns = [column_from_array(f"x{place}", array[:, place]) for place in range(array.shape[1])]
         names = None
     shape = (len(columns[0].values) if columns else len(X), len(columns))
     for n, what in ((shape[0], "sample(s)"), (shape[1], "feature(s)")):

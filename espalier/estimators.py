@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from espalier.arrow import dataset_of_columns
+from espalier.arrow import dataset_of_columns, distinct_values
 from espalier.bulk_prediction import class_codes, class_shares, numbers
-from espalier.cells import encoded_columns
+from espalier.cells import Cells, MatrixCells, cells_of
 from espalier.config import TrainingConfig, training_config
 from espalier.dataset import Dataset
 from espalier.errors import Fault, pointer
@@ -178,27 +178,35 @@ class _TreeEstimator:
         if not hasattr(self, "model_"):
             raise not_fitted(type(self).__name__)
         table = read_table(X)
-        self._check_columns(table)
+        self._check_columns(len(table.columns), table.names)
         named = table.named([feature.name for feature in self.model_.schema.attributes])
         with refusals_as_values():
             return dataset_of_columns(named.columns, like=self.model_.schema)
 
-    def _check_columns(self, table: InputTable) -> None:
+    def _check_columns(self, given: int, names: Sequence[str] | None) -> None:
         name = type(self).__name__
         fitted = getattr(self, "feature_names_in_", None)
-        if fitted is not None and table.names is not None and list(fitted) != list(table.names):
-            raise ValueError(names_message(list(fitted), list(table.names)))
-        if len(table.columns) != self.n_features_in_:
-            given, asked = len(table.columns), self.n_features_in_
+        if fitted is not None and names is not None and list(fitted) != list(names):
+            raise ValueError(names_message(list(fitted), list(names)))
+        if given != self.n_features_in_:
+            asked = self.n_features_in_
             raise ValueError(f"X has {given} features, but {name} is expecting {asked} features as input")
-        if (fitted is None) != (table.names is None):
+        if (fitted is None) != (names is None):
             now, then = ("has", "without") if fitted is None else ("does not have valid", "with")
             warnings.warn(f"X {now} feature names, but {name} was fitted {then} feature names", stacklevel=4)
 
-    def _encoded(self, X: Any) -> npt.NDArray[np.float64]:  # noqa: N803
+    def _cells(self, X: Any) -> Cells:  # noqa: N803
+        if hasattr(self, "model_") and self._takes_plain_numbers() and _is_plain(X):
+            self._check_columns(X.shape[1], None)
+            return MatrixCells(X.T)
         dataset = self._rows_to_answer(X)
         with refusals_as_values():
-            return encoded_columns(self.model_, dataset)
+            return cells_of(self.model_, dataset)
+
+    def _takes_plain_numbers(self) -> bool:
+        attributes = self.model_.schema.attributes
+        numeric = all(feature.kind is FeatureKind.NUMERIC for feature in attributes)
+        return numeric and self.model_.preparation.imputed is None and not hasattr(self, "feature_names_in_")
 
 
 class TreeClassifier(_TreeEstimator):
@@ -238,7 +246,7 @@ class TreeClassifier(_TreeEstimator):
         """
         table = read_table(X)
         labels = read_target(y, table.n_rows, type(self).__name__, classes=True)
-        classes, codes = np.unique(labels, return_inverse=True)
+        classes, codes = distinct_values(labels)
         categories = tuple(label_of(label, ()) for label in classes.tolist())
         if len(categories) < 2:
             raise ValueError("y holds one class only: there is nothing to learn")
@@ -249,13 +257,13 @@ class TreeClassifier(_TreeEstimator):
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: N803
         """Give the class of each row, (rows,)."""
-        values = self._encoded(X)
-        return np.asarray(self.classes_[class_codes(self.model_, values)])
+        cells = self._cells(X)
+        return np.asarray(self.classes_[class_codes(self.model_, cells)])
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:  # noqa: N803
         """Give the share of each class among the training rows of the leaf, (rows, classes)."""
-        values = self._encoded(X)
-        return class_shares(self.model_, values)
+        cells = self._cells(X)
+        return class_shares(self.model_, cells)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
         """Give the share of rows (of their weight) that is classified rightly."""
@@ -285,8 +293,8 @@ class TreeRegressor(_TreeEstimator):
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:  # noqa: N803
         """Give the number of each row, float64 (rows,)."""
-        values = self._encoded(X)
-        return numbers(self.model_, values)
+        cells = self._cells(X)
+        return numbers(self.model_, cells)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
         """Give R², the share of the variance of `y` that is explained; 0 where `y` does not vary and is missed."""
@@ -298,6 +306,17 @@ class TreeRegressor(_TreeEstimator):
         if spread == 0:
             return 1.0 if missed == 0 else 0.0
         return 1 - missed / spread
+
+
+def _is_plain(X: Any) -> bool:  # noqa: N803
+    """Say whether `X` is an array of finite numbers or NaN that compiled code reads as it is."""
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.size > 0
+        and X.dtype in (np.float32, np.float64)
+        and not bool(np.isinf(X).any())
+    )
 
 
 def _parameter_names() -> list[str]:

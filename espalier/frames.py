@@ -26,10 +26,11 @@ from espalier.frame_cells import (
 )
 from espalier.schema import FeatureKind, Label, label_key
 
-__all__ = ["FrameColumn", "column_from_array", "column_from_cells", "frame_columns", "is_frame"]
+__all__ = ["FrameColumn", "column_from_array", "column_from_cells", "columns_from_matrix", "frame_columns", "is_frame"]
 
 Flags = npt.NDArray[np.bool_]
 NO_LABELS: Final[tuple[Label, ...]] = ()
+ROWS_AT_ONCE: Final = 2_048
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class FrameColumn:
             them codes of any integer type, negative = missing.
         absent: bool (n_rows,), missing cells of a type that has no NaN; None where there are none.
         labels: What each code stands for.
+        owned: Whether `values` belong to nobody else and are float64: they need no copy.
     """
 
     name: str
@@ -50,6 +52,7 @@ class FrameColumn:
     values: npt.NDArray[Any]
     absent: npt.NDArray[np.bool_] | None = None
     labels: tuple[Label, ...] | None = None
+    owned: bool = False
 
 
 def is_frame(table: object) -> bool:
@@ -99,6 +102,15 @@ def column_from_array(name: str, values: npt.NDArray[Any]) -> FrameColumn:
     if values.dtype.kind == "M":
         return FrameColumn(name, FeatureKind.DATETIME, seconds_of(values))
     return column_from_cells(name, values.tolist())
+
+
+def columns_from_matrix(matrix: npt.NDArray[Any]) -> list[FrameColumn]:
+    """Give the columns of an array of numbers (rows, columns), called x0, x1, …, as float64 of their own."""
+    values = np.empty(matrix.shape[::-1])
+    # A few rows at a time, whose lines stay in the cache until the last of their columns is written.
+    for first in range(0, len(matrix), ROWS_AT_ONCE):
+        values[:, first : first + ROWS_AT_ONCE] = matrix[first : first + ROWS_AT_ONCE].T
+    return [FrameColumn(f"x{place}", FeatureKind.NUMERIC, column, owned=True) for place, column in enumerate(values)]
 
 
 def column_from_cells(name: str, cells: Iterable[Any]) -> FrameColumn:

@@ -22,8 +22,6 @@ Ints = npt.NDArray[np.int32]
 LONGEST: Final = 4_096
 SHORTEST: Final = 64
 CELLS_OF_A_STRETCH: Final = 1_000_000
-PADDING: Final = 40
-"""Cells between the columns of a stretch: a power of two apart, they would drive each other out of the cache."""
 PARTS_A_THREAD: Final = 4
 
 
@@ -103,16 +101,17 @@ def stretches(model: Model, cells: Cells, low: int, high: int) -> Iterator[Stret
         yield Stretch(low, high, part.T.reshape(-1), len(attributes), 1, part)
         return
     length = max(SHORTEST, min(LONGEST, CELLS_OF_A_STRETCH // max(1, len(attributes)), high - low))
-    room = np.empty((max(1, len(attributes)), length + PADDING))
+    # A row's cells lie side by side: on its way down it asks for one after another.
+    room = np.empty((length, max(1, len(attributes))))
     asked = range(len(attributes)) if model.linear is not None else ways_of(model).attributes
     for first in range(low, high, length):
         last = min(first + length, high)
         for attribute in asked:
-            column = room[attribute, : last - first]
+            column = room[: last - first, attribute]
             cells.write(attribute, first, last, column)
             if coded[attribute]:
                 column[column < 0] = np.nan
-        yield Stretch(first, last, room.reshape(-1), 1, length + PADDING, room[:, : last - first])
+        yield Stretch(first, last, room.reshape(-1), room.shape[1], 1, room[: last - first].T)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import espalier
+from espalier.arrow import distinct_values
 
 CELLS: dict[str, list[Any]] = {
     "colour": ["red", None, "blue", "red"],
@@ -271,3 +272,33 @@ rows = espalier.dataset_from_arrow(table, target="y").rows()
 assert rows == [{{"a": "x", "b": 1.5, "c": True, "y": 0}}, {{"a": None, "b": None, "c": False, "y": 1}}], rows
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        np.array([5, 3, 3, 100], dtype=np.int64),
+        np.array([-128, 127, 0, 127], dtype=np.int8),
+        np.array([255, 0, 7], dtype=np.uint8),
+        np.array([2**64 - 1, 2**64 - 3], dtype=np.uint64),
+        np.array([-(2**63), -(2**63) + 200], dtype=np.int64),
+        np.array([-(2**63), 2**63 - 1], dtype=np.int64),
+        np.array([0.5, -1.0, 0.5]),
+        np.array([], dtype=np.int64),
+    ],
+)
+def test_distinct_values_are_sorted_and_each_value_finds_its_own(cells):
+    distinct, places = distinct_values(cells)
+    assert distinct.tolist() == sorted(set(cells.tolist()))
+    assert distinct.dtype == cells.dtype
+    assert distinct[places].tolist() == cells.tolist()
+
+
+@pytest.mark.parametrize("task", [None, "regression"])
+@pytest.mark.parametrize(("cell", "message"), [(float("nan"), "missing"), (float("inf"), "finite")])
+def test_a_target_of_fractions_is_a_number_and_held_to_what_a_number_must_be(task, cell, message):
+    data = espalier.dataset_from_arrow(pandas_table({"x": [1.0, 2.0], "y": [0.5, 2.0]}), target="y", task=task)
+    assert data.schema.task == "regression"
+    assert data.target.tolist() == [0.5, 2.0]
+    with pytest.raises(espalier.DataError, match=message):
+        espalier.dataset_from_arrow(pandas_table({"x": [1.0, 2.0], "y": [0.5, cell]}), target="y", task=task)

@@ -310,3 +310,29 @@ assert estimator.score([["a"], ["b"]], ["p", "q"]) == 1.0
 assert "sklearn" not in {name for name, module in sys.modules.items() if module is not None}
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_array_of_numbers_is_answered_as_its_rows_are_one_by_one(dtype):
+    random = np.random.default_rng(0)
+    table = random.normal(size=(1500, 4)).astype(dtype)
+    y = (table[:, 0] + table[:, 1] > 0).astype(np.int64)
+    for missing in ("direction", "fractional"):
+        model = TreeClassifier(missing=missing, criterion="gini").fit(table, y)
+        given = np.where(random.random(table.shape) < 0.1, np.nan, table).astype(dtype)
+        rows = [
+            {f"x{place}": None if cell != cell else float(cell) for place, cell in enumerate(row)}  # noqa: PLR0124
+            for row in given
+        ]
+        singles = espalier.predict(model.model_, rows)
+        assert model.predict(given).tolist() == [one.label for one in singles]
+        shares = np.array([[share for _, share in one.distribution] for one in singles])
+        assert model.predict_proba(given) == pytest.approx(shares, abs=1e-12)
+        assert model.predict(np.asfortranarray(given)).tolist() == model.predict(given).tolist()
+
+
+@pytest.mark.parametrize("table", [np.array([[1.0, np.inf]]), np.ones((2, 3)), np.ones(2)])
+def test_an_array_that_cannot_be_answered_is_refused(table):
+    model = TreeClassifier().fit([[1.0, 2.0], [2.0, 1.0]], ["a", "b"])
+    with pytest.raises(ValueError, match=r"finite|features|2D"):
+        model.predict(table)

@@ -31,6 +31,7 @@ class Case:
         max_depth: None: down to pure leaves.
         targets: Least ratio to `espalier.train` by peer.
         without: Peers that are left out, and why.
+        is_judged: Whether accuracy and leaves must be scikit-learn's; elsewhere the difference is shown only.
     """
 
     title: str
@@ -39,6 +40,7 @@ class Case:
     max_depth: int | None
     targets: Mapping[str, float]
     without: Mapping[str, str] = field(default_factory=dict)
+    is_judged: bool = False
 
     @property
     def name(self) -> str:
@@ -51,8 +53,8 @@ MANY: Final = {"LightGBM": ONE_TREE_A_CLASS, "XGBoost": ONE_TREE_A_CLASS}
 FULL_NUMBERS: Final = FULL | {"XGBoost": "with a leaf a row it took 1 000 times the data's memory at 2 500 rows"}
 AT_8: Final = {"LightGBM": 1.0}
 CASES: Final = (
-    Case("1 M x 20, 2 classes", "two_classes", 1_000_000, None, {"scikit-learn": 25}, FULL),
-    Case("1 M x 20, 2 classes", "two_classes", 1_000_000, 8, {"scikit-learn": 25} | AT_8),
+    Case("1 M x 20, 2 classes", "two_classes", 1_000_000, None, {"scikit-learn": 25}, FULL, is_judged=True),
+    Case("1 M x 20, 2 classes", "two_classes", 1_000_000, 8, {"scikit-learn": 25} | AT_8, is_judged=True),
     Case("500 k mixed, 10 + 10 coded", "mixed", 500_000, None, {"scikit-learn": 20}, FULL),
     Case("500 k mixed, 10 + 10 coded", "mixed", 500_000, 8, {"scikit-learn": 20} | AT_8),
     Case("465 k x 54, 7 classes", "land", 465_000, None, {"scikit-learn": 6}, MANY),
@@ -146,13 +148,16 @@ def _verdicts(case: Case, rows: tables.Rows, found: Mapping[str, Measured]) -> l
 
 def _same_tree(case: Case, ours: Measured, peer: Measured) -> Sequence[str]:
     """Accuracy within 0.001 and leaves within 0.1 % of scikit-learn's."""
+    name = "accuracy, leaves of scikit-learn"
     if not ours.facts or not peer.facts:
-        return [case.name, "same tree as scikit-learn", "–", "", "", "missed"]
+        return [case.name, name, "–", "", "", "missed"]
     quality = ours.facts["quality"] - peer.facts["quality"]
     leaves = ours.facts["leaves"] / peer.facts["leaves"] - 1
-    holds = quality >= -0.001 and abs(leaves) <= 0.001
     said = f"{quality:+.4f}, leaves {100 * leaves:+.2f} %"
-    return [case.name, "accuracy, leaves of scikit-learn", said, "", "0.001, 0.1 %", "holds" if holds else "missed"]
+    if not case.is_judged:
+        return [case.name, name, said, "", "", ""]
+    holds = quality >= -0.001 and abs(leaves) <= 0.001
+    return [case.name, name, said, "", "0.001, 0.1 %", "holds" if holds else "missed"]
 
 
 def _speedup(case: Case, found: Mapping[str, Measured]) -> Sequence[str]:

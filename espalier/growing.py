@@ -16,6 +16,7 @@ from espalier.dataset import Dataset
 from espalier.errors import Cancelled, ConfigError, DataError, Fault
 from espalier.preparation import Preparation
 from espalier.progress import Progress
+from espalier.scratch import scratch_arrays
 from espalier.training_table import (
     Table,
     filled,
@@ -102,15 +103,12 @@ def _grown_tree(
         answer = _grown_fast(rules, table, watch)
         if answer is not None:
             return _frozen(answer, table, config, watch)
-    columns, orders = _encoded(table, config)
-    rows, target_value = _rows(table, config)
-    work = _work(table, config, rules, target_value)
-    if valid is None:
-        valid = np.zeros((len(table.columns), 0)), np.zeros(0), np.zeros(0)
-    watch.begin(phase_of(kernel.grow_tree, "growing"))
-    answer = kernel.grow_tree(
-        rules, columns, rows, work, orders, valid, watch.state, max(1, orders.shape[1]), MAX_NODES, MAX_CODE_ENTRIES
-    )
+    columns, orders = _encoded(table, config, watch)
+    work, groups, subsets, rare = scratch_arrays(table, config, columns, valid, watch)
+    most = (max(1, orders.shape[1]), MAX_NODES, MAX_CODE_ENTRIES)
+    given: tuple[Any, ...] = (rules, columns, _rows(table), work, groups, subsets, rare, orders, watch.state, *most)
+    watch.begin(phase_of(kernel.grow_tree, "growing", given))
+    answer = kernel.grow_tree(*given)
     return _frozen(answer, table, config, watch)
 
 
@@ -169,7 +167,7 @@ def _rules(table: Table, config: TrainingConfig) -> Any:
     )
 
 
-def _encoded(table: Table, config: TrainingConfig) -> tuple[Any, Ints]:
+def _encoded(table: Table, config: TrainingConfig, watch: Progress) -> tuple[Any, Ints]:
     """Give the kernels' Columns and the presorted orders, int32 (ordered attributes, n)."""
     from espalier.kernels import codes, encode  # noqa: PLC0415
 
@@ -187,6 +185,7 @@ def _encoded(table: Table, config: TrainingConfig) -> tuple[Any, Ints]:
     keys, other_keys = np.empty(n_rows, np.uint64), np.empty(n_rows, np.uint64)
     other_order, distinct = np.empty(n_rows, np.int32), np.empty(n_rows)
     for place, (feature, column) in enumerate(zip(features, table.columns, strict=True)):
+        watch.check()
         recode = np.zeros(0, dtype=np.int32)
         value = np.zeros(0)
         if feature.coded:
@@ -204,7 +203,6 @@ def _encoded(table: Table, config: TrainingConfig) -> tuple[Any, Ints]:
             value = distinct[:n_distinct].copy()
         values.append(value)
         recodes.append(recode)
-    experts = _experts(table, config, values)
     costs = dict(config.attribute_costs or ())
     columns = codes.Columns(
         codes=coded,
@@ -213,9 +211,6 @@ def _encoded(table: Table, config: TrainingConfig) -> tuple[Any, Ints]:
         order_place=order_place.astype(np.int32),
         value_start=_starts(values),
         value=np.concatenate([*values, np.zeros(0)]),
-        expert_start=_starts([ranks for ranks, _ in experts]),
-        expert_rank=np.concatenate([*(ranks for ranks, _ in experts), np.zeros(0, np.int32)]).astype(np.int32),
-        expert_value=np.concatenate([*(cuts for _, cuts in experts), np.zeros(0)]),
         recode_start=_starts(recodes),
         recode=np.concatenate([*recodes, np.zeros(0, np.int32)]).astype(np.int32),
         many_valued=many_valued(table, config),
@@ -224,62 +219,19 @@ def _encoded(table: Table, config: TrainingConfig) -> tuple[Any, Ints]:
     return columns, orders
 
 
-def _experts(table: Table, config: TrainingConfig, values: list[Floats]) -> list[tuple[Ints, Floats]]:
-    """Give the ranks and values of the thresholds that may be tried; none where all may."""
-    given: Mapping[str, tuple[float, ...]] = dict(config.cut_points or ())
-    answers = []
-    for feature, value in zip(table.attributes, values, strict=True):
-        cuts = np.array(sorted(given.get(feature.name, ())), dtype=np.float64)
-        answers.append(((np.searchsorted(value, cuts, side="right") - 1).astype(np.int32), cuts))
-    return answers
-
-
 def _starts(parts: list[Any]) -> npt.NDArray[np.int64]:
     return np.concatenate(([0], np.cumsum([len(part) for part in parts]))).astype(np.int64)
 
 
-def _rows(table: Table, config: TrainingConfig) -> tuple[Any, Floats]:
-    """Give the kernels' Rows, and the distinct targets where medians are asked for."""
+def _rows(table: Table) -> Any:
+    """Give the kernels' Rows."""
     from espalier.kernels import codes  # noqa: PLC0415
 
-    n_rows = table.n_rows
-    rank, value = np.zeros(1, dtype=np.int32), np.zeros(1)
-    if config.criterion == "absolute_error":
-        value, inverse = np.unique(table.target, return_inverse=True)
-        rank = inverse.astype(np.int32)
-    classes = table.target if table.n_classes else np.zeros(n_rows)
-    numbers = np.zeros(n_rows) if table.n_classes else table.target
-    rows = codes.Rows(
-        target_class=np.array(classes, dtype=np.int32),
-        target=np.array(numbers, dtype=np.float64),
-        target_rank=rank,
+    none = np.zeros(table.n_rows)
+    return codes.Rows(
+        target_class=np.array(table.target if table.n_classes else none, dtype=np.int32),
+        target=np.array(none if table.n_classes else table.target, dtype=np.float64),
         weight=np.array(table.weight, dtype=np.float64),
-    )
-    return rows, value
-
-
-def _work(table: Table, config: TrainingConfig, rules: Any, target_value: Floats) -> Any:
-    """Make the scratch arrays of one tree."""
-    from espalier.kernels.offers import Work  # noqa: PLC0415
-
-    n_rows = table.n_rows
-    width = table.n_classes or 4
-    most = max([1, *(len(feature.categories) for feature in table.attributes if feature.unordered)])
-    meeting = min(most, n_rows) + 1
-    for_medians = n_rows + 1 if config.criterion == "absolute_error" else 1
-    trees = len(target_value) + 1 if config.criterion == "absolute_error" else 1
-    ints = {"group_rows": meeting, "present": meeting, "branch": meeting, "place": meeting, "order": meeting}
-    ints |= {"scratch": meeting, "bucket": for_medians, "bucket_start": meeting + 1, "sequence": for_medians}
-    reals = dict.fromkeys(("node", "known", "unknown", "left", "right", "trial", "best_left", "best_right"), width)
-    reals |= dict.fromkeys(("forward", "backward", "forward_all", "backward_all"), for_medians)
-    reals |= {"weight": n_rows, "key": meeting, "weight_tree": trees, "sum_tree": trees}
-    return Work(
-        **{name: np.zeros(size, dtype=np.int32) for name, size in ints.items()},
-        **{name: np.zeros(size) for name, size in reals.items()},
-        group=np.zeros((meeting, width)),
-        slot=np.full(most, -1, dtype=np.int32),
-        direction=np.zeros((3, max(1, table.n_classes))),
-        target_value=target_value,
     )
 
 

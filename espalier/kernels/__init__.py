@@ -1,14 +1,21 @@
 """Compiled code: arrays and numbers in, arrays and numbers out. The only place that sees numba.
 
 =============  ==========================================================================================
-`jit`          the one decorator, its cache folder, `warm_up`
+`jit`          the decorators, numba's passes, the cache folder
 `codes`        small whole numbers shared with Python, and the named tuples that kernels take
 `encode`       rank-coding of columns: radix sort, dense ranks, presorted orders
 `impurity`     what a group of rows adds to a score; chi-square; costs
 `deviation`    sums of absolute deviations from the median, for every prefix of a sequence of rows
-`offers`       the best split that one attribute offers at a node
+`scratch`      the arrays that growing writes while it looks for a split; None for what is not asked for
+`offers`       what one attribute offers a node, and how its worth is told
+`ordered`      the best cut of an ordered attribute
+`nominal`      the best division of a nominal one; `groups` its categories, `subsets` those divided in two
+`choosing`     which attribute a node is split by
+`nodes`        the tables of nodes; `children` what stands in a node
+`sides`        the test of a node and the branch of each row; `dealing` the rows dealt out to the children
 `surrogates`   the cuts that stand in for a node's own test (rpart)
-`grow`         any tree that a configuration can ask for
+`validating`   validation rows on their way down; `waiting` nodes that are split best first
+`grow`         any tree that a configuration can ask for: the loop over all of these
 `grow_binary`  the fast lane: complete data, two branches
 `linear`       linear models of the nodes of a grown tree: least squares, columns dropped
 `route`        many rows down one tree

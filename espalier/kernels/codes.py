@@ -133,8 +133,6 @@ class Columns(NamedTuple):
     kind: int32 (F): ORDERED_KIND, NOMINAL_KIND or BINARIES_KIND (a nominal one recoded by mean target).
     n_codes: int32 (F); order_place: int32 (F), its row in the presorted orders, -1 for a nominal one.
     value_start: int64 (F+1), value: float64: the value of each rank, ascending.
-    expert_start: int64 (F+1), expert_rank: int32, expert_value: float64: an expert's thresholds; the rank is that of
-    the largest training value at or below, -1 below all.
     recode_start: int64 (F+1), recode: int32: of a BINARIES_KIND attribute the rank of each category, -1 never seen.
     many_valued: int32 (F): left out of the average of the average-gain guard. cost: float64 (F).
     """
@@ -145,9 +143,6 @@ class Columns(NamedTuple):
     order_place: Any
     value_start: Any
     value: Any
-    expert_start: Any
-    expert_rank: Any
-    expert_value: Any
     recode_start: Any
     recode: Any
     many_valued: Any
@@ -158,10 +153,9 @@ class Rows(NamedTuple):
     """The target and the weights of n rows.
 
     target_class: int32 (n), zeros for a regression. target: float64 (n), zeros for a classification.
-    target_rank: int32 (n): dense rank of the target, for medians; else one entry. weight: float64 (n), above 0.
+    weight: float64 (n), above 0.
     """
 
     target_class: Any
     target: Any
-    target_rank: Any
     weight: Any

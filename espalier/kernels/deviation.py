@@ -9,6 +9,8 @@ so a prefix costs O(log n) a row instead of a sort.
 
 from espalier.kernels.jit import inner
 
+LOOK_EVERY = 1 << 16
+
 
 @inner
 def add_to_trees(rank, weight, target, weight_tree, sum_tree):
@@ -47,12 +49,12 @@ def deviation(whole, total, target_value, weight_tree, sum_tree):
 @inner
 def prefix_deviations(
     sequence, start, stop, step, extra, extra_start, extra_stop, node_weight, ranks, target, target_value,
-    weight_tree, sum_tree, answer,
+    weight_tree, sum_tree, answer, progress,
 ):  # fmt: skip
     """Write the deviation of each prefix of ``sequence[start:stop:step]``, with the rows of `extra` always in.
 
     sequence, extra: int32 rows. node_weight: float64 (n) weights by row. answer: float64; ``answer[i]`` is of the first
-    i rows. The trees are empty before and after.
+    i rows. The trees are empty before and after; a stop that `progress` asks for leaves them as they are.
     """
     whole = 0.0
     total = 0.0
@@ -72,6 +74,8 @@ def prefix_deviations(
         count += 1
         answer[count] = deviation(whole, total, target_value, weight_tree, sum_tree)
         at += step
+        if count % LOOK_EVERY == 0 and progress[1] != 0.0:
+            return
     at = start
     while at != stop:
         take_out(sequence[at], ranks, weight_tree, sum_tree)
@@ -114,3 +118,25 @@ def group_deviation(
     for place in range(extra_start, extra_stop):
         take_out(extra[place], ranks, weight_tree, sum_tree)
     return answer
+
+
+@inner
+def deviations_of_order(rows, work, rare, sequence, start, end, stop, both):
+    """Fill the four tables of prefix deviations of a sequence of rows."""
+    prefix_deviations(
+        sequence, start, end, 1, sequence, end, end, work.weight, rare.target_rank, rows.target, rare.target_value,
+        rare.weight_tree, rare.sum_tree, rare.forward, rare.progress,
+    )  # fmt: skip
+    prefix_deviations(
+        sequence, end - 1, start - 1, -1, sequence, end, end, work.weight, rare.target_rank, rows.target,
+        rare.target_value, rare.weight_tree, rare.sum_tree, rare.backward, rare.progress,
+    )  # fmt: skip
+    if both:
+        prefix_deviations(
+            sequence, start, end, 1, sequence, end, stop, work.weight, rare.target_rank, rows.target,
+            rare.target_value, rare.weight_tree, rare.sum_tree, rare.forward_all, rare.progress,
+        )  # fmt: skip
+        prefix_deviations(
+            sequence, end - 1, start - 1, -1, sequence, end, stop, work.weight, rare.target_rank, rows.target,
+            rare.target_value, rare.weight_tree, rare.sum_tree, rare.backward_all, rare.progress,
+        )  # fmt: skip

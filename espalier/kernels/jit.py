@@ -3,25 +3,47 @@
 import contextlib
 import functools
 import hashlib
+import operator
 import os
 import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import numba
 from numba import types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import LoweringPass, register_pass
-from numba.core.typed_passes import AnnotateTypes
+from numba.core.compiler import CompilerBase
+from numba.core.compiler_machinery import LoweringPass, PassManager, register_pass
+from numba.core.registry import cpu_target
+from numba.core.targetconfig import ConfigStack
+from numba.core.typed_passes import (
+    AnnotateTypes,
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+    NopythonRewrites,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+)
+from numba.core.untyped_passes import (
+    DeadBranchPrune,
+    FixupArgs,
+    GenericRewrites,
+    IRProcessing,
+    ReconstructSSA,
+    RewriteSemanticConstants,
+    TranslateByteCode,
+)
+from numba.extending import register_jitable
 
-__all__ = ["cache_folder", "compiled", "inner", "phase_of"]
+__all__ = ["cache_folder", "compiled", "inner", "maker", "phase_of", "shared"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 CACHE_VARIABLE: Final = "NUMBA_CACHE_DIR"
+ANSWERS: Final[dict[tuple[int, str], dict[Any, Any]]] = {}
 IMPORTED: Final = re.compile(r"espalier\.kernels(?:\.|\s+import\s+)(\w+)")
 
 
@@ -32,8 +54,26 @@ def inner(function: Function) -> Function:
     argument or a shorter whole number does not make a second version either. It must not make arrays: it does not count
     references to those that it is given.
     """
-    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False, "pipeline_class": _InnerCompiler}
-    dispatcher = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    return _kept_aside(function, counts_references=False)
+
+
+def maker(function: Function) -> Function:
+    """Compile such a function that makes arrays, and so counts references."""
+    return _kept_aside(function, counts_references=True)
+
+
+def shared(function: Function) -> Function:
+    """Let compiled functions call a plain function of numbers, which stays Python for Python."""
+    return register_jitable(**_inner_options(counts_references=False))(function)  # type: ignore[no-any-return]
+
+
+def _inner_options(*, counts_references: bool) -> dict[str, Any]:
+    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _InnerCompiler}
+    return {"nogil": True, "error_model": "numpy", "_nrt": counts_references, **options}
+
+
+def _kept_aside(function: Function, *, counts_references: bool) -> Function:
+    dispatcher = numba.njit(**_inner_options(counts_references=counts_references))(function)
     if hasattr(dispatcher, "py_func"):
         template_of = dispatcher.get_call_template
         dispatcher.get_call_template = lambda args, kws: template_of(tuple(map(_widened, args)), kws)
@@ -87,15 +127,91 @@ class _KeepAside(LoweringPass):  # type: ignore[misc]
         return False
 
 
+class _RememberedContext:
+    """numba's typing context, which finds out only once what an operation on given types is.
+
+    It tries a hundred implementations of an addition or of an index for each one that it meets, again in each round of
+    inference: a third of the time of a first start. Everything else is left to the context itself.
+    """
+
+    def __init__(self, context: Any, flags: Any) -> None:
+        self._context = context
+        # Implementations differ by the flags they are compiled with.
+        self._answers = ANSWERS.setdefault((id(context), flags.get_mangle_string()), {})
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def resolve_function_type(self, function: Any, args: Any, kws: Any) -> Any:
+        """Give the signature of a call; of functions of our own it is not remembered."""
+        if not isinstance(function, types.Function):
+            return self._context.resolve_function_type(function, args, kws)
+        key = (function, tuple(args), tuple(dict(kws).items()))
+        if key not in self._answers:
+            self._answers[key] = self._context.resolve_function_type(function, args, kws)
+        return self._answers[key]
+
+    def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
+        """Give the signature of an assignment to an item."""
+        key = (operator.setitem, target, index, value)
+        if key not in self._answers:
+            self._answers[key] = self._context.resolve_setitem(target, index, value)
+        return self._answers[key]
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _InferTypes(NopythonTypeInference):  # type: ignore[misc]
+    """numba's type inference with `_RememberedContext`."""
+
+    _name = "espalier_infer_types"
+
+    def run_pass(self, state: Any) -> Any:
+        """Infer with the remembering context, then give the real one back."""
+        context, flags = state.typingctx, state.flags.copy()
+        # numba keeps its own implementations apart by these, though they do not differ.
+        flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        state.typingctx = _RememberedContext(context, flags)
+        try:
+            with ConfigStack().enter(flags):
+                return super().run_pass(state)
+        finally:
+            state.typingctx = context
+
+
+PASSES: Final = (
+    TranslateByteCode,
+    FixupArgs,
+    IRProcessing,
+    RewriteSemanticConstants,
+    DeadBranchPrune,
+    GenericRewrites,
+    ReconstructSSA,
+    _InferTypes,
+    PreLowerStripPhis,
+    NopythonRewrites,
+    IRLegalization,
+    AnnotateTypes,
+)
+
+
 class _InnerCompiler(CompilerBase):  # type: ignore[misc]
-    """numba's own pipeline with `_KeepAside` before the lowering."""
+    """Those passes of numba's pipeline that change plain loops over arrays."""
+
+    library_passes: ClassVar[tuple[type, ...]] = (_KeepAside,)
 
     def define_pipelines(self) -> list[Any]:
         """Give the pipeline."""
-        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        pipeline.add_pass_after(_KeepAside, AnnotateTypes)
+        pipeline = PassManager("espalier")
+        for each in (*PASSES, *self.library_passes, NativeLowering, NoPythonBackend):
+            pipeline.add_pass(each, each.__name__)
         pipeline.finalize()
         return [pipeline]
+
+
+class _KernelCompiler(_InnerCompiler):
+    """The same for what Python calls."""
+
+    library_passes = ()
 
 
 def _widened(kind: Any) -> Any:
@@ -109,7 +225,8 @@ def compiled(function: Function) -> Function:
 
     Without a folder to keep it in, it is compiled anew in each process. With ``NUMBA_DISABLE_JIT=1`` it stays Python.
     """
-    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
+    options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "pipeline_class": _KernelCompiler}
+    dispatcher = numba.njit(**options)(function)
     if hasattr(dispatcher, "py_func") and cache_folder(Path(function.__code__.co_filename)) is not None:
         # What enable_caching() does, with a folder of our own choice.
         dispatcher._cache = KernelCache(dispatcher.py_func)
@@ -154,13 +271,26 @@ def sources_hash(path: Path) -> str:
     return digest.hexdigest()
 
 
-def phase_of(kernel: Any, phase: str) -> str:
-    """Name a phase that begins with this kernel; where its machine code is not kept yet, compiling is part of it."""
-    function = getattr(kernel, "py_func", kernel)
+def phase_of(kernel: Any, phase: str, arguments: tuple[Any, ...] = ()) -> str:
+    """Name a phase that begins with this kernel; where its machine code is not kept yet, compiling is part of it.
+
+    arguments: those that it is about to be called with. A kernel may be kept for others than these.
+    """
+    return phase if _is_kept(kernel, arguments) else f"compiling kernels, then {phase}"
+
+
+def _is_kept(kernel: Any, arguments: tuple[Any, ...]) -> bool:
+    function = getattr(kernel, "py_func", None)
+    if function is None:
+        return True  # stays Python
+    signature = tuple(numba.typeof(each) for each in arguments)
+    if arguments and signature in kernel.overloads:
+        return True
     path = Path(function.__code__.co_filename)
     folder = cache_folder(path)
-    warm = folder is not None and any(folder.glob(f"{path.stem}.{function.__qualname__}-*.nbi"))
-    return phase if warm else f"compiling kernels, then {phase}"
+    if folder is None or not any(folder.glob(f"{path.stem}.{function.__qualname__}-*.nbi")):
+        return False
+    return not arguments or kernel._cache.holds(signature)
 
 
 class _KernelLocator(_CacheLocator):  # type: ignore[misc]
@@ -195,6 +325,10 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
     """numba's function cache in a folder of our own, silent where it cannot write."""
 
     _impl_class = _KernelCacheImpl
+
+    def holds(self, signature: tuple[Any, ...]) -> bool:
+        """Whether the machine code for arguments of these types is kept."""
+        return self._index_key(signature, cpu_target.target_context.codegen()) in self._cache_file._load_index()
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep one compiled signature; a full disk or a read-only folder costs time, not the training."""

@@ -6,7 +6,7 @@ Nothing here imports numba.
 import math
 from typing import Final
 
-__all__ = ["C45", "EXACT", "NORMAL", "added_errors"]
+__all__ = ["C45", "EXACT", "NORMAL", "added_errors", "exact_errors", "normal_errors"]
 
 NORMAL: Final = 0
 C45: Final = 1
@@ -28,7 +28,17 @@ def added_errors(weight: float, errors: float, confidence: float, z: float, quan
     if confidence > 0.5 or weight <= 0.0:
         return 0.0
     if quantile == EXACT:
-        return max(weight * exact_limit(weight, errors, confidence) - errors, 0.0)
+        return exact_errors(weight, errors, confidence)
+    return normal_errors(weight, errors, confidence, z, quantile)
+
+
+def exact_errors(weight: float, errors: float, confidence: float) -> float:
+    """Give what must be added up to the binomial limit."""
+    return max(weight * exact_limit(weight, errors, confidence) - errors, 0.0)
+
+
+def normal_errors(weight: float, errors: float, confidence: float, z: float, quantile: int) -> float:
+    """Give what must be added up to Wilson's limit; between no error and one error it is interpolated."""
     if errors < 1.0:
         base = weight * (1.0 - math.exp(math.log(confidence) / weight))
         if errors <= 0.0:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from espalier.kernels import codes as c
-from espalier.kernels.jit import compiled, inner
+from espalier.kernels.jit import inner, maker
 
 # Columns of the node tables.
 PARENT = 0
@@ -51,7 +51,7 @@ def start_node(node_ints, node_reals, node, parent, depth, paid_link):
     node_reals[node, HIGHEST] = -math.inf
 
 
-@compiled
+@maker
 def more_ints(old, count, more):
     """Give a longer int32 array with the first `count` entries of the old one."""
     new = np.empty(more, np.int32)
@@ -59,7 +59,7 @@ def more_ints(old, count, more):
     return new
 
 
-@compiled
+@maker
 def more_longs(old, count, more):
     """Give a longer int64 array with the first `count` entries of the old one."""
     new = np.empty(more, np.int64)
@@ -67,7 +67,7 @@ def more_longs(old, count, more):
     return new
 
 
-@compiled
+@maker
 def more_reals(old, count, more):
     """Give a longer float64 array with the first `count` entries of the old one."""
     new = np.empty(more, np.float64)
@@ -75,7 +75,7 @@ def more_reals(old, count, more):
     return new
 
 
-@compiled
+@maker
 def more_int_rows(old, count, more):
     """Give an int32 table of more rows with the first `count` rows of the old one."""
     new = np.empty((more, old.shape[1]), np.int32)
@@ -83,7 +83,7 @@ def more_int_rows(old, count, more):
     return new
 
 
-@compiled
+@maker
 def more_long_rows(old, count, more):
     """Give an int64 table of more rows with the first `count` rows of the old one."""
     new = np.empty((more, old.shape[1]), np.int64)
@@ -91,7 +91,7 @@ def more_long_rows(old, count, more):
     return new
 
 
-@compiled
+@maker
 def more_real_rows(old, count, more):
     """Give a float64 table of more rows with the first `count` rows of the old one."""
     new = np.empty((more, old.shape[1]), np.float64)
@@ -99,7 +99,7 @@ def more_real_rows(old, count, more):
     return new
 
 
-@compiled
+@maker
 def more_int_columns(old, count, more):
     """Give an int32 table of more columns with the first `count` columns of the old one."""
     new = np.empty((old.shape[0], more), np.int32)

@@ -15,12 +15,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
 from espalier.kernels import limits
 from espalier.kernels.codes import NUMERIC, UNKNOWN
-from espalier.kernels.jit import compiled, inner
-from espalier.kernels.limits import added_errors
+from espalier.kernels.jit import compiled, inner, maker, shared
+from espalier.kernels.limits import exact_errors, normal_errors
 
 __all__ = [
     "Nodes",
@@ -34,8 +33,8 @@ __all__ = [
     "weakest_links",
 ]
 
-for _name in ("added_errors", "larger_errors", "exact_limit", "beta_ratio", "beta_series"):
-    register_jitable(getattr(limits, _name))
+for _name in ("normal_errors", "larger_errors", "exact_errors", "exact_limit", "beta_ratio", "beta_series"):
+    shared(getattr(limits, _name))
 
 KEEP_SHARES = 0
 RENEW_KNOWN = 1
@@ -104,16 +103,48 @@ def other_branch(nodes, substitutes, split, values, row):  # type: ignore[no-unt
     return int(nodes.fallback[split])
 
 
-@compiled
+@maker
 def longer(array, least):  # type: ignore[no-untyped-def]
     """Give a copy of an array with room for `least` entries and more to come."""
-    made = np.empty(max(2 * len(array), least), dtype=array.dtype)
-    made[: len(array)] = array
+    made = np.empty(max(2 * len(array), least), array.dtype)
+    copy(array, 0, made, 0, len(array))
     return made
+
+
+@maker
+def first_of(array, count):  # type: ignore[no-untyped-def]
+    """Give a copy of the first `count` entries of an array."""
+    made = np.empty(count, array.dtype)
+    copy(array, 0, made, 0, count)
+    return made
+
+
+@inner
+def copy(array, start, to, at, count):  # type: ignore[no-untyped-def]
+    """Copy ``array[start : start + count]`` to ``to[at : at + count]``."""
+    for place in range(count):
+        to[at + place] = array[start + place]
+
+
+@inner
+def fill(array, count, value):  # type: ignore[no-untyped-def]
+    """Set the first `count` entries of an array."""
+    for place in range(count):
+        array[place] = value
 
 
 @compiled
 def distribute(  # type: ignore[no-untyped-def]
+    nodes, substitutes, shape, shares, values, start, rows, weights, target, n_classes, answers, sums, renew, keep
+):
+    """Do what `spread` does, for Python."""
+    return spread(
+        nodes, substitutes, shape, shares, values, start, rows, weights, target, n_classes, answers, sums, renew, keep
+    )
+
+
+@maker
+def spread(  # type: ignore[no-untyped-def]
     nodes, substitutes, shape, shares, values, start, rows, weights, target, n_classes, answers, sums, renew, keep
 ):
     """Spread rows over all nodes of the subtree at `start`, and add them up at each.
@@ -129,8 +160,8 @@ def distribute(  # type: ignore[no-untyped-def]
     """
     n_rows = len(rows)
     row, weight = np.empty(n_rows + 16, np.int32), np.empty(n_rows + 16)
-    row[:n_rows] = rows
-    weight[:n_rows] = weights
+    copy(rows, 0, row, 0, n_rows)
+    copy(weights, 0, weight, 0, n_rows)
     from_row, from_weight = np.empty(n_rows + 16, np.int32), np.empty(n_rows + 16)
     side = np.empty(n_rows + 16, np.int32)
     out_row, out_weight = np.empty(n_rows + 16 if keep else 0, np.int32), np.empty(n_rows + 16 if keep else 0)
@@ -168,8 +199,8 @@ def distribute(  # type: ignore[no-untyped-def]
             if keep:
                 if n_out + n_pieces > len(out_row):
                     out_row, out_weight = longer(out_row, n_out + n_pieces), longer(out_weight, n_out + n_pieces)
-                out_row[n_out : n_out + n_pieces] = row[first:end]
-                out_weight[n_out : n_out + n_pieces] = weight[first:end]
+                copy(row, first, out_row, n_out, n_pieces)
+                copy(weight, first, out_weight, n_out, n_pieces)
                 n_out += n_pieces
             end = first
             continue
@@ -180,8 +211,8 @@ def distribute(  # type: ignore[no-untyped-def]
         if n_pieces > len(side):
             side, from_row = longer(side, n_pieces), longer(from_row, n_pieces)
             from_weight = longer(from_weight, n_pieces)
-        counts[:n_branches] = 0
-        known[:n_branches] = 0.0
+        fill(counts, n_branches, 0)
+        fill(known, n_branches, 0.0)
         n_unknown = 0
         for piece in range(n_pieces):
             own, own_weight = row[first + piece], weight[first + piece]
@@ -198,7 +229,9 @@ def distribute(  # type: ignore[no-untyped-def]
             else:
                 n_unknown += 1
         if renew != KEEP_SHARES:
-            total = known[:n_branches].sum()
+            total = 0.0
+            for branch in range(n_branches):
+                total += known[branch]
             if total > 0.0:
                 for branch in range(n_branches):
                     shares[base + branch] = known[branch] / total
@@ -231,14 +264,23 @@ def distribute(  # type: ignore[no-untyped-def]
                 if share > 0.0:
                     row[at[each]], weight[at[each]] = from_row[piece], from_weight[piece] * share
                     at[each] += 1
-    size = np.ones(n_order, np.int32)
+    size = np.empty(n_order, np.int32)
+    fill(size, n_order, 1)
     for place in range(n_order - 1, 0, -1):
         size[up[place]] += size[place]
-    return order[:n_order], size, lo[:n_order], out_row[:n_out], out_weight[:n_out]
+    return (
+        first_of(order, n_order), size, first_of(lo, n_order), first_of(out_row, n_out), first_of(out_weight, n_out)
+    )  # fmt: skip
 
 
 @compiled
 def arrange(child_start, child, shape):  # type: ignore[no-untyped-def]
+    """Do what `preorder` does, for Python."""
+    return preorder(child_start, child, shape)
+
+
+@maker
+def preorder(child_start, child, shape):  # type: ignore[no-untyped-def]
     """List the nodes of a shape in preorder: (nodes, place of each one's parent, size of its subtree), int32 each."""
     order, up = np.empty(64, np.int32), np.empty(64, np.int32)
     waiting, waiting_up = np.empty(64, np.int32), np.empty(64, np.int32)
@@ -260,10 +302,11 @@ def arrange(child_start, child, shape):  # type: ignore[no-untyped-def]
         for place in range(last - 1, base - 1, -1):
             waiting[n_waiting], waiting_up[n_waiting] = child[place], n_order - 1
             n_waiting += 1
-    size = np.ones(n_order, np.int32)
+    size = np.empty(n_order, np.int32)
+    fill(size, n_order, 1)
     for place in range(n_order - 1, 0, -1):
         size[up[place]] += size[place]
-    return order[:n_order], up[:n_order], size
+    return first_of(order, n_order), first_of(up, n_order), size
 
 
 @compiled
@@ -444,13 +487,60 @@ def earliest_above(parent, step):  # type: ignore[no-untyped-def]
 
 
 @inner
-def estimated_errors(stats, node, confidence, z, quantile):  # type: ignore[no-untyped-def]
+def estimated_errors(stats, node, confidence, z, quantile, exact):  # type: ignore[no-untyped-def]
     """Give the upper limit of the errors of a node as a leaf, from its class weights."""
     weight, most = 0.0, 0.0
     for place in range(stats.shape[1]):
         weight += stats[node, place]
         most = max(most, stats[node, place])
-    return weight - most + added_errors(weight, weight - most, confidence, z, quantile)
+    errors = weight - most
+    if confidence > 0.5 or weight <= 0.0:
+        return errors
+    if exact is not None:
+        return errors + exact_errors(weight, errors, confidence)
+    return errors + normal_errors(weight, errors, confidence, z, quantile)
+
+
+@inner
+def send_down(  # type: ignore[no-untyped-def]
+    nodes, substitutes, shape, shares, values, target, row, weight, first, last, branch_node, skip_first, skip_last,
+    extra, touched, is_touched, down, down_weight,
+):  # fmt: skip
+    """Send the pieces first:last but skip_first:skip_last down a branch; adds them up at its leaves.
+
+    Returns how many leaves they reach; `touched` lists them. down, down_weight: scratch.
+    """
+    n_touched = 0
+    for piece in range(first, last):
+        if skip_first <= piece < skip_last:
+            continue
+        own, code = row[piece], int(target[row[piece]])
+        down[0], down_weight[0] = branch_node, weight[piece]
+        n_down = 1
+        while n_down > 0:
+            n_down -= 1
+            reached, part = down[n_down], down_weight[n_down]
+            test = shape[reached]
+            if test < 0:
+                extra[reached, code] += part
+                if not is_touched[reached]:
+                    is_touched[reached] = True
+                    touched[n_touched] = reached
+                    n_touched += 1
+                continue
+            first_child = nodes.child_start[test]
+            branch = own_branch(nodes, test, values, own)
+            if branch < 0:
+                branch = other_branch(nodes, substitutes, test, values, own)
+            if branch >= 0:
+                down[n_down], down_weight[n_down] = nodes.child[first_child + branch], part
+                n_down += 1
+                continue
+            for each in range(first_child, nodes.child_start[test + 1]):
+                if shares[each] > 0.0:
+                    down[n_down], down_weight[n_down] = nodes.child[each], part * shares[each]
+                    n_down += 1
+    return n_touched
 
 
 @compiled
@@ -467,6 +557,7 @@ def prune_pessimistically(  # type: ignore[no-untyped-def]
     confidence,
     z,
     quantile,
+    exact,
     raising,
     renew,
     stop,
@@ -475,8 +566,8 @@ def prune_pessimistically(  # type: ignore[no-untyped-def]
 
     A node becomes a leaf, or its heaviest branch (of equals the last) takes its place, as `prune_pessimistic` says.
     shape, shares and stats (float64 (n, classes)) are written: the pruned tree. values, rows, weights, target and renew
-    as in `distribute`: the training rows, not looked at without `raising`. stop: float64 (2); ends early where stop[1]
-    is not 0.
+    as in `spread`: the training rows, not looked at without `raising`. exact: None, but for the exact limit. stop:
+    float64 (2); ends early where stop[1] is not 0.
 
     Returns, a line a node that went: (node, the branch put in its place or -1, estimates: of the subtree, as a leaf, of
     the raised branch (NaN without raising)).
@@ -484,9 +575,10 @@ def prune_pessimistically(  # type: ignore[no-untyped-def]
     n_nodes, n_classes = stats.shape
     mass, estimate = np.zeros(n_nodes), np.zeros(n_nodes)
     for node in range(n_nodes):
-        mass[node] = stats[node].sum()
+        for code in range(n_classes):
+            mass[node] += stats[node, code]
         if shape[node] < 0:
-            estimate[node] = estimated_errors(stats, node, confidence, z, quantile)
+            estimate[node] = estimated_errors(stats, node, confidence, z, quantile, exact)
     gone, put = np.empty(64, np.int32), np.empty(64, np.int32)
     was, as_leaf, as_branch = np.empty(64), np.empty(64), np.empty(64)
     n_gone = 0
@@ -496,24 +588,12 @@ def prune_pessimistically(  # type: ignore[no-untyped-def]
     held, listed = np.zeros(values.shape[1]), np.empty(values.shape[1], np.int32)
     down, down_weight = np.empty(n_nodes + 1, np.int32), np.empty(n_nodes + 1)
     if raising:
-        order, size, lo, row, weight = distribute(
-            nodes,
-            substitutes,
-            shape,
-            shares,
-            values,
-            0,
-            rows,
-            weights,
-            target,
-            n_classes,
-            answers,
-            sums,
-            KEEP_SHARES,
+        order, size, lo, row, weight = spread(
+            nodes, substitutes, shape, shares, values, 0, rows, weights, target, n_classes, answers, sums, KEEP_SHARES,
             1,
-        )
+        )  # fmt: skip
     else:
-        order, _, size = arrange(nodes.child_start, nodes.child, shape)
+        order, _, size = preorder(nodes.child_start, nodes.child, shape)
         lo, row, weight = np.zeros(len(order), np.int64), np.zeros(0, np.int32), np.zeros(0)
     # A frame is a subtree whose nodes wait to be looked at, the last first; a raised branch opens one of its own.
     base, n_own = np.empty(16, np.int64), np.empty(16, np.int64)
@@ -541,7 +621,7 @@ def prune_pessimistically(  # type: ignore[no-untyped-def]
             if largest < 0 or mass[child] >= mass[largest]:
                 largest, largest_at = child, child_at
             child_at += size[child_at]
-        leaf_estimate = estimated_errors(stats, node, confidence, z, quantile)
+        leaf_estimate = estimated_errors(stats, node, confidence, z, quantile, exact)
         branch_estimate = np.inf
         last = piece_end
         if raising and shape[largest] < 0:
@@ -553,41 +633,15 @@ def prune_pessimistically(  # type: ignore[no-untyped-def]
             last = lo[beyond] if beyond < frame_end else piece_end
             largest_last = lo[largest_beyond] if largest_beyond < frame_end else piece_end
             branch_estimate = estimate[largest]
-            n_touched = 0
-            for piece in range(lo[here], last):
-                if lo[largest_at] <= piece < largest_last:
-                    continue
-                own, code = row[piece], int(target[row[piece]])
-                down[0], down_weight[0] = largest, weight[piece]
-                n_down = 1
-                while n_down > 0:
-                    n_down -= 1
-                    reached, part = down[n_down], down_weight[n_down]
-                    test = shape[reached]
-                    if test < 0:
-                        extra[reached, code] += part
-                        if not is_touched[reached]:
-                            is_touched[reached] = True
-                            touched[n_touched] = reached
-                            n_touched += 1
-                        continue
-                    first = nodes.child_start[test]
-                    branch = own_branch(nodes, test, values, own)
-                    if branch < 0:
-                        branch = other_branch(nodes, substitutes, test, values, own)
-                    if branch >= 0:
-                        down[n_down], down_weight[n_down] = nodes.child[first + branch], part
-                        n_down += 1
-                        continue
-                    for each in range(first, nodes.child_start[test + 1]):
-                        if shares[each] > 0.0:
-                            down[n_down], down_weight[n_down] = nodes.child[each], part * shares[each]
-                            n_down += 1
+            n_touched = send_down(
+                nodes, substitutes, shape, shares, values, target, row, weight, lo[here], last, largest,
+                lo[largest_at], largest_last, extra, touched, is_touched, down, down_weight,
+            )  # fmt: skip
             for each in range(n_touched):
                 leaf = touched[each]
                 for code in range(n_classes):
                     extra[leaf, code] += stats[leaf, code]
-                branch_estimate += estimated_errors(extra, leaf, confidence, z, quantile) - estimate[leaf]
+                branch_estimate += estimated_errors(extra, leaf, confidence, z, quantile, exact) - estimate[leaf]
                 is_touched[leaf] = False
                 for code in range(n_classes):
                     extra[leaf, code] = 0.0
@@ -619,9 +673,9 @@ def prune_pessimistically(  # type: ignore[no-untyped-def]
         for each in range(n_listed):
             arriving[each] = held[listed[each]]
             held[listed[each]] = 0.0
-        new_order, new_size, new_lo, new_row, new_weight = distribute(
-            nodes, substitutes, shape, shares, values, node, listed[:n_listed], arriving, target, n_classes, answers,
-            sums, renew, 1,
+        new_order, new_size, new_lo, new_row, new_weight = spread(
+            nodes, substitutes, shape, shares, values, node, first_of(listed, n_listed), arriving, target, n_classes,
+            answers, sums, renew, 1,
         )  # fmt: skip
         for each in range(1, len(new_order)):
             changed = new_order[each]
@@ -630,7 +684,7 @@ def prune_pessimistically(  # type: ignore[no-untyped-def]
                 stats[changed, code] = sums[changed, code]
                 mass[changed] += sums[changed, code]
             if shape[changed] < 0:
-                estimate[changed] = estimated_errors(stats, changed, confidence, z, quantile)
+                estimate[changed] = estimated_errors(stats, changed, confidence, z, quantile, exact)
         if place == 0:
             # Nothing of this frame is left to look at: the new one takes its place.
             end, piece_end = base[frame], piece_base[frame]
@@ -646,11 +700,15 @@ def prune_pessimistically(  # type: ignore[no-untyped-def]
         base[n_frames], n_own[n_frames], piece_base[n_frames] = end, len(new_order), piece_end
         at[n_frames] = len(new_order) - 1
         n_frames += 1
-        order[end : end + len(new_order)] = new_order
-        size[end : end + len(new_order)] = new_size
-        lo[end : end + len(new_order)] = new_lo + piece_end
-        row[piece_end : piece_end + len(new_row)] = new_row
-        weight[piece_end : piece_end + len(new_row)] = new_weight
+        copy(new_order, 0, order, end, len(new_order))
+        copy(new_size, 0, size, end, len(new_order))
+        for each in range(len(new_order)):
+            lo[end + each] = new_lo[each] + piece_end
+        copy(new_row, 0, row, piece_end, len(new_row))
+        copy(new_weight, 0, weight, piece_end, len(new_row))
         end += len(new_order)
         piece_end += len(new_row)
-    return gone[:n_gone], put[:n_gone], was[:n_gone], as_leaf[:n_gone], as_branch[:n_gone]
+    return (
+        first_of(gone, n_gone), first_of(put, n_gone), first_of(was, n_gone), first_of(as_leaf, n_gone),
+        first_of(as_branch, n_gone),
+    )  # fmt: skip

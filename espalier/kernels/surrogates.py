@@ -156,20 +156,75 @@ def _nominal_agreement(
 
 
 @inner
-def nominal_sides(
-    columns, master, start, stop, weight, side, attribute, sides_of_code, left_of_code, right_of_code, count_of_code
-):  # fmt: skip
-    """Write the side of each category of a nominal surrogate into sides_of_code."""
-    _nominal_agreement(
-        columns, master, start, stop, weight, side, attribute, sides_of_code, left_of_code, right_of_code,
-        count_of_code,
-    )  # fmt: skip
-
-
-@inner
 def middle_of(below, above):
     """Give the number halfway between two neighbours; the lower one where rounding would give the upper."""
     middle = (below + above) / 2.0
     if not (below <= middle < above):
         middle = below / 2.0 + above / 2.0
     return middle if below <= middle < above else below
+
+
+@inner
+def surrogate_branch(columns, surrogate_ints, surrogate_reals, surrogate_codes, i, row):
+    """Give the branch that a surrogate sends a training row to, -1 where it does not know either."""
+    attribute = surrogate_ints[i, S_ATTRIBUTE]
+    code = columns.codes[attribute, row]
+    if code < 0:
+        return -1
+    if surrogate_ints[i, S_TEST] == c.NOMINAL:
+        return surrogate_codes[surrogate_ints[i, N_S_INTS] + code]
+    below = surrogate_ints[i, S_BELOW]
+    value = columns.value[columns.value_start[attribute] + code]
+    return below if value <= surrogate_reals[i, S_THRESHOLD] else 1 - below
+
+
+@inner
+def keep_surrogates(
+    found_ints, found_reals, n_found, surrogate_ints, surrogate_reals, n_surrogates, n_surrogate_codes, columns
+):  # fmt: skip
+    """Copy what was found behind the surrogates of earlier nodes; returns the length of all their code tables."""
+    for i in range(n_found):
+        at = n_surrogates + i
+        for k in range(N_S_INTS):
+            surrogate_ints[at, k] = found_ints[i, k]
+        for k in range(N_S_REALS):
+            surrogate_reals[at, k] = found_reals[i, k]
+        surrogate_ints[at, N_S_INTS] = n_surrogate_codes
+        if found_ints[i, S_TEST] == c.NOMINAL:
+            n_surrogate_codes += columns.n_codes[found_ints[i, S_ATTRIBUTE]]
+    return n_surrogate_codes
+
+
+@inner
+def write_surrogate_codes(
+    columns, master, start, stop, weight, side, surrogate_ints, surrogate_codes, first, last, sides_of_code,
+    left_of_code, right_of_code, count_of_code,
+):  # fmt: skip
+    """Write the side of each category of the nominal ones among the surrogates first:last."""
+    for i in range(first, last):
+        if surrogate_ints[i, S_TEST] != c.NOMINAL:
+            continue
+        attribute = surrogate_ints[i, S_ATTRIBUTE]
+        _nominal_agreement(
+            columns, master, start, stop, weight, side, attribute, sides_of_code, left_of_code, right_of_code,
+            count_of_code,
+        )  # fmt: skip
+        for code in range(columns.n_codes[attribute]):
+            surrogate_codes[surrogate_ints[i, N_S_INTS] + code] = sides_of_code[code]
+
+
+@inner
+def send_by_surrogates(
+    columns, master, start, stop, side, branch_count, surrogate_ints, surrogate_reals, surrogate_codes, first, last
+):  # fmt: skip
+    """Send the rows whose value is unknown to the branch of the first surrogate that knows one."""
+    for at in range(start, stop):
+        row = master[at]
+        if side[row] >= 0:
+            continue
+        for i in range(first, last):
+            branch = surrogate_branch(columns, surrogate_ints, surrogate_reals, surrogate_codes, i, row)
+            if branch >= 0:
+                side[row] = branch
+                branch_count[branch] += 1
+                break

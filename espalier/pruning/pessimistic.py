@@ -151,10 +151,10 @@ def _pruned_shape(
     arrays = (given.nodes, given.substitutes, written[0], given.shares, written[1])
     # Where unknown values take a learned side, a branch's share is that of all rows.
     renew = subtree.RENEW_ALL if model.config.missing == "direction" else subtree.RENEW_KNOWN
-    watch.begin(phase_of(subtree.prune_pessimistically, "pruning"))
-    gone: tuple[Any, ...] = subtree.prune_pessimistically(
-        *arrays, *rows, *limit, parameters.raising, renew, watch.state
-    )
+    exact = True if parameters.quantile == "exact" else None
+    arguments = (*arrays, *rows, *limit, exact, parameters.raising, renew, watch.state)
+    watch.begin(phase_of(subtree.prune_pessimistically, "pruning", arguments))
+    gone: tuple[Any, ...] = subtree.prune_pessimistically(*arguments)
     return gone[0], gone[1], gone[2], gone[3], gone[4]
 
 

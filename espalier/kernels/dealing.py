@@ -1,0 +1,75 @@
+"""Rows of a node dealt out to the stretches of its children, in the master sequence and in every presorted order."""
+
+from espalier.kernels.jit import inner
+
+
+@inner
+def gather_branch(master, master_weight, start, stop, side, branch, share, spare, spare_weight):
+    """Copy the rows of one branch, those with unknown values by its share; returns how many there are."""
+    count = 0
+    for at in range(start, stop):
+        taken = side[master[at]]
+        if taken == branch or (taken < 0 and share > 0.0):
+            spare[count] = master[at]
+            spare_weight[count] = master_weight[at] * (share if taken < 0 else 1.0)
+            count += 1
+    return count
+
+
+@inner
+def deal_master(
+    master, master_weight, start, stop, base, side, n_branches, branch_weight, known_weight, branch_at, spare,
+    spare_weight, needed,
+):  # fmt: skip
+    """Copy each row to the stretch of its branch (unknown ones to all, by share), keeping the order."""
+    for at in range(start, stop):
+        row = master[at]
+        branch = side[row]
+        if branch >= 0:
+            to = branch_at[branch]
+            if to >= 0:
+                spare[to] = row
+                spare_weight[to] = master_weight[at]
+                branch_at[branch] = to + 1
+            continue
+        for other in range(n_branches):
+            to = branch_at[other]
+            if to >= 0 and branch_weight[other] > 0.0:
+                spare[to] = row
+                spare_weight[to] = master_weight[at] * (branch_weight[other] / known_weight)
+                branch_at[other] = to + 1
+    for at in range(needed):
+        master[base + at] = spare[at]
+        master_weight[base + at] = spare_weight[at]
+
+
+@inner
+def deal_order(sequence, start, stop, base, side, n_branches, branch_weight, branch_at, spare, needed):
+    """Do to a presorted order what `deal_master` does to the master sequence."""
+    for at in range(start, stop):
+        row = sequence[at]
+        branch = side[row]
+        if branch >= 0:
+            to = branch_at[branch]
+            if to >= 0:
+                spare[to] = row
+                branch_at[branch] = to + 1
+            continue
+        for other in range(n_branches):
+            to = branch_at[other]
+            if to >= 0 and branch_weight[other] > 0.0:
+                spare[to] = row
+                branch_at[other] = to + 1
+    for at in range(needed):
+        sequence[base + at] = spare[at]
+
+
+@inner
+def place_branches(n_branches, branch_count, branch_at):
+    """Write where the rows of each branch begin, the last branch first; -1 for a leaf."""
+    at = 0
+    for branch in range(n_branches - 1, -1, -1):
+        branch_at[branch] = -1
+        if branch_count[branch] > 0:
+            branch_at[branch] = at
+            at += branch_count[branch]

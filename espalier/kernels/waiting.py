@@ -1,0 +1,64 @@
+"""Nodes that wait to be split, best first: a heap of places in the list of waiting nodes."""
+
+import math
+
+from espalier.kernels.jit import inner
+from espalier.kernels.nodes import WEIGHT
+from espalier.kernels.offers import N_INTS, N_REALS, REAL_GAIN
+
+
+@inner
+def remember(waiting_ints, waiting_reals, entry, chosen, offer_ints, offer_reals):
+    """Keep the split that a waiting node has chosen."""
+    waiting_ints[entry, N_INTS] = chosen
+    if chosen >= 0:
+        for k in range(N_INTS):
+            waiting_ints[entry, k] = offer_ints[chosen, k]
+        for k in range(N_REALS):
+            waiting_reals[entry, k] = offer_reals[chosen, k]
+
+
+@inner
+def _comes_first(left, right, waiting, waiting_ints, waiting_reals, node_reals):
+    """Whether a waiting node is split before another: the larger weight · gain, then the earlier made."""
+    left_node, right_node = waiting[left, 0], waiting[right, 0]
+    left_worth = node_reals[left_node, WEIGHT] * waiting_reals[left, REAL_GAIN]
+    right_worth = node_reals[right_node, WEIGHT] * waiting_reals[right, REAL_GAIN]
+    if waiting_ints[left, N_INTS] < 0:
+        left_worth = -math.inf
+    if waiting_ints[right, N_INTS] < 0:
+        right_worth = -math.inf
+    return left_worth > right_worth or (left_worth == right_worth and left_node < right_node)
+
+
+@inner
+def push(heap, n_heap, entry, waiting, waiting_ints, waiting_reals, node_reals):
+    """Put a waiting node into the heap."""
+    at = n_heap
+    while at > 0:
+        above = (at - 1) // 2
+        if not _comes_first(entry, heap[above], waiting, waiting_ints, waiting_reals, node_reals):
+            break
+        heap[at] = heap[above]
+        at = above
+    heap[at] = entry
+
+
+@inner
+def pop(heap, n_heap, waiting, waiting_ints, waiting_reals, node_reals):
+    """Take the waiting node that is split first out of the heap."""
+    answer = heap[0]
+    moving = heap[n_heap - 1]
+    at = 0
+    while 2 * at + 1 < n_heap - 1:
+        below = 2 * at + 1
+        if below + 1 < n_heap - 1 and _comes_first(
+            heap[below + 1], heap[below], waiting, waiting_ints, waiting_reals, node_reals
+        ):
+            below += 1
+        if not _comes_first(heap[below], moving, waiting, waiting_ints, waiting_reals, node_reals):
+            break
+        heap[at] = heap[below]
+        at = below
+    heap[at] = moving
+    return answer

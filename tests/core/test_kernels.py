@@ -1,0 +1,150 @@
+"""How kernels are compiled and kept: what a first start compiles, where machine code goes, what is said of it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from espalier import PRESETS, Dataset, Feature, FeatureKind, Role, Schema, training_config
+from espalier.config import resolved
+from espalier.growing import _encoded
+from espalier.kernels import encode
+from espalier.kernels.deviation import LOOK_EVERY, prefix_deviations
+from espalier.kernels.jit import compiled, inner, maker, phase_of
+from espalier.progress import Progress
+from espalier.scratch import scratch_arrays
+from espalier.training_table import training_table
+
+ROOT = Path(__file__).resolve().parents[2]
+INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
+compiled_only = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+# Root may write anywhere, unless it gives that up (PR_CAPBSET_DROP, CAP_DAC_OVERRIDE).
+AS_ANYBODY = "import ctypes, os, sys; ctypes.CDLL(None).prctl(24, 1, 0, 0, 0); os.execv(sys.argv[1], sys.argv[1:])"
+
+
+def forms(kind: FeatureKind, target: FeatureKind, preset: str, **fields: object) -> tuple[bool, bool, bool]:
+    """Say which of Groups, Subsets and Rare a configuration is given on one attribute."""
+    classes = ("x", "y") if target is FeatureKind.NOMINAL else ()
+    attribute = Feature("a", kind, categories=("p", "q", "r") if kind is FeatureKind.NOMINAL else ())
+    schema = Schema((attribute, Feature("t", target, Role.TARGET, classes)))
+    column = np.array([0, 1, 2, 1], dtype=np.int32 if kind is FeatureKind.NOMINAL else np.float64)
+    answer = np.array([0, 1, 0, 1], dtype=np.int32 if classes else np.float64)
+    data = Dataset(schema, (column, answer))
+    config = resolved(training_config(preset, **fields), schema)
+    table = training_table(data, config)
+    columns, _ = _encoded(table, config, Progress())
+    _, groups, subsets, rare = scratch_arrays(table, config, columns, None, Progress())
+    return groups is not None, subsets is not None, rare is not None
+
+
+@pytest.mark.parametrize("kind", [FeatureKind.NUMERIC, FeatureKind.NOMINAL])
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_a_preset_is_given_what_its_attributes_ask_for_and_nothing_rare(preset: str, kind: FeatureKind) -> None:
+    target = FeatureKind.NUMERIC if preset == "m5" else FeatureKind.NOMINAL
+    has_groups = kind is FeatureKind.NOMINAL and preset != "m5"  # m5 makes ordered attributes of them
+    assert forms(kind, target, preset) == (has_groups, has_groups and preset == "cart", False)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"numeric": "median"},
+        {"numeric": "boundary"},
+        {"cut_points": {"a": [1.5]}},
+        {"chi_square_alpha": 0.05},
+        {"missing": "surrogate"},
+        {"max_leaf_nodes": 3},
+        {"cost_function": "norton", "attribute_costs": {"a": 2.0}},
+    ],
+    ids=str,
+)
+def test_what_few_ask_for_comes_all_together(fields: dict[str, object]) -> None:
+    assert forms(FeatureKind.NUMERIC, FeatureKind.NOMINAL, "cart", **fields) == (True, True, True)
+
+
+@inner
+def _put(values, at, value):
+    values[at] = max(values[at], value)
+
+
+@maker
+def _longer(values):
+    made = np.empty(2 * values.size, values.dtype)
+    for at in range(values.size):
+        made[at] = values[at]
+        made[at + values.size] = 0
+    return made
+
+
+@compiled
+def _highest_so_far(values, extra):
+    answer = values
+    highest = 0
+    for at in range(values.size):
+        if at == answer.size // 2:
+            answer = _longer(answer)
+        _put(answer, at, highest)
+        highest = answer[at]
+    if extra is not None:
+        _put(answer, 0, extra[0])
+    return answer
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.float64])
+def test_functions_of_functions_give_what_python_gives(kind: type) -> None:
+    values = np.array([1, 3, 2, 5, 4], dtype=kind)
+    assert _highest_so_far(values.copy(), None).tolist() == [1, 3, 3, 5, 5, 0, 0, 0, 0, 0]
+    assert _highest_so_far(values.copy(), (7.0,)).tolist() == [7, 3, 3, 5, 5, 0, 0, 0, 0, 0]
+
+
+@compiled
+def _prefixes(rows, weight, trees, answer, progress):
+    none = np.zeros(rows.size, np.int32)
+    zeros = np.zeros(rows.size)
+    prefix_deviations(
+        rows, 0, rows.size, 1, rows, 0, 0, weight, none, zeros, zeros[:1], trees[0], trees[1], answer, progress
+    )
+
+
+@pytest.mark.parametrize(("stop", "last_known"), [(0.0, LOOK_EVERY + 9), (1.0, LOOK_EVERY)])
+def test_a_stop_is_seen_within_one_long_scan(stop: float, last_known: int) -> None:
+    n_rows = LOOK_EVERY + 9
+    rows, answer = np.arange(n_rows, dtype=np.int32), np.full(n_rows + 1, -1.0)
+    _prefixes(rows, np.ones(n_rows), np.zeros((2, 2)), answer, np.array([0.0, stop]))
+    # All targets are alike, so nothing deviates; what was not looked at is as it was.
+    assert np.all(answer[: last_known + 1] == 0.0)
+    assert np.all(answer[last_known + 1 :] == -1.0)
+
+
+@compiled_only
+def test_compiling_is_named_until_the_code_for_these_arguments_is_there() -> None:
+    codes, order = np.array([1, 0, 1], dtype=np.int32), np.empty(3, np.int32)
+    encode.sort_codes(codes, 2, order)
+    assert phase_of(encode.sort_codes, "sorting", (codes, 2, order)) == "sorting"
+    others = (codes.astype(np.int16), 2, order)
+    assert phase_of(encode.sort_codes, "sorting", others) == "compiling kernels, then sorting"
+
+
+@compiled_only
+@pytest.mark.skipif(sys.platform != "linux", reason="root is told apart by Linux capabilities")
+def test_a_read_only_package_folder_without_a_cache_works(tmp_path: Path) -> None:
+    package = tmp_path / "installed" / "espalier"
+    shutil.copytree(ROOT / "espalier", package, ignore=shutil.ignore_patterns("__pycache__"))
+    for path in [*package.rglob("*"), package]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    home = tmp_path / "home"
+    home.mkdir(mode=0o555)
+    script = (
+        "import numpy as np; from pathlib import Path; from espalier.kernels import encode, jit\n"
+        "order = np.empty(3, np.int32); encode.sort_codes(np.array([1, 0, 1], np.int32), 2, order)\n"
+        "print(encode.__file__, jit.cache_folder(Path(encode.__file__)), order.tolist())"
+    )
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(package.parent)}
+    command = [sys.executable, "-c", AS_ANYBODY, sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.stdout.split(maxsplit=2) == [f"{package}/kernels/encode.py", "None", "[1, 0, 2]\n"]

@@ -116,6 +116,30 @@ def delete_data_set(session: Session, data_set_id: str) -> None:
         NotFound: there is none of this id.
         Conflict: a job that is not finished uses it, or a version was trained on it; the message says which.
     """
+    _lock_unused(session, data_set_id)
+    session.execute(delete(DataSet).where(DataSet.id == data_set_id))
+
+
+def redeclare_data_set(session: Session, data_set_id: str, *, dataset: espalier.Dataset, was: str) -> DataSet:
+    """Enter another declaration of the same rows; its cells are replaced by `storage.replace` in the same transaction.
+
+    Raises:
+        NotFound: there is none of this id.
+        Conflict: it is used, as `delete_data_set` says, or is no longer the one of the fingerprint `was`.
+    """
+    row = _lock_unused(session, data_set_id)
+    if row.fingerprint != was:
+        raise Conflict(f"data set {data_set_id} was declared anew by another request; look at it and try again")
+    row.n_attributes = len(dataset.schema.attributes)
+    row.declared = dataset.schema.to_dict()
+    row.task = dataset.schema.task
+    row.notices = list(dataset.notices)
+    row.fingerprint = dataset.fingerprint
+    session.flush()
+    return row
+
+
+def _lock_unused(session: Session, data_set_id: str) -> DataSet:
     row = session.get(DataSet, data_set_id, with_for_update=True)  # a job that starts to use it now has to wait
     if row is None:
         raise NotFound("data set", data_set_id)
@@ -129,7 +153,7 @@ def delete_data_set(session: Session, data_set_id: str) -> None:
         raise Conflict(
             f"version {version.number} of model {version.model.name!r} was trained on data set {data_set_id}"
         )
-    session.execute(delete(DataSet).where(DataSet.id == data_set_id))
+    return row
 
 
 # --- models and versions

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sqlalchemy import insert, select
+from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
 import espalier
@@ -54,6 +54,12 @@ def save(session: Session, data_set_id: str, chunks: Iterable[Chunk]) -> None:
                 data_set_id=data_set_id, first_row=chunk.first_row, n_rows=chunk.n_rows, content=chunk.content
             )
         )
+
+
+def replace(session: Session, data_set_id: str, chunks: Iterable[Chunk]) -> None:
+    """Keep these chunks instead of those that there are."""
+    session.execute(delete(DataSetChunk).where(DataSetChunk.data_set_id == data_set_id))
+    save(session, data_set_id, chunks)
 
 
 def load(

@@ -24,6 +24,7 @@ __all__ = [
     "explain_decision",
     "find_loaded",
     "predict",
+    "redeclare_data_set",
     "upload_data_set",
 ]
 
@@ -80,6 +81,18 @@ def upload_data_set(session: Session, new: NewDataSet) -> DataSet:
     """Store a data set: its declaration and its cells."""
     row = catalog.add_data_set(session, name=new.name, dataset=new.dataset)
     storage.save(session, row.id, list(new.chunks))
+    return row
+
+
+def redeclare_data_set(session: Session, data_set_id: str, new: NewDataSet, *, was: str) -> DataSet:
+    """Store another declaration of the same rows, which had the fingerprint `was` when they were read.
+
+    Raises:
+        NotFound: There is no such data set.
+        Conflict: It is used, or was changed meanwhile.
+    """
+    row = catalog.redeclare_data_set(session, data_set_id, dataset=new.dataset, was=was)
+    storage.replace(session, data_set_id, new.chunks)
     return row
 
 

@@ -1,4 +1,4 @@
-"""Data sets over HTTP: upload, list, look at, delete."""
+"""Data sets over HTTP: upload, list, look at, declare anew, delete."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,9 +10,10 @@ from service import catalog, schemas, storage, usecases
 from service.api.answers import json_answer, page_answer
 from service.api.bodies import CSV, JSON, read_bytes, read_json
 from service.api.context import here
-from service.api.contract import Resource, answers, documents, refuses, takes_query
+from service.api.contract import Resource, answers, documents, refuses, takes_json, takes_query
 from service.db import reading, transaction
-from service.errors import Fault, Rejected
+from service.errors import Conflict, Fault, Rejected
+from service.redeclaring import redeclared
 from service.tables import Scope
 
 __all__ = ["data_sets"]
@@ -76,6 +77,41 @@ def get_rows(query: dict[str, Any], data_set_id: str) -> Response:
         n_rows = catalog.find_data_set(session, data_set_id).n_rows
         items = storage.rows(session, data_set_id, start=start, stop=stop)
     return json_answer({"items": items, "next": stop if stop < n_rows else None})
+
+
+@data_sets.get("/v1/datasets/<id:data_set_id>/profile", scope=Scope.READ)
+@takes_query(schemas.ProfileQuery)
+@answers(200, {"type": "object"}, description="The profile")
+@refuses(404, 409, 422)
+def get_profile(query: dict[str, Any], data_set_id: str) -> Response:
+    """Look at how much each attribute says of the target: counts, missing values, entropies, gain, gain ratio.
+
+    Gini or variance decrease and chi-square besides. A data set without a target has no profile.
+    """
+    with reading(here().sessions) as session:
+        dataset = storage.load(session, data_set_id)
+    if dataset.schema.target is None:
+        raise Conflict("the data set declares no target, of which its attributes could say something: declare one")
+    return json_answer(espalier.profile(dataset, log_base=query["log_base"]).to_dict())
+
+
+@data_sets.patch("/v1/datasets/<id:data_set_id>", scope=Scope.TRAIN)
+@takes_json(schemas.DataSetChange)
+@answers(200, schemas.DataSet)
+@refuses(400, 404, 409, 413, 415, 422)
+def redeclare(changes: dict[str, Any], data_set_id: str) -> Response:
+    """Declare the same rows anew: target, kinds, roles, order of categories, missing values.
+
+    Refused while an unfinished job uses the data set, and once a version was trained on it.
+    """
+    service = here()
+    with reading(service.sessions) as session:
+        row = catalog.find_data_set(session, data_set_id)
+        dataset = storage.load(session, data_set_id)
+    new = usecases.NewDataSet.of(redeclared(dataset, changes), name=row.name, settings=service.settings)
+    with transaction(service.sessions) as session:
+        changed = usecases.redeclare_data_set(session, data_set_id, new, was=row.fingerprint)
+        return json_answer(SHOWN.dump(changed))
 
 
 @data_sets.delete("/v1/datasets/<id:data_set_id>", scope=Scope.TRAIN)

@@ -33,6 +33,7 @@ from service.schemas.answers import (
 )
 from service.schemas.bodies import DATA_SET_REQUEST, EXPLAIN, PREDICTION_REQUEST, TREE
 from service.schemas.requests import (
+    DataSetChange,
     DataSetQuery,
     DecisionQuery,
     EvaluationJobRequest,
@@ -41,6 +42,7 @@ from service.schemas.requests import (
     JobWaitQuery,
     KeyRequest,
     PageQuery,
+    ProfileQuery,
     PruningJobRequest,
     RowsQuery,
     RulesQuery,
@@ -61,6 +63,7 @@ __all__ = [
     "Comparison",
     "Condition",
     "DataSet",
+    "DataSetChange",
     "DataSetPage",
     "DataSetQuery",
     "Decision",
@@ -88,6 +91,7 @@ __all__ = [
     "Prediction",
     "PredictionAnswer",
     "Problem",
+    "ProfileQuery",
     "PruningJobRequest",
     "RowPage",
     "RowsQuery",

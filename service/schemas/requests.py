@@ -10,10 +10,11 @@ from marshmallow import fields, validate
 
 import espalier
 from service.candidates import LONGEST_NAME, MOST_CANDIDATES
-from service.schemas.shape import DECISION_ID, MODEL_NAME, Shape, between, one_of, shape, text
+from service.schemas.shape import DECISION_ID, LABEL, MODEL_NAME, Shape, between, one_of, shape, text
 from service.tables import Kind, Scope, State
 
 __all__ = [
+    "DataSetChange",
     "DataSetQuery",
     "DecisionQuery",
     "EvaluationJobRequest",
@@ -22,6 +23,7 @@ __all__ = [
     "JobWaitQuery",
     "KeyRequest",
     "PageQuery",
+    "ProfileQuery",
     "PruningJobRequest",
     "RowsQuery",
     "RulesQuery",
@@ -118,6 +120,38 @@ class DataSetQuery(Shape):
     )
     weight = text("the column of row weights", load_default=None)
     ignore = text("columns that are kept but never looked at, separated by commas", load_default=None)
+
+
+class ProfileQuery(Shape):
+    """In which unit to show entropies."""
+
+    log_base = text("2: bits, e: nats, 10: bans", load_default="2", validate=one_of(["2", "e", "10"]))
+
+
+class ColumnChange(Shape):
+    """What is to be declared of a column; what is not named stays."""
+
+    name = text("which column", required=True)
+    kind = text("what its values are", validate=one_of([kind.value for kind in espalier.FeatureKind]))
+    role = text(
+        "what it is for (the target is named beside the columns)",
+        validate=one_of([role.value for role in espalier.Role if role is not espalier.Role.TARGET]),
+    )
+    categories = fields.List(
+        shape("a category", LABEL), metadata={"description": "all of them, in the order that decides ties"}
+    )
+
+
+class DataSetChange(Shape):
+    """Another declaration of the same rows; what is not named stays."""
+
+    target = text("the column to learn; null: none", allow_none=True)
+    task = text("overrides what the target's values suggest", validate=one_of(["classification", "regression"]))
+    missing_values = fields.List(
+        fields.String(),
+        metadata={"description": "texts that stand for missing; a cell that was missing already stays missing"},
+    )
+    columns = fields.List(fields.Nested(ColumnChange))
 
 
 class JobQuery(PageQuery):

@@ -4,6 +4,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,11 +18,11 @@ from service.settings import Settings
 POSTGRES = os.environ.get("ESPALIER_TEST_POSTGRES_URL", "")
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The URL of an empty database that is gone after the test."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/espalier.db"
+@contextmanager
+def empty_database(kind: str, folder: Path) -> Iterator[str]:
+    """Give the URL of an empty database that is gone at the end."""
+    if kind == "sqlite":
+        yield f"sqlite:///{folder}/espalier.db"
         return
     if not POSTGRES:
         pytest.skip("ESPALIER_TEST_POSTGRES_URL names no PostgreSQL server")
@@ -30,6 +31,23 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
     _execute(server, f"CREATE DATABASE {name}")
     yield server.url.set(database=name).render_as_string(hide_password=False)
     _execute(server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def with_tables(database_url: str, migrated_file: Path) -> Settings:
+    """Give settings whose database has all tables."""
+    settings = Settings(database_url=database_url)
+    if settings.database_file is not None:
+        shutil.copy(migrated_file, settings.database_file)
+    else:
+        db.migrate(settings)
+    return settings
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of an empty database that is gone after the test."""
+    with empty_database(request.param, tmp_path) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -43,12 +61,7 @@ def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def settings(database_url: str, migrated_file: Path) -> Settings:
     """Settings whose database has all tables."""
-    settings = Settings(database_url=database_url)
-    if settings.database_file is not None:
-        shutil.copy(migrated_file, settings.database_file)
-    else:
-        db.migrate(settings)
-    return settings
+    return with_tables(database_url, migrated_file)
 
 
 @pytest.fixture

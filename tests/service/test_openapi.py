@@ -89,6 +89,7 @@ def test_every_post_with_a_body_says_what_the_body_is(document: dict[str, Any]) 
         "POST /v1/pruning-jobs",
         "POST /v1/evaluation-jobs",
         "POST /v1/keys",
+        "PATCH /v1/datasets/{data_set_id}",
         "POST /v1/models/{name}/predict",
         "POST /v1/models/{name}/versions/{number}/predict",
     }

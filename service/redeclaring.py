@@ -1,0 +1,150 @@
+"""A data set declared anew: kinds, order of categories, roles, target and missing values, without another upload.
+
+Only the columns that a change is about are read again, from the labels and numbers that are kept.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import espalier
+
+__all__ = ["redeclared"]
+
+
+def redeclared(dataset: espalier.Dataset, changes: Mapping[str, Any]) -> espalier.Dataset:
+    """Give the same rows under another declaration.
+
+    Args:
+        dataset: As it is kept.
+        changes: ``target, task, missing_values, columns: [{name, kind, role, categories}]``; what is not named stays. A
+            new target of numbers is a class if its numbers are few and whole, unless ``task`` or its kind is said.
+
+    Raises:
+        espalier.SchemaError: The declaration is wrong; every fault.
+        espalier.DataError: Cells that do not fit it; every column's first faults.
+    """
+    before = dataset.schema
+    tokens = tuple(changes.get("missing_values", before.missing_values))
+    target = changes.get("target", before.target.name if before.target else None)
+    _check_names(before, changes, target)
+    given = {column["name"]: column for column in changes.get("columns", ())}
+    read_again = [
+        feature
+        for feature in before.features
+        if feature.name in given
+        or not set(tokens).isdisjoint(feature.categories)
+        or (feature.name == target and (feature.role is not espalier.Role.TARGET or "task" in changes))
+    ]
+    declared = [
+        _declaration(one, given.get(one.name, {}), tokens, is_target=one.name == target, infer="task" in changes)
+        for one in read_again
+    ]
+    fresh = _read(dataset, read_again, {**changes, "columns": declared, "missing_values": list(tokens)}, list(given))
+    pairs = [
+        fresh.get(feature.name, (_without_target(feature, target), column))
+        for feature, column in zip(before.features, dataset.columns, strict=True)
+    ]
+    schema = espalier.Schema(tuple(feature for feature, _ in pairs), tokens)
+    return espalier.Dataset(schema, tuple(column for _, column in pairs))
+
+
+def _read(
+    dataset: espalier.Dataset,
+    features: Sequence[espalier.Feature],
+    document: Mapping[str, Any],
+    given: Sequence[str],
+) -> Mapping[str, tuple[espalier.Feature, Any]]:
+    """Read some columns again: each by its name."""
+    if not features:
+        return {}
+    cells = {
+        feature.name: list(_cells(dataset, feature, column.get("kind")))
+        for feature, column in zip(features, document["columns"], strict=True)
+    }
+    declared = {name: document.get(name) for name in ("columns", "task", "missing_values")}
+    try:
+        new = espalier.dataset_from_columns(cells, schema=declared)
+    except espalier.InvalidInput as error:
+        raise type(error)(_moved(error.faults, list(cells), given)) from None
+    return {feature.name: (feature, column) for feature, column in zip(new.schema.features, new.columns, strict=True)}
+
+
+def _moved(
+    faults: Sequence[espalier.Fault], read_again: Sequence[str], given: Sequence[str]
+) -> Iterator[espalier.Fault]:
+    """Say where in the changes a fault of a column sits that was read again: its own place, or the target's."""
+    for fault in faults:
+        start, _, rest = fault.path.removeprefix("/columns/").removeprefix("/").partition("/")
+        of_schema = fault.path.startswith("/columns/") and start.isdigit()
+        name = read_again[int(start)] if of_schema else start.replace("~1", "/").replace("~0", "~")
+        place = f"/columns/{given.index(name)}" if name in given else "/target"
+        inside = f"/{rest}" if of_schema and rest and name in given else ""
+        row = f"row {rest}: " if rest.isdigit() and not of_schema else ""
+        yield espalier.Fault(place + inside, fault.code, row + fault.message)
+
+
+def _check_names(schema: espalier.Schema, changes: Mapping[str, Any], target: str | None) -> None:
+    legal = ", ".join(feature.name for feature in schema.features[:20])
+    asked = {f"/columns/{place}/name": column["name"] for place, column in enumerate(changes.get("columns", ()))}
+    asked |= {"/target": target} if target is not None else {}
+    faults = [
+        espalier.Fault(pointer, "unknown_column", f"there is no such column; there are: {legal}")
+        for pointer, name in asked.items()
+        if schema.place(str(name)) is None
+    ]
+    names = [column["name"] for column in changes.get("columns", ())]
+    faults += [
+        espalier.Fault(f"/columns/{place}/name", "repeated", "this column is named twice")
+        for place, name in enumerate(names)
+        if name in names[:place]
+    ]
+    if faults:
+        raise espalier.SchemaError(faults)
+
+
+def _declaration(
+    feature: espalier.Feature, given: Mapping[str, Any], tokens: Sequence[str], *, is_target: bool, infer: bool
+) -> dict[str, Any]:
+    """Say what is declared of a column that is read again: what is given, and what stays of what was."""
+    stays = feature.to_dict()
+    if feature.coded:
+        stays["categories"] = [label for label in feature.categories if label not in tokens]
+    is_new = is_target and feature.role is not espalier.Role.TARGET
+    if (is_new and not feature.coded) or (is_target and infer) or feature.role is espalier.Role.IGNORE:
+        del stays["kind"]
+        stays.pop("categories", None)
+    if given.get("kind", stays.get("kind")) != stays.get("kind"):
+        stays.pop("categories", None)
+    role = given.get("role", "attribute" if feature.role is espalier.Role.TARGET else stays["role"])
+    return {**stays, **given, "role": "target" if is_target else role}
+
+
+def _without_target(feature: espalier.Feature, target: str | None) -> espalier.Feature:
+    if feature.role is not espalier.Role.TARGET or feature.name == target:
+        return feature
+    return espalier.Feature(feature.name, feature.kind, espalier.Role.ATTRIBUTE, feature.categories)
+
+
+def _cells(dataset: espalier.Dataset, feature: espalier.Feature, kind: str | None) -> Iterator[Any]:
+    """Give the cells of a column as they would be uploaded for the kind that it is to have."""
+    column = dataset.columns[dataset.schema.features.index(feature)]
+    alone = espalier.Dataset(espalier.Schema((feature,)), (column,))
+    labels: Sequence[Any] = [row[feature.name] for row in alone.rows()]
+    from_text = kind == "numeric" and feature.coded
+    as_label = kind in ("nominal", "ordinal", "boolean") and not feature.coded
+    for label in labels:
+        if from_text and isinstance(label, str):
+            yield _number(label)
+        elif as_label and isinstance(label, float) and label.is_integer():
+            yield int(label)
+        else:
+            yield label
+
+
+def _number(text: str) -> float | str:
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return number if math.isfinite(number) else text

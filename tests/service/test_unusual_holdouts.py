@@ -1,0 +1,71 @@
+"""Held-out rows of an unusual kind: asked for over HTTP, done by the handlers, with an answer that can be read."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from werkzeug.test import TestResponse
+
+import espalier
+from service import queue, worker
+from service.db import transaction
+from service.handlers import perform
+from service.settings import Settings
+from tests.service.served import Served, assert_problem, serving
+
+WEATHER = "sky,play\n" + "sun,yes\nrain,no\n" * 6
+
+
+@pytest.fixture
+def served(settings: Settings) -> Iterator[Served]:
+    with serving(settings) as one:
+        yield one
+
+
+@pytest.mark.parametrize(
+    ("rows", "accuracy"),
+    [
+        # Whatever is answered for a sky that was never seen, or is missing, one of two such rows is right.
+        pytest.param("sun,yes\nrain,no\nsnow,yes\nsnow,no\n", 3 / 4, id="unknown categories"),
+        pytest.param("sun,yes\nrain,no\n,yes\n,no\n", 3 / 4, id="missing values"),
+        pytest.param("sun,yes\nsun,yes\nrain,yes\n", 2 / 3, id="one class only"),
+        pytest.param("sun,yes\nrain,maybe\n", 1 / 2, id="a class that was not learned"),
+    ],
+)
+def test_held_out_rows_of_an_unusual_kind_are_measured_on_and_pruned_by(
+    served: Served, rows: str, accuracy: float
+) -> None:
+    dataset = served.upload(WEATHER, target="play")["id"]
+    other = served.upload(f"sky,play\n{rows}", target="play")["id"]
+    body = {"model": "weather", "dataset": dataset, "holdout": {"dataset": other}}
+    trained = done(served, served.post("/v1/training-jobs", body))
+    pruned = done(served, served.post("/v1/pruning-jobs", {"model": "weather", "method": "reduced_error"}))
+
+    assert trained["summary"]["holdout"]["accuracy"] == pytest.approx(accuracy)
+    assert (pruned["version"], pruned["summary"]["holdout"]["n_rows"]) == (2, rows.count("\n"))
+    assert pruned["summary"]["holdout"]["accuracy"] >= accuracy - 1e-12
+
+
+def test_held_out_rows_that_are_none_are_refused_before_a_job_is_made(served: Served) -> None:
+    dataset = served.upload(WEATHER, target="play")["id"]
+    empty = served.client.post("/v1/datasets?target=play", data="sky,play\n", content_type="text/csv")
+    body = {"model": "m", "dataset": dataset, "holdout": {"fraction": 0.01}}
+
+    assert "rows" in assert_problem(empty, 422, "")["detail"]
+    assert (
+        "sets aside 0 of 12 rows" in assert_problem(served.post("/v1/training-jobs", body), 422, "/holdout")["detail"]
+    )
+
+
+def done(served: Served, response: TestResponse) -> dict[str, Any]:
+    """Do the job in this process, as a worker's child would, and save what comes of it; give the result."""
+    assert response.status_code == 202, response.text
+    source = served.service.sessions
+    with transaction(source) as session:
+        claim = queue.claim(session, worker="test", lease_seconds=60)
+    assert claim is not None
+    outcome = perform(source, kind=claim.kind, payload=claim.payload, progress=espalier.Progress())
+    with transaction(source) as session:
+        assert worker._save(session, claim, outcome) == "succeeded", outcome
+    found: dict[str, Any] = served.client.get(f"{response.headers['Location']}/result").get_json()
+    return found

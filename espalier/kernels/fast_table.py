@@ -17,6 +17,7 @@ __all__ = ["FastTable", "can_grow_fast", "fast_table", "n_threads"]
 
 Array = npt.NDArray[Any]
 
+FIRST_ROWS: Final = 4096
 ROWS_OF_A_BLOCK: Final = 1 << 16
 CRITERIA: Final = frozenset({c.GINI, c.SQUARED_ERROR})
 
@@ -101,14 +102,14 @@ def fast_table(
         places = [place for place, item in enumerate(coded) if item is None]
         orders = np.empty((len(places) + 1, n_rows), np.uint32)
         codes = np.empty((len(places), n_rows), np.uint32)
-        scratch: queue.SimpleQueue[tuple[Array, Array]] = queue.SimpleQueue()
+        scratch: queue.SimpleQueue[tuple[Array, Array, Array]] = queue.SimpleQueue()
         for _ in range(min(n_threads(), len(places))):
-            scratch.put((np.empty(n_rows, np.uint64), np.empty(n_rows, np.uint64)))
+            scratch.put((np.empty(n_rows), np.empty(n_rows, np.uint64), np.empty(n_rows, np.uint64)))
 
         def sort(at: int) -> None:
-            near_and_far = scratch.get()
-            _sort(columns[places[at]], row_class, class_bits, codes[at], orders[at], near_and_far)
-            scratch.put(near_and_far)
+            buffers = scratch.get()
+            _sort(columns[places[at]], row_class, class_bits, codes[at], orders[at], buffers)
+            scratch.put(buffers)
 
         list(pool.map(sort, range(len(places))))
         cells = np.empty((n_rows, len(others)), np.uint8)
@@ -157,22 +158,28 @@ def _coded(column: Array, n_categories: int) -> tuple[Array, int] | None:
     """Give (ranks as bytes, how many) of a column with few values; None where there are more."""
     if column.dtype == np.int32:
         return None if n_categories > scans.MOST_CODES else (column.astype(np.uint8), n_categories)
-    cells, distinct = np.empty(len(column), np.uint8), np.empty(scans.MOST_CODES)
-    n_distinct = encode.code_column(np.array(column), cells, distinct, scans.MOST_CODES)
-    return None if n_distinct < 0 else (cells, n_distinct)
+    distinct = np.empty(scans.MOST_CODES)
+    # The first rows say it of most columns, before any is copied.
+    for n_rows in (min(FIRST_ROWS, len(column)), len(column)):
+        cells = np.empty(n_rows, np.uint8)
+        n_distinct = encode.code_column(np.array(column[:n_rows]), cells, distinct, scans.MOST_CODES)
+        if n_distinct < 0:
+            return None
+    return cells, n_distinct
 
 
 def _sort(
-    column: Array, row_class: Array, class_bits: int, codes: Array, order: Array, near_and_far: tuple[Array, Array]
+    column: Array, row_class: Array, class_bits: int, codes: Array, order: Array, buffers: tuple[Array, Array, Array]
 ) -> None:  # fmt: skip
     """Sort one column into `order` and `codes`."""
-    values = column.astype(np.float64)
-    if packed_sort.sort_packed(values, row_class, class_bits, codes, order, *near_and_far):
+    values, near, far = buffers
+    values[:] = column
+    if packed_sort.sort_packed(values, row_class, class_bits, codes, order, near, far):
         return
     n_rows = len(values)
     ascending, ranks = np.empty(n_rows, np.int32), np.empty(n_rows, np.int32)
-    n_known = encode.sort_column(values, ascending, *near_and_far, np.empty(n_rows, np.int32))
-    encode.rank_column(values, ascending, n_known, ranks, near_and_far[0].view(np.float64))
+    n_known = encode.sort_column(values, ascending, near, far, np.empty(n_rows, np.int32))
+    encode.rank_column(values, ascending, n_known, ranks, near.view(np.float64))
     codes[:] = ranks
     order[:] = ascending
     if class_bits:

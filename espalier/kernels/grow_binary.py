@@ -45,6 +45,7 @@ from espalier.kernels.nodes import (
 )
 from espalier.kernels.scans import (
     CLASSES,
+    CONSTANT,
     MOST_CODES,
     NUMBERS,
     ROW_BITS,
@@ -67,11 +68,12 @@ ONE = np.uint32(1)
 
 
 @inner
-def deal(stretch, sides, spare, left_lives, right_lives):
-    """Partition a stretch by side, keeping the order; a side that has become a leaf is dropped.
+def deal(orders, column, start, stop, sides, spare, left_lives, right_lives):
+    """Partition a stretch of an order by side, stably; a side that has become a leaf is dropped.
 
-    stretch: uint32. sides: uint32, a bit a row. spare: uint32 scratch, as long as the stretch.
+    orders: uint32. sides: uint32, a bit a row. spare: uint32 scratch, as long as the stretch.
     """
+    stretch = orders[column, start:stop]
     one = np.uint64(1)
     n_left, n_right = np.uint64(0), np.uint64(0)
     if left_lives == 1 and right_lives == 1:
@@ -265,16 +267,15 @@ def scan_columns(
             return
         attribute = sorted_attribute[column]
         gains[attribute] = math.nan
-        stretch = orders[column, start:stop]
         if flat[column] == 1:
             continue
-        if codes[column, stretch[0] & ROW_MASK] == codes[column, stretch[stretch.size - 1] & ROW_MASK]:
-            flat[column] = 1
-            continue
         numerator, denominator, place = scan_order(
-            kind, stretch, codes[column], row_class, row_value, row_weight, totals, weight, least, tie, left, right
-        )
-        if place >= 0:
+            kind, orders, codes, column, start, stop, row_class, row_value, row_weight, totals, weight, least, tie,
+            -1.0, left, right,
+        )  # fmt: skip
+        if place == CONSTANT:
+            flat[column] = 1
+        elif place >= 0:
             gains[attribute] = offset + scale * (numerator / denominator)
             places[attribute] = place
     width = totals.size
@@ -305,9 +306,9 @@ def deal_columns(orders, low, high, start, stop, sides, flat, spare, left_lives,
     """Partition the orders low:high (the last one is the rows' own, which is never flat)."""
     for column in range(low, high):
         if column == orders.shape[0] - 1:
-            deal(orders[column, start:stop], sides, spare, 1, 1)
+            deal(orders, column, start, stop, sides, spare, 1, 1)
         elif flat[column] == 0:
-            deal(orders[column, start:stop], sides, spare, left_lives, right_lives)
+            deal(orders, column, start, stop, sides, spare, left_lives, right_lives)
 
 
 @compiled
@@ -570,19 +571,20 @@ def grow_subtree(  # one loop, told from top to bottom
         impurity, offset, scale = impurity_and_form(numeric, kind, stats[node], weight)
         tie = 1e-9 * impurity / scale
         scan_totals(numeric, kind, stats[node], totals)
+        highest = -1.0
         for column in range(n_sorted):
             attribute = sorted_attribute[column]
             gains[attribute] = math.nan
             if flat[column] == 1:
                 continue
-            stretch = orders[column, start:stop]
-            if codes[column, stretch[0] & ROW_MASK] == codes[column, stretch[stretch.size - 1] & ROW_MASK]:
-                flat[column] = 1
-                continue
             numerator, denominator, place = scan_order(
-                kind, stretch, codes[column], row_class, row_value, row_weight, totals, weight, least, tie, left, right
-            )
-            if place >= 0:
+                kind, orders, codes, column, start, stop, row_class, row_value, row_weight, totals, weight, least, tie,
+                highest - 10.0 * tie, left, right,
+            )  # fmt: skip
+            if place == CONSTANT:
+                flat[column] = 1
+            elif place >= 0:
+                highest = max(highest, numerator / denominator)
                 gains[attribute] = offset + scale * (numerator / denominator)
                 places[attribute] = place
         small = stop - start <= SMALL
@@ -630,14 +632,14 @@ def grow_subtree(  # one loop, told from top to bottom
             gains[attribute], ints, reals, beside, node, first_child,
         )  # fmt: skip
         beside[node, 0], beside[node, 1] = home[beside[node, 0]], home[beside[node, 1]]
-        deal(here, sides, spare, 1, 1)
+        deal(orders, n_sorted, start, stop, sides, spare, 1, 1)
         left_lives, right_lives = finish_children(
             rules, numeric, kind, here, rows_of, target, middle - start, ints, reals, stats, node, first_child, totals
         )
         if left_lives + right_lives > 0:
             for column in range(n_sorted):
                 if flat[column] == 0:
-                    deal(orders[column, start:stop], sides, spare, left_lives, right_lives)
+                    deal(orders, column, start, stop, sides, spare, left_lives, right_lives)
         # Counts of the children: the smaller is counted, the larger is what remains of the parent's.
         left_slot, right_slot = -1, -1
         if slot >= 0:

@@ -7,7 +7,12 @@ best before it by more than `tie`, so that of equal ones the first is kept.
 the score grows with A² / (l · (n - l)), A = c·n - t·l (for several classes with the sum of their A²). Over a block of
 B rows that holds p of the class, A goes up by p·(n - t) and down by (B - p)·t at most, and the denominator is least at
 one end. If even that is not better than the best so far, no cut inside the block is, and only p had to be counted: a
-sum over neighbouring numbers, which the processor does eight or sixteen at a time.
+sum over neighbouring numbers, which the processor does eight or sixteen at a time. Of a target that is a number, A is
+the sum of the distances from the mean; over a block it goes up by no more than the positive ones, down by the others.
+
+A column need not be looked at more closely than it takes to say that an earlier one is better: `floor` is a score ten
+times the tie below the best of the columns before. The first cut above it is one that would have been kept without the
+floor too, if it is above by more than the tie; if not, the column is scanned anew without a floor.
 """
 
 import numpy as np
@@ -23,6 +28,10 @@ SMALL = 24
 BLOCK = 16
 COUNTED_CLASSES = 8
 CLASSES_BLOCK = 32
+LEAST_COUNTED = 256
+NUMBERS_BLOCK = 8
+LEAST_SUMMED = 64
+CONSTANT = -2
 SURE = 1.0 - 1e-12  # more than the rounding of a bound
 
 # What a row adds to a statistic, and how a cut is scored.
@@ -35,36 +44,50 @@ WEIGHTED_CLASSES = 4
 
 @inner
 def scan_order(
-    kind, stretch, codes, row_class, row_value, row_weight, totals, weight, least, tie, left, right
+    kind, orders, codes, column, start, stop, row_class, row_value, row_weight, totals, weight, least, tie, floor, left,
+    right,
 ):  # fmt: skip
     """Find the best cut of one sorted stretch.
 
-    stretch: uint32, rows in ascending order. codes: uint32 of the column, by row; row_class: uint8; row_value: float64,
-    the target or 1 for the second class; row_weight: float64, or one entry. totals: float64 (width) of the node: class
-    weights, or (weight, sum). least: least weight of a side. left, right: float64 scratch (classes). Returns
-    (numerator, denominator, place of the last row of the left side; -1: no cut).
+    orders: uint32, of which start:stop of the column's are the node's rows in ascending order. codes: uint32 (columns,
+    n), by row; row_class: uint8; row_value: float64, the target or 1 for the second class; row_weight: float64, or one
+    entry. totals: float64 (width) of the node: class weights, or (weight, sum). least: least weight of a side. floor: a
+    score that the best cut must surpass to be of use, -1: none; a cut that is found is the same as without. left,
+    right: float64 scratch (classes). Returns (numerator, denominator, place in the stretch of the last row of the left
+    side; -1: no cut, CONSTANT: nor will there be below).
     """
+    stretch = orders[column, start:stop]
+    own_codes = codes[column]
+    if kind >= WEIGHTED_PAIR and _is_constant(stretch, own_codes):
+        return -1.0, 1.0, CONSTANT
     if kind == TWO_CLASSES:
-        return _scan_two_classes(stretch, codes, np.int64(totals[1]), np.int64(least), tie)
+        return _scan_two_classes(stretch, own_codes, np.int64(totals[1]), np.int64(least), tie, floor)
     if kind == CLASSES:
-        return _scan_classes(stretch, codes, totals, np.int64(least), tie, left, right)
+        return _scan_classes(stretch, own_codes, totals, np.int64(least), tie, floor, left.view(np.int64))
     if kind == NUMBERS:
-        return _scan_numbers(stretch, codes, row_value, totals[1] / weight, np.int64(least), tie)
+        return _scan_numbers(stretch, own_codes, row_value, totals[1] / weight, np.int64(least), tie, floor)
     if kind == WEIGHTED_PAIR:
-        return _scan_weighted_pair(stretch, codes, row_value, row_weight, totals[1] / weight, weight, least, tie)
-    return _scan_weighted_classes(stretch, codes, row_class, row_weight, totals, weight, least, tie, left, right)
+        return _scan_weighted_pair(stretch, own_codes, row_value, row_weight, totals[1] / weight, weight, least, tie)
+    return _scan_weighted_classes(stretch, own_codes, row_class, row_weight, totals, weight, least, tie, left, right)
 
 
 @inner
-def _scan_two_classes(stretch, codes, second, least, tie):
+def _is_constant(stretch, codes):
+    return codes[stretch[0] & ROW_MASK] == codes[stretch[stretch.size - 1] & ROW_MASK]
+
+
+@inner
+def _scan_two_classes(stretch, codes, second, least, tie, floor):
     n_rows = stretch.size
-    best_numerator, best_denominator, limit, bar = -1.0, 1.0, -1.0, -1.0
+    best_numerator, best_denominator, limit, bar = floor, 1.0, floor, floor * SURE
     best = -1
+    looked = False
     ahead = np.int64(0)
     n_left = least - 1
     last = n_rows - least
     for value in stretch[:n_left]:
         ahead += np.int64(value >> ROW_BITS) * n_rows - second
+    ahead_at_start = ahead
     up, down = float(n_rows - second), float(second)
     while n_left < last:
         stop = min(n_left + BLOCK, last)
@@ -87,10 +110,18 @@ def _scan_two_classes(stretch, codes, second, least, tie):
             apart = float(ahead)
             numerator = apart * apart
             denominator = float(n_left) * float(n_rows - n_left)
-            if (
-                numerator * best_denominator > limit * denominator
-                and codes[value & ROW_MASK] != codes[stretch[n_left] & ROW_MASK]
-            ):
+            if numerator * best_denominator > limit * denominator:
+                if codes[value & ROW_MASK] == codes[stretch[n_left] & ROW_MASK]:
+                    # Only now is it worth the while to look whether all are equal.
+                    if not looked and _is_constant(stretch, codes):
+                        return -1.0, 1.0, CONSTANT
+                    looked = True
+                    continue
+                if best < 0 and floor >= 0.0 and numerator <= (floor + 2.0 * tie) * denominator:
+                    # Too near to the floor to say that nothing below it would have stood in its way: once more.
+                    best_numerator, best_denominator, limit, bar, floor = -1.0, 1.0, -1.0, -1.0, -1.0
+                    ahead, n_left = ahead_at_start, least - 1
+                    break
                 best_numerator, best_denominator, best = numerator, denominator, n_left - 1
                 limit = numerator + tie * denominator
                 bar = limit / denominator * SURE
@@ -98,23 +129,23 @@ def _scan_two_classes(stretch, codes, second, least, tie):
 
 
 @inner
-def _scan_classes(stretch, codes, totals, least, tie, left, right):
+def _scan_classes(stretch, codes, totals, least, tie, floor, seen):
     n_rows = stretch.size
     n_classes = totals.size
-    best_numerator, best_denominator, limit, bar = -1.0, 1.0, -1.0, -1.0
+    best_numerator, best_denominator, limit, bar = floor, 1.0, floor, floor * SURE
     best = -1
-    left_squares, right_squares, all_squares = 0.0, 0.0, 0.0
+    looked = False
+    squares = np.int64(0)
     for k in range(n_classes):
-        left[k] = 0.0
-        right[k] = totals[k]
-        all_squares += totals[k] * totals[k]
-    right_squares = all_squares
+        seen[k] = 0
+        squares += np.int64(totals[k]) * np.int64(totals[k])
+    left_squares, right_squares = np.int64(0), squares
     n_left = np.int64(0)
     last = n_rows - least
-    counted = n_classes <= COUNTED_CLASSES
+    counted = n_classes <= COUNTED_CLASSES and n_rows >= LEAST_COUNTED
     while n_left < last:
-        stop = min(n_left + CLASSES_BLOCK, last)
-        if counted and n_left > 0 and bar > 0.0 and stop - n_left == CLASSES_BLOCK:
+        stop = min(n_left + CLASSES_BLOCK, last) if counted else last
+        if counted and bar > 0.0 and stop - n_left == CLASSES_BLOCK:
             # Eight counts of eight bits.
             counts = np.uint64(0)
             for value in stretch[n_left:stop]:
@@ -123,35 +154,42 @@ def _scan_classes(stretch, codes, totals, least, tie, left, right):
             apart = 0.0
             for k in range(n_classes):
                 share = float((counts >> np.uint64(8 * k)) & np.uint64(255))
-                here = left[k] * n_rows - totals[k] * n_left
+                here = float(seen[k]) * n_rows - totals[k] * n_left
                 most = here + share * (n_rows - totals[k])
                 fewest = here - (CLASSES_BLOCK - share) * totals[k]
                 apart += max(most * most, fewest * fewest)
-            if all_squares + apart / room <= bar * n_rows:
-                left_squares, right_squares = 0.0, 0.0
+            if room > 0.0 and float(squares) + apart / room <= bar * n_rows:
+                left_squares, right_squares = np.int64(0), np.int64(0)
                 for k in range(n_classes):
-                    share = float((counts >> np.uint64(8 * k)) & np.uint64(255))
-                    left[k] += share
-                    right[k] -= share
-                    left_squares += left[k] * left[k]
-                    right_squares += right[k] * right[k]
+                    seen[k] += np.int64((counts >> np.uint64(8 * k)) & np.uint64(255))
+                    left_squares += seen[k] * seen[k]
+                    right_squares += (np.int64(totals[k]) - seen[k]) * (np.int64(totals[k]) - seen[k])
                 n_left = stop
                 continue
         while n_left < stop:
             value = stretch[n_left]
             k = value >> ROW_BITS
-            left_squares += 2.0 * left[k] + 1.0
-            right_squares -= 2.0 * right[k] - 1.0
-            left[k] += 1.0
-            right[k] -= 1.0
+            own = seen[k]
+            seen[k] = own + 1
+            left_squares += 2 * own + 1
+            right_squares -= 2 * (np.int64(totals[k]) - own) - 1
             n_left += 1
-            numerator = left_squares * float(n_rows - n_left) + right_squares * float(n_left)
+            numerator = float(left_squares) * float(n_rows - n_left) + float(right_squares) * float(n_left)
             denominator = float(n_left) * float(n_rows - n_left)
-            if (
-                numerator * best_denominator > limit * denominator
-                and n_left >= least
-                and codes[value & ROW_MASK] != codes[stretch[n_left] & ROW_MASK]
-            ):
+            if numerator * best_denominator > limit * denominator and n_left >= least:
+                if codes[value & ROW_MASK] == codes[stretch[n_left] & ROW_MASK]:
+                    # Only now is it worth the while to look whether all are equal.
+                    if not looked and _is_constant(stretch, codes):
+                        return -1.0, 1.0, CONSTANT
+                    looked = True
+                    continue
+                if best < 0 and floor >= 0.0 and numerator <= (floor + 2.0 * tie) * denominator:
+                    # Too near to the floor to say that nothing below it would have stood in its way: once more.
+                    best_numerator, best_denominator, limit, bar, floor = -1.0, 1.0, -1.0, -1.0, -1.0
+                    left_squares, right_squares, n_left = np.int64(0), squares, np.int64(0)
+                    for every in range(n_classes):
+                        seen[every] = 0
+                    break
                 best_numerator, best_denominator, best = numerator, denominator, n_left - 1
                 limit = numerator + tie * denominator
                 bar = limit / denominator * SURE
@@ -159,25 +197,64 @@ def _scan_classes(stretch, codes, totals, least, tie, left, right):
 
 
 @inner
-def _scan_numbers(stretch, codes, row_value, mean, least, tie):
+def _scan_numbers(stretch, codes, row_value, mean, least, tie, floor):
     n_rows = stretch.size
-    best_numerator, best_denominator, limit = -1.0, 1.0, -1.0
+    best_numerator, best_denominator, limit, bar = floor, 1.0, floor, floor * SURE
     best = -1
+    looked = False
     apart = 0.0
     for value in stretch[: least - 1]:
         apart += row_value[value & ROW_MASK] - mean
+    apart_at_start = apart
     n_left = least - 1
-    following = stretch[least - 1] & ROW_MASK
-    for value in stretch[least : n_rows - least + 1]:
-        row = following
-        following = value & ROW_MASK
-        apart += row_value[row] - mean
-        n_left += 1
-        numerator = apart * apart
-        denominator = float(n_left) * float(n_rows - n_left)
-        if numerator * best_denominator > limit * denominator and codes[row] != codes[following]:
-            best_numerator, best_denominator, best = numerator, denominator, n_left - 1
-            limit = numerator + tie * denominator
+    last = n_rows - least
+    blocks = n_rows >= LEAST_SUMMED
+    while n_left < last:
+        stop = min(n_left + NUMBERS_BLOCK, last) if blocks else last
+        whole = blocks and stop - n_left == NUMBERS_BLOCK
+        after = apart
+        if whole:
+            here = stretch[n_left:stop]
+            first, second = row_value[here[0] & ROW_MASK] - mean, row_value[here[1] & ROW_MASK] - mean
+            third, fourth = row_value[here[2] & ROW_MASK] - mean, row_value[here[3] & ROW_MASK] - mean
+            fifth, sixth = row_value[here[4] & ROW_MASK] - mean, row_value[here[5] & ROW_MASK] - mean
+            seventh, eighth = row_value[here[6] & ROW_MASK] - mean, row_value[here[7] & ROW_MASK] - mean
+            total = ((first + second) + (third + fourth)) + ((fifth + sixth) + (seventh + eighth))
+            ups_and_downs = ((abs(first) + abs(second)) + (abs(third) + abs(fourth))) + (
+                (abs(fifth) + abs(sixth)) + (abs(seventh) + abs(eighth))
+            )
+            most = apart + 0.5 * (total + ups_and_downs)
+            fewest = apart + 0.5 * (total - ups_and_downs)
+            room = min(float(n_left) * float(n_rows - n_left), float(stop) * float(n_rows - stop))
+            # Whether the block is passed over or not, what follows is summed from the same number.
+            after = apart + total
+            if bar > 0.0 and max(most * most, fewest * fewest) <= bar * room:
+                apart = after
+                n_left = stop
+                continue
+        while n_left < stop:
+            row = stretch[n_left] & ROW_MASK
+            apart += row_value[row] - mean
+            n_left += 1
+            numerator = apart * apart
+            denominator = float(n_left) * float(n_rows - n_left)
+            if numerator * best_denominator > limit * denominator:
+                if codes[row] == codes[stretch[n_left] & ROW_MASK]:
+                    # Only now is it worth the while to look whether all are equal.
+                    if not looked and _is_constant(stretch, codes):
+                        return -1.0, 1.0, CONSTANT
+                    looked = True
+                    continue
+                if best < 0 and floor >= 0.0 and numerator <= (floor + 2.0 * tie) * denominator:
+                    # Too near to the floor to say that nothing below it would have stood in its way: once more.
+                    best_numerator, best_denominator, limit, bar, floor = -1.0, 1.0, -1.0, -1.0, -1.0
+                    apart, n_left = apart_at_start, least - 1
+                    break
+                best_numerator, best_denominator, best = numerator, denominator, n_left - 1
+                limit = numerator + tie * denominator
+                bar = limit / denominator * SURE
+        if whole and n_left == stop:
+            apart = after
     return best_numerator, best_denominator, best
 
 

@@ -24,6 +24,8 @@ NEEDS: dict[str, str | None] = {
     "GET /v1/datasets": "read",
     "GET /v1/datasets/<id:data_set_id>": "read",
     "GET /v1/datasets/<id:data_set_id>/rows": "read",
+    "GET /v1/datasets/<id:data_set_id>/profile": "read",
+    "PATCH /v1/datasets/<id:data_set_id>": "train",
     "DELETE /v1/datasets/<id:data_set_id>": "train",
     "POST /v1/training-jobs": "train",
     "POST /v1/pruning-jobs": "train",

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from espalier.answers import answer_word
 from espalier.errors import ConfigError, Fault
@@ -14,13 +15,15 @@ from espalier.prediction import LeafVisit, Prediction, Router, router
 from espalier.rule_explanation import passed_over, rule_sentence, rule_steps
 from espalier.rule_prediction import rule_router
 from espalier.rules import Condition, RuleList, label_line, number_text, one_line, sentence, shown_bound
-from espalier.schema import Label, label_text
+from espalier.schema import Feature, FeatureKind, Label, label_text
 from espalier.steps import DecisionStep, PassedOver, passed_over_text, shown_value, step_reason, step_text
 from espalier.tree import NOMINAL, NUMERIC
 
 __all__ = ["DecisionStep", "Explanation", "conditions_of", "explain", "render_explanation"]
 
 DETAILS: Final = ("path", "full")
+MOST_KEPT: Final = 10_000
+"""Of how many leaves, and of how many tests, the words are kept with a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,19 +146,72 @@ def _branch_categories(model: Model, node: int, branch: int) -> tuple[Label, ...
     return tuple(label for label, taken in zip(categories, codes, strict=True) if taken == branch)
 
 
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """What is the same for every row that goes from a node to one of its children; names as in `DecisionStep`.
+
+    `place` is that of the attribute among a row's values, `cut` the threshold as it is compared, None without one.
+    """
+
+    node: int
+    place: int
+    attribute: Feature
+    plain: bool
+    test: str
+    cut: float | None
+    threshold: Label | None
+    categories: tuple[Label, ...] | None
+    branch: str
+    weight: float
+    distribution: dict[str, float] | None
+    mean: float | None
+
+
+class _Told:
+    """What was said of a model before, by the child that an edge leads to, and by leaf: conditions and sentence."""
+
+    def __init__(self) -> None:
+        self.edges: dict[int, _Edge] = {}
+        self.rules: dict[int, tuple[tuple[Condition, ...], str]] = {}
+
+
+_TOLD: WeakKeyDictionary[Model, _Told] = WeakKeyDictionary()
+
+
+def _told(model: Model) -> _Told:
+    found = _TOLD.get(model)
+    if found is None:
+        found = _TOLD[model] = _Told()
+    if len(found.edges) > MOST_KEPT or len(found.rules) > MOST_KEPT:
+        found = _TOLD[model] = _Told()
+    return found
+
+
 def _explanation(model: Model, way: Router, prediction: Prediction, detail: str) -> Explanation:
-    conditions = conditions_of(model, prediction.nodes)
-    linear = linear_answer(model, way.smoothing, prediction)
+    told = _told(model)
+    conditions, rule = _rule(model, way, prediction, told)
+    linear = None if way.smoothing is None else linear_answer(model, way.smoothing, prediction)
     contributions, baseline = _contributions(model, way, prediction, linear) if detail == "full" else (None, None)
     return Explanation(
         prediction=prediction,
-        paths=tuple(_steps(model, way, prediction, visit) for visit in prediction.visits),
+        paths=tuple(_steps(model, way, prediction.row.values, visit, told) for visit in prediction.visits),
         conditions=conditions,
-        rule=sentence(conditions, _answer_of_rule(model, way, prediction)),
+        rule=rule,
         contributions=contributions,
         baseline=baseline,
         linear=linear,
     )
+
+
+def _rule(model: Model, way: Router, prediction: Prediction, told: _Told) -> tuple[tuple[Condition, ...], str]:
+    """Give the merged conditions and the sentence: a leaf's own, unless several leaves answer together."""
+    found = told.rules.get(prediction.leaf) if len(prediction.visits) == 1 else None
+    if found is None:
+        conditions = conditions_of(model, prediction.nodes)
+        found = conditions, sentence(conditions, _answer_of_rule(model, way, prediction))
+        if len(prediction.visits) == 1:
+            told.rules[prediction.leaf] = found
+    return found
 
 
 def _answer_of_rule(model: Model, way: Router, prediction: Prediction) -> str:
@@ -174,30 +230,59 @@ def _by_rule(model: Model, prediction: Prediction, detail: str) -> Explanation:
     )
 
 
-def _steps(model: Model, way: Router, prediction: Prediction, visit: LeafVisit) -> tuple[DecisionStep, ...]:
-    return tuple(_step(model, way, prediction.row.values, node, child) for node, child in pairwise(visit.nodes))
+def _steps(
+    model: Model, way: Router, values: Sequence[float], visit: LeafVisit, told: _Told
+) -> tuple[DecisionStep, ...]:
+    edges, steps = told.edges, []
+    for node, child in pairwise(visit.nodes):
+        edge = edges.get(child)
+        if edge is None:
+            edge = edges[child] = _edge(model, way, node, child)
+        steps.append(_step(way, values[edge.place], edge))
+    return tuple(steps)
 
 
-def _step(model: Model, way: Router, values: Sequence[float], node: int, child: int) -> DecisionStep:
-    place, test = way.feature[node], way.test[node]
-    feature, value = model.schema.attributes[place], values[place]
-    branch = way.branch_to(child, node)
-    absent = value != value or (value < 0 and feature.coded)  # noqa: PLR0124 - NaN
-    threshold = way.threshold[node] if test == NUMERIC else None
-    at_node = way.answers[node]
-    return DecisionStep(
+def _edge(model: Model, way: Router, node: int, child: int) -> _Edge:
+    place, test, branch = way.feature[node], way.test[node], way.branch_to(child, node)
+    feature, at_node = model.schema.attributes[place], way.answers[node]
+    cut = way.threshold[node] if test == NUMERIC else None
+    return _Edge(
         node=node,
+        place=place,
         attribute=feature,
+        plain=feature.kind is FeatureKind.NUMERIC and test == NUMERIC,
         test={NUMERIC: "<=", NOMINAL: "in"}.get(test, "known"),
-        threshold=None if threshold is None else shown_bound(feature, threshold),
+        cut=cut,
+        threshold=None if cut is None else shown_bound(feature, cut),
         categories=_branch_categories(model, node, branch) if test == NOMINAL else None,
-        value=None if absent else shown_value(feature, value),
         branch="yes" if branch == 0 or test == NOMINAL else "no",
-        reason=step_reason(feature, value, absent=absent, known_here=way.branch_is_known(node, value)),
-        margin=None if absent or threshold is None else abs(value - threshold),
         weight=way.weight[node],
         distribution={label_text(label): share for label, share in at_node.distribution} if way.classes else None,
         mean=None if way.classes else at_node.mean,
+    )
+
+
+def _step(way: Router, value: float, edge: _Edge) -> DecisionStep:
+    feature, cut = edge.attribute, edge.cut
+    shown: Label | None = value
+    reason = "value"
+    absent = value != value or (value < 0 and feature.coded)  # noqa: PLR0124 - NaN
+    if absent or not edge.plain:
+        shown = None if absent else shown_value(feature, value)
+        reason = step_reason(feature, value, absent=absent, known_here=way.branch_is_known(edge.node, value))
+    return DecisionStep(
+        edge.node,
+        feature,
+        edge.test,
+        edge.threshold,
+        edge.categories,
+        shown,
+        edge.branch,
+        reason,
+        None if absent or cut is None else abs(value - cut),
+        edge.weight,
+        edge.distribution,
+        edge.mean,
     )
 
 

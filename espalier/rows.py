@@ -49,6 +49,7 @@ class RowEncoder:
         self.is_number = [not feature.coded for feature in schema.attributes]
         self.imputed = imputed
         self._readers = [_reader(feature) for feature in schema.attributes]
+        self._columns = list(zip(self.names, self._readers, self.is_number, strict=True))
         self._legal = frozenset(feature.name for feature in schema.features)
         self._missing_texts = frozenset(schema.missing_values)
 
@@ -60,10 +61,10 @@ class RowEncoder:
         """
         if not isinstance(row, Mapping):
             raise RowError([Fault("", "wrong_type", "a row must be an object of attribute names and values")])
-        faults = [self._unknown(name) for name in row if name not in self._legal]
+        faults = [] if self._legal.issuperset(row) else [self._unknown(name) for name in row if name not in self._legal]
         values: list[float] = []
         missing, unseen = [], []
-        for name, reader, is_number in zip(self.names, self._readers, self.is_number, strict=True):
+        for name, reader, is_number in self._columns:
             cell = row.get(name)
             if cell is None or (isinstance(cell, str) and cell in self._missing_texts) or cell != cell:  # noqa: PLR0124
                 missing.append(name)
@@ -182,6 +183,8 @@ def _reader(feature: Feature) -> Callable[[Any], float | str]:
 
 
 def _read_number(cell: Any) -> float | str:
+    if type(cell) is float and math.isfinite(cell):
+        return cell
     legal = "must be a finite number, or null for missing"
     if isinstance(cell, bool) or not isinstance(cell, int | float):
         return legal

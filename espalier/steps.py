@@ -57,7 +57,7 @@ class DecisionStep:
         document["weight"] = self.weight
         return {
             **document,
-            **({"mean": self.mean} if self.distribution is None else {"distribution": self.distribution}),
+            **({"mean": self.mean} if self.distribution is None else {"distribution": dict(self.distribution)}),
         }
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from espalier import ConfigError, Feature, FeatureKind, Role, Schema, explain, predict, render_explanation
+from espalier import ConfigError, Feature, FeatureKind, Role, Schema, explain, explanation, predict, render_explanation
 from tests.core.planted import (
     MIXED,
     NUMBERS,
@@ -272,3 +272,22 @@ def test_baseline_and_contributions_add_up_to_the_number(root, row):
     total = explanation.baseline + math.fsum(explanation.contributions.values())
     assert total == pytest.approx(explanation.prediction.value)
     assert render_explanation(explanation).count("answer: ") == 1
+
+
+@given(root=roots(MIXED), rows=st.lists(mixed_rows(), min_size=2, max_size=6))
+def test_what_was_said_before_does_not_change_what_is_said(root, rows):
+    model, fresh = plant(MIXED, root), plant(MIXED, root)
+    told = explain(model, rows)
+    again = [explain(model, [row])[0] for row in rows]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(explanation, "MOST_KEPT", -1)
+        alone = [explain(fresh, [row])[0] for row in rows]
+    assert [one.to_dict() for one in told] == [one.to_dict() for one in again] == [one.to_dict() for one in alone]
+    assert [one.paths for one in told] == [one.paths for one in alone]
+
+
+def test_a_document_that_is_changed_does_not_change_the_next_one():
+    model = plant(MIXED, Cut(0, 0.0, (Leaf((1.0, 0.0, 0.0)), Leaf((0.0, 1.0, 0.0)))))
+    document = explain(model, [{"length": 1.0}])[0].to_dict()
+    document["path"][0]["distribution"]["a"] = 7
+    assert explain(model, [{"length": 1.0}])[0].to_dict()["path"][0]["distribution"]["a"] == 0.5

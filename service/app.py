@@ -13,6 +13,7 @@ from flask.sessions import SecureCookieSession, SessionInterface
 
 from service import db, schemas
 from service.api.access import admit_only_callers, scopes_of
+from service.api.aliases import aliases
 from service.api.context import EXTENSION, Service
 from service.api.contract import SECURITY
 from service.api.datasets import data_sets
@@ -32,7 +33,7 @@ __all__ = ["create_app"]
 
 log = logging.getLogger("service")
 
-RESOURCES = (data_sets, jobs, models, predictions, decisions, keys, health)
+RESOURCES = (data_sets, jobs, models, aliases, predictions, decisions, keys, health)
 DESCRIPTION = """Decision trees you can read: upload a data set, train a model on it, prune it, ask it. Each answer
 comes with the path that led to it, and can be looked up and explained again later.
 

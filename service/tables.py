@@ -8,6 +8,7 @@
                   │ 1
                   └── n decisions
 
+    alias_events: which version of a model an alias points at, change by change
     keys: who may call; named by jobs and decisions, which outlive them
 
 Ids are UUIDv7 as text, so their order is the order of creation. Times are UTC.
@@ -254,6 +255,27 @@ class Version(Identified):
     def parent_number(self) -> int | None:
         """The number of the version that this one was pruned from."""
         return None if self.parent is None else self.parent.number
+
+
+class AliasEvent(Table):
+    """One change of an alias of a model; of each alias the event with the highest number is in force."""
+
+    __tablename__ = "alias_events"
+    __table_args__ = (
+        CheckConstraint("number >= 1", name="number_from_one"),
+        CheckConstraint("before < number", name="before_is_earlier"),
+    )
+
+    model_id: Mapped[str] = mapped_column(ForeignKey("models.id"), primary_key=True)
+    alias: Mapped[str] = mapped_column(String(64), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    version_id: Mapped[str] = mapped_column(ForeignKey("versions.id"), index=True)
+    event: Mapped[str] = mapped_column(String(10))  # set or rollback
+    before: Mapped[int | None]  # number of the event to which a rollback of this one goes back
+    at: Mapped[datetime]  # by the database's clock
+    key_id: Mapped[str | None] = mapped_column(Id)  # of the key that asked; None: keys were off
+
+    version: Mapped[Version] = relationship(lazy="joined", innerjoin=True)
 
 
 class DecisionRecord(Identified):

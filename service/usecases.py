@@ -10,8 +10,8 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 import espalier
-from service import catalog, decisions, storage
-from service.errors import TooLarge
+from service import aliases, catalog, decisions, storage
+from service.errors import NotFound, TooLarge
 from service.settings import Settings
 from service.tables import DataSet
 
@@ -23,6 +23,7 @@ __all__ = [
     "check_size",
     "explain_decision",
     "find_loaded",
+    "find_pointed_at",
     "predict",
     "redeclare_data_set",
     "upload_data_set",
@@ -96,15 +97,34 @@ def redeclare_data_set(session: Session, data_set_id: str, new: NewDataSet, *, w
     return row
 
 
-def find_loaded(session: Session, models: catalog.ModelCache, name: str, number: int | None) -> catalog.LoadedVersion:
-    """Find the version that is to answer, decoded: the newest one without a number.
+def find_loaded(session: Session, models: catalog.ModelCache, name: str, number: int) -> catalog.LoadedVersion:
+    """Find a version that is to answer, decoded.
 
     Raises:
         NotFound: There is no such model or version.
     """
-    if number is None:
-        return models.get(session, catalog.newest_version_id(session, name))
     return models.get(session, catalog.find_version(session, name, number).id)
+
+
+def find_pointed_at(
+    session: Session, models: catalog.ModelCache, pointers: aliases.AliasCache, name: str, alias: str | None
+) -> tuple[catalog.LoadedVersion, str | None]:
+    """Find the version that an alias points at, decoded; without one `production` answers, else the newest version.
+
+    Returns:
+        The version, and the alias that led to it, if one did.
+
+    Raises:
+        NotFound: There is no such model or alias.
+    """
+    asked = alias or aliases.DEFAULT
+    version_id = pointers.find(session, name, asked)
+    if version_id is not None:
+        return models.get(session, version_id), asked
+    newest = catalog.newest_version_id(session, name)
+    if alias is not None:
+        raise NotFound("alias", f"{name}/{alias}")
+    return models.get(session, newest), None
 
 
 @dataclass(frozen=True, slots=True)

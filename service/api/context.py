@@ -7,6 +7,7 @@ from typing import cast
 
 from flask import current_app, g
 
+from service.aliases import AliasCache
 from service.api.rates import Rates
 from service.catalog import ModelCache
 from service.db import Sessions
@@ -26,6 +27,7 @@ class Service:
         settings: As read at the start.
         sessions: Where transactions begin.
         models: Decoded models by version.
+        aliases: Where aliases point.
         keys: Finds out who asks.
         rates: Counts the requests of each key.
         waiting: Permits to hold a thread while waiting for a job: a quarter of the threads.
@@ -35,6 +37,7 @@ class Service:
     settings: Settings
     sessions: Sessions
     models: ModelCache = field(default_factory=ModelCache)
+    aliases: AliasCache = field(default_factory=AliasCache)
     keys: KeyRing = field(default_factory=KeyRing)
     rates: Rates = field(init=False)
     waiting: threading.Semaphore = field(init=False)

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 
 from werkzeug.routing import BaseConverter
 
+from service.schemas import ALIAS as ALIAS_NAME
 from service.schemas import DECISION_ID, ID, MODEL_NAME
 
-__all__ = ["CONVERTERS", "MODEL", "VERSION"]
+__all__ = ["ALIAS", "CONVERTERS", "MODEL", "VERSION"]
 
 MODEL = "/v1/models/<model:name>"
+ALIAS = f"{MODEL}/aliases/<alias:alias>"
 VERSION = f"{MODEL}/versions/<int(min=1,max=2147483647):number>"
 
 
@@ -16,6 +18,12 @@ class ModelNameConverter(BaseConverter):
     """A model's name."""
 
     regex = MODEL_NAME
+
+
+class AliasConverter(BaseConverter):
+    """An alias of a model."""
+
+    regex = ALIAS_NAME
 
 
 class IdConverter(BaseConverter):
@@ -32,6 +40,7 @@ class DecisionIdConverter(BaseConverter):
 
 CONVERTERS: Mapping[str, type[BaseConverter]] = {
     "model": ModelNameConverter,
+    "alias": AliasConverter,
     "id": IdConverter,
     "decision": DecisionIdConverter,
 }

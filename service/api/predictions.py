@@ -1,5 +1,6 @@
 """Predictions over HTTP: the hot route, kept short: bytes in, decision committed, bytes out."""
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ __all__ = ["predictions"]
 
 predictions = Resource("predictions", __name__, description="Answers, each with the path that led to it")
 
+ALIAS = re.compile(schemas.ALIAS)
 KEYS = frozenset({"rows", "columns", "explain", "subject"})
 DOCUMENTED: Mapping[str, Any] = {
     "requestBody": {"required": True, "content": {JSON: {"schema": schemas.PREDICTION_REQUEST}}},
@@ -38,12 +40,19 @@ DOCUMENTED: Mapping[str, Any] = {
         503: "SERVICE_UNAVAILABLE",
     },
 }
+BY_ALIAS: Mapping[str, Any] = {
+    "in": "query",
+    "name": "alias",
+    "required": False,
+    "schema": {"type": "string", "pattern": f"^{schemas.ALIAS}$"},
+    "description": "the alias of the version that is to answer",
+}
 
 
 @predictions.post(f"{MODEL}/predict", scope=Scope.PREDICT)
-@documents(**DOCUMENTED)
-def predict_by_newest(name: str) -> Response:
-    """Answer rows by the newest version of a model."""
+@documents(**DOCUMENTED, parameters=[BY_ALIAS])
+def predict_by_alias(name: str) -> Response:
+    """Answer rows by the version that the alias points at; without one, that is `production`, else the newest."""
     return _answer(name, None)
 
 
@@ -70,7 +79,11 @@ def _answer(name: str, number: int | None) -> Response:
     asked = _read(read_json(request), limit=service.settings.max_predict_rows)
     usecases.check_cells(asked.rows, limit=service.settings.max_cell_chars)
     with reading(service.sessions) as session:
-        version = usecases.find_loaded(session, service.models, name, number)
+        version, alias = (
+            usecases.find_pointed_at(session, service.models, service.aliases, name, _asked_alias())
+            if number is None
+            else (usecases.find_loaded(session, service.models, name, number), None)
+        )
     try:
         answered = usecases.predict(version, asked.rows, explain=asked.explain)
     except espalier.RowError as error:
@@ -84,11 +97,21 @@ def _answer(name: str, number: int | None) -> Response:
             nodes=answered.nodes,
             milliseconds=(time.perf_counter() - began) * 1000,
             subject=asked.subject,
+            alias=alias,
             key_id=caller().key_id,
         )
     answers = [{"decision_id": key, **answer} for key, answer in zip(ids, answered.answers, strict=True)]
     body = {"model": version.model_name, "version": version.number, "predictions": answers}
     return Response(orjson.dumps(body, option=orjson.OPT_NON_STR_KEYS), content_type=JSON)
+
+
+def _asked_alias() -> str | None:
+    given = request.args.get("alias")
+    if given is not None and not ALIAS.fullmatch(given):
+        raise Rejected(
+            [Fault("/alias", "invalid", "an alias has 1 to 64 of the signs A-Z a-z 0-9 . _ -, first a letter")]
+        )
+    return given
 
 
 def _read(body: object, *, limit: int) -> Asked:

@@ -1,6 +1,8 @@
 """What comes in and what goes out over HTTP."""
 
 from service.schemas.answers import (
+    AliasEvent,
+    AliasPage,
     Answer,
     Comparison,
     Condition,
@@ -33,6 +35,8 @@ from service.schemas.answers import (
 )
 from service.schemas.bodies import DATA_SET_REQUEST, EXPLAIN, PREDICTION_REQUEST, TREE
 from service.schemas.requests import (
+    AliasQuery,
+    AliasRequest,
     DataSetChange,
     DataSetQuery,
     DecisionQuery,
@@ -49,9 +53,10 @@ from service.schemas.requests import (
     TrainingJobRequest,
     TreeQuery,
 )
-from service.schemas.shape import DECISION_ID, ID, MODEL_NAME
+from service.schemas.shape import ALIAS, DECISION_ID, ID, MODEL_NAME
 
 __all__ = [
+    "ALIAS",
     "DATA_SET_REQUEST",
     "DECISION_ID",
     "EXPLAIN",
@@ -59,6 +64,10 @@ __all__ = [
     "MODEL_NAME",
     "PREDICTION_REQUEST",
     "TREE",
+    "AliasEvent",
+    "AliasPage",
+    "AliasQuery",
+    "AliasRequest",
     "Answer",
     "Comparison",
     "Condition",

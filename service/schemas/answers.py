@@ -7,6 +7,8 @@ from service.schemas.shape import LABEL, OBJECT, SHARES, Shape, shape, text
 from service.tables import Kind, Scope, State
 
 __all__ = [
+    "AliasEvent",
+    "AliasPage",
     "Answer",
     "Comparison",
     "Condition",
@@ -181,6 +183,18 @@ class Model(Shape):
     created = fields.AwareDateTime()
 
 
+class AliasEvent(Shape):
+    """One change of an alias; the newest is in force."""
+
+    model = fields.String(attribute="version.model.name")
+    alias = fields.String()
+    version = fields.Integer(attribute="version.number", metadata={"description": "that it points at since then"})
+    number = fields.Integer(metadata={"description": "changes of this alias, counted from 1"})
+    event = text("set or rollback")
+    at = fields.AwareDateTime()
+    key_id = text("id of the key that asked; null where keys were off", data_key="key", allow_none=True)
+
+
 class Version(Shape):
     """An immutable version of a model."""
 
@@ -302,6 +316,7 @@ class Decision(Shape):
     leaf = fields.Integer()
     nodes = fields.List(fields.Integer(), metadata={"description": "nodes from the root to the leaf"})
     subject = fields.String(allow_none=True)
+    alias = text("the alias by which the version was chosen", allow_none=True)
     key_id = text("id of the key that asked; null where keys were off", data_key="key", allow_none=True)
     document_sha256 = text("SHA-256 of the model document that answered")
     milliseconds = fields.Float(metadata={"description": "from the request's arrival to the record"})
@@ -349,6 +364,7 @@ def _page_of(schema: type[ma.Schema]) -> type[ma.Schema]:
 DataSetPage = _page_of(DataSet)
 JobPage = _page_of(Job)
 KeyPage = _page_of(Key)
+AliasPage = _page_of(AliasEvent)
 ModelPage = _page_of(Model)
 VersionPage = _page_of(Version)
 DecisionPage = _page_of(Decision)

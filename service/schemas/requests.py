@@ -14,6 +14,8 @@ from service.schemas.shape import DECISION_ID, LABEL, MODEL_NAME, Shape, between
 from service.tables import Kind, Scope, State
 
 __all__ = [
+    "AliasQuery",
+    "AliasRequest",
     "DataSetChange",
     "DataSetQuery",
     "DecisionQuery",
@@ -214,6 +216,37 @@ class ExplanationQuery(Shape):
     """In which form to show an explanation."""
 
     format = text("the form", load_default="json", validate=one_of(["json", "text"]))
+
+
+class AliasRequest(Shape):
+    """Have an alias point at a version."""
+
+    version = fields.Integer(
+        required=True,
+        strict=True,
+        validate=between(1, 2**31 - 1),
+        metadata={"description": "the number of the version"},
+    )
+    if_current = fields.Integer(
+        strict=True,
+        allow_none=True,
+        validate=between(1, 2**31 - 1),
+        metadata={"description": "only if it points at this version now; null: only if there is no such alias yet"},
+    )
+
+
+class AliasQuery(Shape):
+    """Which changes of an alias."""
+
+    at = fields.AwareDateTime(
+        load_default=None, metadata={"description": "only what was in force at this moment (ISO 8601 with zone)"}
+    )
+    limit = fields.Integer(
+        load_default=50, validate=between(1, LONGEST_PAGE), metadata={"description": "how many at most"}
+    )
+    cursor = fields.Integer(
+        load_default=None, validate=between(1, 2**31 - 1), metadata={"description": "the `next` of the page before"}
+    )
 
 
 class KeyRequest(Shape):

@@ -7,6 +7,7 @@ import marshmallow as ma
 from marshmallow import fields, validate
 
 __all__ = [
+    "ALIAS",
     "DECISION_ID",
     "ID",
     "LABEL",
@@ -21,6 +22,7 @@ __all__ = [
 ]
 
 MODEL_NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+ALIAS = "[A-Za-z][A-Za-z0-9._-]{0,63}"
 ID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 DECISION_ID = f"{ID}(?::(?:0|[1-9][0-9]{{0,8}}))?"
 

@@ -1,0 +1,55 @@
+"""Aliases of models over HTTP: point, look back, go back."""
+
+from typing import Any
+
+from flask import Response
+
+from service import aliases as pointers
+from service import schemas
+from service.api.answers import json_answer
+from service.api.context import caller, here
+from service.api.contract import Resource, answers, refuses, takes_json, takes_query
+from service.api.names import ALIAS
+from service.db import reading, transaction
+from service.tables import Scope
+
+__all__ = ["aliases"]
+
+aliases = Resource("aliases", __name__, description="Names that point at versions")
+
+SHOWN = schemas.AliasEvent()
+
+
+@aliases.put(ALIAS, scope=Scope.TRAIN)
+@takes_json(schemas.AliasRequest)
+@answers(200, schemas.AliasEvent)
+@refuses(400, 404, 409, 413, 415, 422)
+def point(asked: dict[str, Any], name: str, alias: str) -> Response:
+    """Have an alias point at a version; with `if_current` only if it points where the caller thinks."""
+    with transaction(here().sessions) as session:
+        made = pointers.point(session, name, alias, **asked, key_id=caller().key_id)
+        shown = SHOWN.dump(made)
+    here().aliases.recent.forget((name, alias))
+    return json_answer(shown)
+
+
+@aliases.get(f"{ALIAS}/history", scope=Scope.READ)
+@takes_query(schemas.AliasQuery)
+@answers(200, schemas.AliasPage)
+@refuses(404, 422)
+def get_history(query: dict[str, Any], name: str, alias: str) -> Response:
+    """Look at every change of an alias, newest first; with `at`, at the one that was in force at that moment."""
+    with reading(here().sessions) as session:
+        page = pointers.history(session, name, alias, **query)
+        return json_answer({"items": SHOWN.dump(page.items, many=True), "next": page.next})
+
+
+@aliases.post(f"{ALIAS}/rollback", scope=Scope.TRAIN)
+@answers(200, schemas.AliasEvent)
+@refuses(404, 409)
+def roll_back(name: str, alias: str) -> Response:
+    """Have an alias point again at what it pointed at before; asked twice, it goes back two steps."""
+    with transaction(here().sessions) as session:
+        shown = SHOWN.dump(pointers.roll_back(session, name, alias, key_id=caller().key_id))
+    here().aliases.recent.forget((name, alias))
+    return json_answer(shown)

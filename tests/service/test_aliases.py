@@ -1,0 +1,147 @@
+"""Aliases over HTTP: compare and set, the story, the way back, and who answers."""
+
+from collections.abc import Iterator
+from threading import Barrier, Thread
+from typing import Any
+
+import pytest
+
+from service import aliases
+from service.db import reading, transaction
+from service.errors import Conflict
+from service.recent import Recent
+from service.settings import Settings
+from tests.service.served import Served, assert_problem, serving
+
+PRODUCTION = "/v1/models/tennis/aliases/production"
+ROW = {"rows": [{"Wind": "Weak"}], "explain": "none"}
+
+
+@pytest.fixture
+def served(settings: Settings) -> Iterator[Served]:
+    with serving(settings) as one:
+        for preset in ("id3", "c45", "cart"):
+            one.train("tennis", preset=preset)
+        yield one
+
+
+def point(served: Served, version: int, **more: Any) -> dict[str, Any]:
+    response = served.client.put(PRODUCTION, json={"version": version, **more})
+    assert response.status_code == 200, response.text
+    shown: dict[str, Any] = response.get_json()
+    return shown
+
+
+def story(served: Served, **query: Any) -> list[tuple[int, int, str]]:
+    items = served.client.get(f"{PRODUCTION}/history", query_string=query).get_json()["items"]
+    return [(item["number"], item["version"], item["event"]) for item in items]
+
+
+def answering(served: Served, path: str = "/v1/models/tennis/predict") -> int:
+    answer = served.post(path, ROW)
+    assert answer.status_code == 200, answer.text
+    number: int = answer.get_json()["version"]
+    return number
+
+
+def test_without_an_alias_the_newest_version_answers_and_with_production_that_one(served: Served) -> None:
+    assert answering(served) == 3
+    point(served, 1)
+    assert answering(served) == 1
+    served.train("tennis", preset="id3")
+    assert answering(served) == 1
+    assert answering(served, "/v1/models/tennis/versions/4/predict") == 4
+
+
+def test_an_alias_is_asked_by_its_name_and_noted_in_the_decision(served: Served) -> None:
+    served.client.put("/v1/models/tennis/aliases/candidate", json={"version": 2})
+    answer = served.post("/v1/models/tennis/predict?alias=candidate", ROW).get_json()
+    decision = served.client.get(f"/v1/decisions/{answer['predictions'][0]['decision_id']}").get_json()
+    assert (decision["version"], decision["alias"]) == (2, "candidate")
+    newest = served.post("/v1/models/tennis/predict", ROW).get_json()["predictions"][0]["decision_id"]
+    assert served.client.get(f"/v1/decisions/{newest}").get_json()["alias"] is None
+
+
+def test_an_alias_that_is_not_there_does_not_answer(served: Served) -> None:
+    assert "nobody" in assert_problem(served.post("/v1/models/tennis/predict?alias=nobody", ROW), 404)["detail"]
+    assert_problem(served.post("/v1/models/other/predict?alias=nobody", ROW), 404)
+    assert_problem(served.post("/v1/models/tennis/predict?alias=", ROW), 422, "/alias")
+
+
+def test_the_version_must_be_there(served: Served) -> None:
+    assert_problem(served.client.put(PRODUCTION, json={"version": 9}), 404)
+    assert_problem(served.client.put("/v1/models/other/aliases/production", json={"version": 1}), 404)
+    assert_problem(served.client.put(PRODUCTION, json={"version": 0}), 422, "/version")
+    assert_problem(served.client.get(f"{PRODUCTION}/history"), 404)
+
+
+def test_compare_and_set_leaves_alone_what_has_changed_meanwhile(served: Served) -> None:
+    assert_problem(served.client.put(PRODUCTION, json={"version": 1, "if_current": 2}), 409)
+    point(served, 1, if_current=None)
+    assert_problem(served.client.put(PRODUCTION, json={"version": 2, "if_current": None}), 409)
+    assert (
+        "version 1"
+        in assert_problem(served.client.put(PRODUCTION, json={"version": 3, "if_current": 2}), 409)["detail"]
+    )
+    point(served, 2, if_current=1)
+    assert story(served) == [(2, 2, "set"), (1, 1, "set")]
+
+
+def test_of_two_that_compare_and_set_at_once_one_wins(served: Served) -> None:
+    point(served, 1)
+    start, outcomes = Barrier(2), []
+
+    def change(version: int) -> None:
+        start.wait()
+        try:
+            with transaction(served.service.sessions) as session:
+                aliases.point(session, "tennis", "production", version, if_current=1)
+            outcomes.append(version)
+        except Conflict:
+            outcomes.append(None)
+
+    threads = [Thread(target=change, args=(version,)) for version in (2, 3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    [winner] = [outcome for outcome in outcomes if outcome is not None]
+    assert story(served) == [(2, winner, "set"), (1, 1, "set")]
+
+
+def test_going_back_twice_goes_back_two_steps_and_the_story_keeps_all(served: Served) -> None:
+    for version in (1, 2, 3):
+        point(served, version)
+    assert served.client.post(f"{PRODUCTION}/rollback").get_json()["version"] == 2
+    assert answering(served) == 2
+    assert served.client.post(f"{PRODUCTION}/rollback").get_json()["version"] == 1
+    assert answering(served) == 1
+    assert_problem(served.client.post(f"{PRODUCTION}/rollback"), 409)
+    assert story(served) == [(5, 1, "rollback"), (4, 2, "rollback"), (3, 3, "set"), (2, 2, "set"), (1, 1, "set")]
+    point(served, 3)
+    assert served.client.post(f"{PRODUCTION}/rollback").get_json()["version"] == 1
+
+
+def test_the_story_is_paged_and_tells_what_was_in_force_at_a_moment(served: Served) -> None:
+    first, second, third = (point(served, version) for version in (1, 2, 3))
+    page = served.client.get(f"{PRODUCTION}/history?limit=2").get_json()
+    assert [item["version"] for item in page["items"]] == [3, 2]
+    assert story(served, limit=2, cursor=page["next"]) == [(1, 1, "set")]
+    assert story(served, at=third["at"])[0][1] == 3
+    assert story(served, at="2001-01-01T00:00:00+00:00") == []
+    assert first["at"] <= second["at"] <= third["at"]
+
+
+def test_a_change_elsewhere_is_seen_after_a_second(served: Served) -> None:
+    point(served, 1)
+    seconds = [0.0]
+    elsewhere = aliases.AliasCache(Recent(lambda: seconds[0]))
+    found = []
+    for moment, version in ((0.0, 2), (0.99, 3), (1.0, 3)):
+        seconds[0] = moment
+        with reading(served.service.sessions) as session:
+            found.append(elsewhere.find(session, "tennis", "production"))
+        point(served, version)
+
+    assert found[0] == found[1] != found[2]

@@ -24,9 +24,13 @@ check: .venv/.dev
 
 check-all: check .venv-lowest/.dev
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" tests/core
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" tests/core
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" $(KERNEL_TESTS)
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" $(KERNEL_TESTS)
 	.venv-lowest/bin/python -W default -m pytest -n 2 --dist loadfile -m "not slow" -W default
+
+# What runs each kernel on small data, against slow twins: interpreted, and with every index checked.
+KERNEL_TESTS := $(addprefix tests/core/test_,$(addsuffix .py,growing_twin growing_lanes growing_hard_shapes \
+	packed_sort pruning_twins routing model_tree rules rule_post_pruning theory bad_data))
 
 bench: .venv-bench/.bench
 	.venv-bench/bin/python -m benchmarks $(if $(QUICK),--quick) $(subst $(COMMA), ,$(TABLES))

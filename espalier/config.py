@@ -83,14 +83,29 @@ class TrainingConfig:
         "the score of a split; null: the preset's own for the task",
     )
     attribute_costs: tuple[tuple[str, float], ...] | None = parameter(
-        None, mapping("attribute names", number(0)).or_null(), "what it costs to obtain an attribute's value"
+        None,
+        mapping("attribute names", number(0)).or_null(),
+        "what it costs to obtain an attribute's value, paid once a path; 1 where nothing is said",
     )
     cost_function: str | None = parameter(
-        None, one_of(COST_FUNCTIONS).or_null(), "how the score is weighed against the costs"
+        None,
+        one_of(COST_FUNCTIONS).or_null(),
+        "how a gain g is weighed against a cost C: nunez (2^g − 1)/(C + 1)^w, tan_schlimmer g²/C, norton g/C",
     )
     cost_weight: float = parameter(1.0, number(0, 1), "nunez only: the exponent w")
-    nominal: str = parameter("subset", one_of(NOMINAL_SPLITS), "how a nominal attribute is split")
-    numeric: str = parameter("best", one_of(NUMERIC_SPLITS), "which cuts of a numeric attribute are tried")
+    nominal: str = parameter(
+        "subset",
+        one_of(NOMINAL_SPLITS),
+        "how a nominal attribute is split: a branch a category (multiway), two groups of categories (subset), one "
+        "against the rest (one_vs_rest), or cut along the order of their mean target in all rows (ordered_binaries)",
+    )
+    numeric: str = parameter(
+        "best",
+        one_of(NUMERIC_SPLITS),
+        "which cuts of a numeric attribute are tried: all (best), those where the class changes (boundary), the middle "
+        "row (median), the place nearest to it where value and class change (near_median), or such attributes are "
+        "refused (none)",
+    )
     threshold: str = parameter(
         "midpoint",
         one_of(["midpoint", "observed"]),
@@ -103,7 +118,13 @@ class TrainingConfig:
     average_gain_guard: bool = switch(
         "only attributes of at least average gain compete by gain ratio (C4.5)", default=False
     )
-    missing: str = parameter("direction", one_of(MISSING_STRATEGIES), "what happens to rows with a missing value")
+    missing: str = parameter(
+        "direction",
+        one_of(MISSING_STRATEGIES),
+        "where a row without the value goes: down every branch by its share, scored on known rows (fractional) or on "
+        "all (spread); down the branch that scored best (direction); down the heaviest (majority); where another "
+        "attribute sends it (surrogate); its value is replaced by the mean or the most frequent one (imputed)",
+    )
     max_surrogates: int = parameter(5, whole(0, 100), "surrogate only: how many are kept a node")
     max_depth: int | None = parameter(None, whole(0).or_null(), "no node deeper than this; the root has depth 0")
     max_leaf_nodes: int | None = parameter(None, whole(1).or_null(), "at most so many leaves, the best splits first")

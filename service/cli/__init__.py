@@ -9,13 +9,14 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-from service.cli import evaluate, keys, models, profile, rules, server
+from service.cli import evaluate, keys, models, presets, profile, rules, server
 from service.cli.command import Command, Refused
 
 __all__ = ["COMMANDS", "main"]
 
 COMMANDS: Mapping[str, Command] = {
     **models.COMMANDS,
+    **presets.COMMANDS,
     **evaluate.COMMANDS,
     **profile.COMMANDS,
     **rules.COMMANDS,
@@ -52,5 +53,7 @@ def parser() -> argparse.ArgumentParser:
     )
     commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
-        command.add_arguments(commands.add_parser(name, help=command.summary, description=command.summary))
+        # A command may have a --help of its own.
+        own = commands.add_parser(name, help=command.summary, description=command.summary, conflict_handler="resolve")
+        command.add_arguments(own)
     return whole

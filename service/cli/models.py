@@ -1,4 +1,4 @@
-"""The commands that need no server: ``train``, ``prune``, ``predict``, ``show``, ``presets``; files in, files out."""
+"""The commands that need no server: ``train``, ``prune``, ``predict``, ``show``; files in, files out."""
 
 import json
 import sys
@@ -22,6 +22,7 @@ from service.cli.files import (
     set_argument,
     write_whole,
 )
+from service.cli.presets import help_with_tables
 from service.cli.traces import trace_lines
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def _train_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--holdout", metavar="0.3|FILE.csv", help="a share of the rows, or a file, to measure on")
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="for everything drawn at random (default: 0)")
     _out_arguments(parser)
+    help_with_tables(parser)
 
 
 def _prune_arguments(parser: ArgumentParser) -> None:
@@ -47,6 +49,7 @@ def _prune_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--data", metavar="TRAIN.csv", type=Path, help="the rows that the model was trained on")
     parser.add_argument("--holdout", metavar="FILE.csv", type=Path, help="rows that vote (default: those set aside)")
     _out_arguments(parser)
+    help_with_tables(parser)
 
 
 def _predict_arguments(parser: ArgumentParser) -> None:
@@ -59,10 +62,6 @@ def _predict_arguments(parser: ArgumentParser) -> None:
 def _show_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL.json", type=Path)
     parser.add_argument("--format", choices=["text", "mermaid", "json"], default="text", help="default: text")
-
-
-def _presets_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
 
 
 def _out_arguments(parser: ArgumentParser) -> None:
@@ -156,45 +155,11 @@ def show(arguments: Namespace) -> int:
     return 0
 
 
-def presets(arguments: Namespace) -> int:
-    """Print every preset, field and pruning method, from the tables that the code itself uses."""
-    import espalier  # noqa: PLC0415 - as above
-
-    if arguments.json:
-        document = {
-            "presets": {name: espalier.config_to_dict(config) for name, config in espalier.PRESETS.items()},
-            "fields": [_field_document(info) for info in espalier.field_table(espalier.TrainingConfig)],
-            "pruning": {
-                name: [_field_document(info) for info in espalier.field_table(kind)]
-                for name, kind in espalier.PRUNERS.items()
-            },
-        }
-        print(json.dumps(document))
-        return 0
-    print("Presets (--preset), and the fields in which each differs from cart:\n")
-    plain = espalier.config_to_dict(espalier.PRESETS["cart"])
-    for name, config in espalier.PRESETS.items():
-        print(f"  {name:9s} {espalier.PRESET_SENTENCES[name]}")
-        changed = [
-            f"{field}={json.dumps(value)}"
-            for field, value in espalier.config_to_dict(config).items()
-            if field != "preset" and value != plain[field]
-        ]
-        print(f"            {'  '.join(changed)}\n" if changed else "")
-    print("Fields (--set FIELD=VALUE), with the default:\n")
-    _print_fields(espalier.field_table(espalier.TrainingConfig))
-    for name, kind in espalier.PRUNERS.items():
-        print(f"\nPruning method {name} (espalier prune --method {name}), parameters:\n")
-        _print_fields(espalier.field_table(kind))
-    return 0
-
-
 COMMANDS: Mapping[str, Command] = {
     "train": Command("train a model on a CSV file", _train_arguments, train),
     "prune": Command("prune a model file", _prune_arguments, prune),
     "predict": Command("answer the rows of a CSV file, each with its path", _predict_arguments, predict),
     "show": Command("print a model as text, Mermaid or JSON", _show_arguments, show),
-    "presets": Command("list presets, fields and pruning methods", _presets_arguments, presets),
 }
 
 
@@ -249,14 +214,3 @@ def _figures_text(n_rows: int, errors: float | None, accuracy: float | None, rms
 
 def _counted(count: float, one: str, many: str) -> str:
     return f"{count:g} {one if count == 1 else many}"
-
-
-def _field_document(info: "espalier.FieldInfo") -> dict[str, Any]:
-    return {"name": info.name, "default": info.default, "legal": info.legal, "meaning": info.meaning}
-
-
-def _print_fields(table: "tuple[espalier.FieldInfo, ...]") -> None:
-    for info in table:
-        print(f"  {info.name} = {json.dumps(info.default)}")
-        print(f"      {info.meaning}")
-        print(f"      {info.legal}")

@@ -55,8 +55,11 @@ def corner(n: int = 60) -> tuple[np.ndarray, np.ndarray]:
         TreeClassifier("reptree", pruning=None),
         TreeClassifier(criterion="information_gain", max_leaf_nodes=8),
         TreeClassifier(missing="majority", threshold="observed"),
+        TreeClassifier("id3", numeric="best"),
         TreeRegressor(),
         TreeRegressor("reptree", pruning=None),
+        # The criterion m5 keeps a share of the *rows* out of its cuts: a weight of 2 is not the same as two rows.
+        TreeRegressor("m5", criterion="sdr"),
     ],
     ids=repr,
 )

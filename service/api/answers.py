@@ -1,17 +1,18 @@
 """Responses made without detours: bytes by orjson, a content type, a status."""
 
+import hashlib
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import marshmallow as ma
 import orjson
-from flask import Response
+from flask import Response, request
 
 from service.paging import Page
 
 Item = TypeVar("Item")
 
-__all__ = ["JSON", "TEXT", "bytes_answer", "json_answer", "page_answer"]
+__all__ = ["JSON", "TEXT", "bytes_answer", "json_answer", "page_answer", "tagged_answer"]
 
 JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
@@ -20,6 +21,13 @@ TEXT = "text/plain; charset=utf-8"
 def json_answer(payload: object, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Answer with `payload` as JSON."""
     return Response(orjson.dumps(payload), status=status, content_type=JSON, headers=headers)
+
+
+def tagged_answer(payload: object) -> Response:
+    """Answer with `payload` as JSON and an ETag made of it; one who has that already gets 304 without a body."""
+    response = json_answer(payload)
+    response.set_etag(hashlib.sha256(response.get_data()).hexdigest())
+    return cast(Response, response.make_conditional(request))
 
 
 def bytes_answer(content: bytes | str, *, content_type: str) -> Response:

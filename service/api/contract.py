@@ -18,7 +18,17 @@ from service.api.bodies import read_json
 from service.errors import Fault, Rejected
 from service.tables import Scope
 
-__all__ = ["SECURITY", "Resource", "answers", "documents", "refuses", "takes_json", "takes_query", "takes_request"]
+__all__ = [
+    "SECURITY",
+    "Resource",
+    "answers",
+    "answers_tagged",
+    "documents",
+    "refuses",
+    "takes_json",
+    "takes_query",
+    "takes_request",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,6 +46,7 @@ SAID = {
     "Not a valid aware datetime.": ("wrong_type", "must be a moment by ISO 8601, with its zone"),
 }
 ROOT = "_schema"
+ETAG = {"ETag": {"schema": {"type": "string"}, "description": "changes when the answer does: see If-None-Match"}}
 SECURITY = "key"  # the name that the OpenAPI document gives to our way of saying who asks
 
 
@@ -170,6 +181,17 @@ def answers(
             success=True,
         ),
     )
+
+
+def answers_tagged(schema: type[ma.Schema]) -> Callable[[View[P, R]], View[P, R]]:
+    """Say that a view answers 200 with an ETag, and 304 to one who sends that back in If-None-Match."""
+    fresh = answers(200, schema, headers=ETAG)
+    same = answers(304, description="It is as it was when the ETag of If-None-Match was given")
+
+    def decorate(view: View[P, R]) -> View[P, R]:
+        return fresh(same(view))
+
+    return decorate
 
 
 def refuses(*statuses: int) -> Callable[[View[P, R]], View[P, R]]:

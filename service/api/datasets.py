@@ -7,10 +7,10 @@ from flask import Response, request
 
 import espalier
 from service import catalog, schemas, storage, usecases
-from service.api.answers import json_answer, page_answer
+from service.api.answers import json_answer, page_answer, tagged_answer
 from service.api.bodies import CSV, JSON, read_bytes, read_json
 from service.api.context import here
-from service.api.contract import Resource, answers, documents, refuses, takes_json, takes_query
+from service.api.contract import Resource, answers, answers_tagged, documents, refuses, takes_json, takes_query
 from service.db import reading, transaction
 from service.errors import Conflict, Fault, Rejected
 from service.redeclaring import redeclared
@@ -58,12 +58,12 @@ def list_all(query: dict[str, Any]) -> Response:
 
 
 @data_sets.get("/v1/datasets/<id:data_set_id>", scope=Scope.READ)
-@answers(200, schemas.DataSet)
+@answers_tagged(schemas.DataSet)
 @refuses(404)
 def get_one(data_set_id: str) -> Response:
     """Look at a data set."""
     with reading(here().sessions) as session:
-        return json_answer(SHOWN.dump(catalog.find_data_set(session, data_set_id)))
+        return tagged_answer(SHOWN.dump(catalog.find_data_set(session, data_set_id)))
 
 
 @data_sets.get("/v1/datasets/<id:data_set_id>/rows", scope=Scope.READ)

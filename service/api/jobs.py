@@ -7,9 +7,9 @@ from typing import Any
 from flask import Response, request
 
 from service import job_requests, queue, schemas
-from service.api.answers import json_answer, page_answer
+from service.api.answers import json_answer, page_answer, tagged_answer
 from service.api.context import caller, here
-from service.api.contract import Resource, answers, refuses, takes_query, takes_request
+from service.api.contract import Resource, answers, answers_tagged, refuses, takes_query, takes_request
 from service.db import reading, transaction
 from service.errors import Conflict, Fault
 from service.tables import Job, Kind, Scope, State
@@ -64,7 +64,7 @@ def list_all(query: dict[str, Any]) -> Response:
 
 @jobs.get("/v1/jobs/<id:job_id>", scope=Scope.READ)
 @takes_query(schemas.JobWaitQuery)
-@answers(200, schemas.Job)
+@answers_tagged(schemas.Job)
 @refuses(404, 422)
 def get_one(query: dict[str, Any], job_id: str) -> Response:
     """Look at a job, or wait for its end.
@@ -75,7 +75,7 @@ def get_one(query: dict[str, Any], job_id: str) -> Response:
     job = _show(job_id)
     if query["wait"] and job["state"] not in queue.FINAL:
         job = _wait(job_id, seconds=query["wait"])
-    return json_answer(job)
+    return tagged_answer(job)
 
 
 @jobs.get("/v1/jobs/<id:job_id>/result", scope=Scope.READ)

@@ -7,9 +7,9 @@ from flask import Response
 
 import espalier
 from service import catalog, schemas
-from service.api.answers import JSON, TEXT, bytes_answer, json_answer, page_answer
+from service.api.answers import JSON, TEXT, bytes_answer, json_answer, page_answer, tagged_answer
 from service.api.context import caller, here
-from service.api.contract import Resource, answers, refuses, takes_query
+from service.api.contract import Resource, answers, answers_tagged, refuses, takes_query
 from service.api.names import MODEL, VERSION
 from service.db import reading
 from service.errors import NotFound
@@ -40,12 +40,12 @@ def list_all(query: dict[str, Any]) -> Response:
 
 
 @models.get(MODEL, scope=Scope.READ)
-@answers(200, schemas.Model)
+@answers_tagged(schemas.Model)
 @refuses(404)
 def get_one(name: str) -> Response:
     """Look at a model."""
     with reading(here().sessions) as session:
-        return json_answer(SHOWN.dump(catalog.find_model(session, name)))
+        return tagged_answer(SHOWN.dump(catalog.find_model(session, name)))
 
 
 @models.get(f"{MODEL}/versions", scope=Scope.READ)
@@ -59,12 +59,12 @@ def list_versions(query: dict[str, Any], name: str) -> Response:
 
 
 @models.get(VERSION, scope=Scope.READ)
-@answers(200, schemas.Version)
+@answers_tagged(schemas.Version)
 @refuses(404)
 def get_version(name: str, number: int) -> Response:
     """Look at a version: how it was made, and its figures."""
     with reading(here().sessions) as session:
-        return json_answer(SHOWN_VERSION.dump(catalog.find_version(session, name, number)))
+        return tagged_answer(SHOWN_VERSION.dump(catalog.find_version(session, name, number)))
 
 
 @models.get(f"{VERSION}/tree", scope=Scope.READ)

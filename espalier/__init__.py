@@ -53,7 +53,7 @@ from espalier.pruners import (
 from espalier.pruning import Pruned, PruningPath, add_errs, check_pruning, pruning_path
 from espalier.reading import dataset_from_columns, dataset_from_csv, dataset_from_rows, rows_from_csv
 from espalier.rendering import to_mermaid, to_text
-from espalier.resampling import check_comparison
+from espalier.resampling import DEFAULT_FOLDS, check_comparison
 from espalier.rule_extraction import class_dnf, extract_rules
 from espalier.rule_rendering import class_sentences, rules_to_dict, to_logic
 from espalier.rules import ClassDescription, Condition, Rule, RuleList
@@ -63,6 +63,7 @@ from espalier.training_checks import check_training
 from espalier.tree import Tree
 
 __all__ = [
+    "DEFAULT_FOLDS",
     "PRESETS",
     "PRESET_SENTENCES",
     "PRUNERS",

@@ -15,9 +15,10 @@ from espalier.errors import ConfigError, Fault
 from espalier.schema import Role, Schema
 from espalier.training import held_out_rows, row_order
 
-__all__ = ["Test", "check_comparison", "fold_of_rows", "parts_of", "tests_of", "with_label_noise"]
+__all__ = ["DEFAULT_FOLDS", "Test", "check_comparison", "fold_of_rows", "parts_of", "tests_of", "with_label_noise"]
 
 MAX_FOLDS: Final = 1_000
+DEFAULT_FOLDS: Final = 10
 
 Test = npt.NDArray[np.intp] | Dataset
 """What one training is tested on: rows of the data set, or a data set of its own."""
@@ -54,7 +55,7 @@ def check_comparison(
     if on_one_split and folds is not None:
         faults.append(Fault("/folds", "not_legal", "give either folds or a holdout"))
     elif not on_one_split:
-        faults += _faults_of_folds(10 if folds is None else folds, n_rows)
+        faults += _faults_of_folds(DEFAULT_FOLDS if folds is None else folds, n_rows)
     if faults:
         raise ConfigError(faults)
 
@@ -94,7 +95,7 @@ def tests_of(
     if holdout is not None:
         return [held_out_rows(holdout, dataset)]
     if folds is None or isinstance(folds, int):
-        fold = fold_of_rows(dataset, 10 if folds is None else folds, seed=seed)
+        fold = fold_of_rows(dataset, DEFAULT_FOLDS if folds is None else folds, seed=seed)
     else:
         fold = np.asarray(folds, dtype=np.intp)
     return [np.flatnonzero(fold == each) for each in np.unique(fold).tolist()]

@@ -35,10 +35,11 @@ class Learned:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """What a request holds out: rows, a data set, or nothing."""
+    """What a request holds out: rows, so many of those that could be learned from, or a data set, or nothing."""
 
     rows: espalier.Holdout | None = None
     data_set: DataSet | None = None
+    n_rows: int = 0
 
     @property
     def data_set_id(self) -> str | None:
@@ -63,24 +64,29 @@ def read_holdout(session: Session, given: object, *, learned: Learned | None, fa
     if isinstance(given, Mapping) and "dataset" in given:
         return HeldOut(data_set=_read_data_set(session, given, learned=learned, faults=faults))
     rows: espalier.Holdout | None = None
+    n_rows = 0
     with collected(faults, placed("/holdout")):
         rows = espalier.holdout_from_dict(given)  # type: ignore[arg-type] # it says so if it is no mapping
         if learned is not None and learned.data_set is not None:
-            check_rows(session, rows, data_set=learned.data_set, faults=faults)
-    return HeldOut(rows=rows)
+            n_rows = check_rows(session, rows, data_set=learned.data_set, faults=faults)
+    return HeldOut(rows=rows, n_rows=n_rows)
 
 
-def check_rows(session: Session, holdout: espalier.Holdout, *, data_set: DataSet, faults: list[Fault]) -> None:
-    """See whether some rows of a data set are held out and some are left, both of some weight."""
+def check_rows(session: Session, holdout: espalier.Holdout, *, data_set: DataSet, faults: list[Fault]) -> int:
+    """See whether some rows are held out and some are left, both of some weight; give how many are held out."""
     last = data_set.n_rows - 1
     if holdout.rows is not None and (max(holdout.rows) > last or len(holdout.rows) > last):
         faults.append(Fault("/holdout/rows", "out_of_range", f"must be some, not all, of the rows 0 to {last}"))
-    elif data_set.task is not None:
+        return 0
+    n_rows = 0
+    if data_set.task is not None:
         with collected(faults, placed("/holdout")):
             judges, rows = rows_of(session, holdout, data_set=data_set)
+            n_rows = len(rows)
             if not 0 < judges.take(rows).weight.sum() < judges.weight.sum():
                 message = "must leave rows of some weight on both sides: held out and to learn from"
                 faults.append(Fault("/holdout", "no_weight", message))
+    return n_rows
 
 
 def rows_of(

@@ -95,6 +95,8 @@ def plan_training(
             own = espalier.needed_holdout(config, None)
             if isinstance(own, espalier.Holdout) and data_set is not None:
                 check_rows(session, own, data_set=data_set, faults=found)
+    if data_set is not None and config is not None:
+        found += _faults_of_parts(config.pruning, "/params/pruning", n_rows=data_set.n_rows - held_out.n_rows)
     if found or data_set is None or config is None:
         raise Rejected(found)
     payload = payloads.TrainingPayload(
@@ -184,6 +186,11 @@ def plan_evaluation(
                 on_one_split=asked.get("holdout") is not None,
                 label_noise=asked.get("label_noise", 0.0),
             )
+        n_parts = asked.get("folds") or espalier.DEFAULT_FOLDS
+        n_tested = held_out.n_rows if asked.get("holdout") else -(-data_set.n_rows // n_parts)
+        for place, (one, candidate) in enumerate(zip(given, candidates, strict=True)):
+            pointer = f"/candidates/{place}/{'pruning' if 'pruning' in one else 'params/pruning'}"
+            found += _faults_of_parts(candidate.config.pruning, pointer, n_rows=data_set.n_rows - n_tested)
     if found or data_set is None:
         raise Rejected(found)
     payload = payloads.EvaluationPayload(
@@ -242,6 +249,13 @@ def _version(session: Session, asked: Mapping[str, Any], *, faults: list[Fault])
         unknown_version = Fault("/version", "unknown_version", "the model has no such version")
         faults.append(unknown_model if error.kind == "model" else unknown_version)
         return None
+
+
+def _faults_of_parts(pruner: object, pointer: str, *, n_rows: int) -> Iterator[Fault]:
+    """Say why the rows that are learned from cannot be divided as cross-validation asks."""
+    if isinstance(pruner, espalier.CostComplexity) and pruner.select == "cv" and pruner.folds > n_rows:
+        message = f"must be at most {n_rows}: so many rows are learned from"
+        yield Fault(f"{pointer}/folds", "out_of_range", message)
 
 
 def _faults_of_voters(session: Session, parent: Parent, method: Any, held_out: HeldOut) -> Iterator[Fault]:

@@ -104,6 +104,11 @@ def test_every_fault_is_said_at_once_those_of_form_first(served: Served) -> None
             ["/candidates/0/pruning/method"],
             id="a pruning for numbers",
         ),
+        pytest.param(
+            {"candidates": [{"pruning": {"method": "cost_complexity", "select": "cv", "folds": 8}}], "folds": 2},
+            ["/candidates/0/pruning/folds"],
+            id="more parts than rows that are learned from",
+        ),
         pytest.param({"folds": 1}, ["/folds"], id="one fold"),
         pytest.param({"folds": 15}, ["/folds"], id="more folds than rows"),
         pytest.param({"folds": 2.5}, ["/folds"], id="half a fold"),
@@ -150,7 +155,9 @@ def test_rows_that_are_learned_from_cannot_be_tested_on(served: Served, tennis: 
     assert_problem(served.post("/v1/evaluation-jobs", body), 422, "/holdout/dataset")
 
 
-@pytest.mark.parametrize("pruning", [REDUCED, {"method": "rules"}, {"method": "cost_complexity", "select": "cv"}])
+@pytest.mark.parametrize(
+    "pruning", [REDUCED, {"method": "rules"}, {"method": "cost_complexity", "select": "cv", "folds": 7}]
+)
 def test_a_candidate_may_be_pruned_by_any_method_that_its_target_allows(
     served: Served, tennis: str, pruning: dict[str, Any]
 ) -> None:

@@ -78,6 +78,14 @@ def test_every_fault_of_a_training_request_is_said_at_once(served: Served) -> No
             id="the cost of no attribute",
         ),
         pytest.param({"holdout": {"fraction": 0.5, "seed": 2**63}}, "/holdout/seed", id="a seed of 64 bits"),
+        pytest.param(
+            {
+                "params": {"pruning": {"method": "cost_complexity", "select": "cv"}},
+                "holdout": {"rows": [0, 1, 2, 3, 4]},
+            },
+            "/params/pruning/folds",
+            id="ten parts of nine rows",
+        ),
         pytest.param({"holdout": 0.3}, "/holdout", id="a holdout that is a number"),
         pytest.param({"holdout": {"rows": [0, 14]}}, "/holdout/rows", id="a held-out row beyond the end"),
         pytest.param({"holdout": {"rows": list(range(14))}}, "/holdout/rows", id="all rows held out"),

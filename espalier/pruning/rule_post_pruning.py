@@ -211,8 +211,9 @@ def _shorten(rule: Shortened, failing: Mask, evidence: Evidence) -> None:
     kernel.begin(failing, n_failing, failing_sum)
     kept, dropped = list(range(len(rule.conditions))), -1
     while True:
+        # Interpreted, a kernel gives numpy's numbers, which no document holds.
         tallied = kernel.tally(n_failing, failing_sum, weight, missed, more, more_missed)
-        rule.covered, lost = tallied
+        rule.covered, lost = float(tallied[0]), float(tallied[1])
         before, rule.loss = rule.loss, _loss(evidence, rule.covered, lost)
         if dropped >= 0:
             rule.steps.append(_step(rule, rule.conditions[dropped], before, evidence))

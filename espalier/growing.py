@@ -133,8 +133,10 @@ def _grown_fast(rules: Any, table: Table, watch: Progress) -> tuple[Any, ...] | 
 def _rules(table: Table, config: TrainingConfig) -> Any:
     from espalier.kernels import codes  # noqa: PLC0415
 
-    root_sd, root_weight = 0.0, math.fsum(table.weight)
-    if not table.n_classes:
+    root_sd, root_weight = 0.0, float(table.n_rows)
+    if not np.all(table.weight == 1.0):
+        root_weight = math.fsum(table.weight)
+    if not table.n_classes and (config.min_sd_fraction or config.min_variance_fraction):
         mean = math.fsum(table.weight * table.target) / root_weight
         root_sd = math.sqrt(math.fsum(table.weight * (table.target - mean) ** 2) / root_weight)
     costs = dict(config.attribute_costs or ())

@@ -144,23 +144,28 @@ class _Grower:
         first_child = self.n_nodes
         self.n_nodes += 2
         middle = grow_binary.split_node(
-            table.orders, table.cells, table.nominal, table.sorted_column, table.coded_column, self.sides, start, stop,
-            attribute, places[attribute], gains[attribute], self.ints, self.reals, self.beside, node, first_child,
+            table.orders, table.cells, table.nominal, table.sorted_column, table.coded_column, self.sides, 1, start,
+            stop, attribute, places[attribute], gains[attribute], self.ints, self.reals, self.beside, node, first_child,
         )  # fmt: skip
+        divided = int(table.sorted_column[attribute])
         spare = np.empty((self.threads, stop - start), np.uint32)
 
         def deal(low: int, high: int, left: int, right: int, place: int) -> None:
             grow_binary.deal_columns(
-                table.orders, low, high, start, stop, self.sides, job.flat, spare[place], left, right
+                table.orders, low, high, divided, start, stop, self.sides, job.flat, spare[place], left, right
             )
 
-        deal(n_sorted, n_sorted + 1, 1, 1, 0)
+        # The rows' own order comes first only where the sums are taken in it; else it is one more order to deal.
+        by_rows = n_coded > 0 or table.kind > scans.CLASSES
+        if by_rows:
+            deal(n_sorted, n_sorted + 1, 1, 1, 0)
+        rows = table.orders[-1 if by_rows else divided, start:stop]
         lives = grow_binary.finish_children(
-            rules, table.numeric, table.kind, table.orders[-1, start:stop], table.rows_of, table.target,
-            middle - start, self.ints, self.reals, self.stats, node, first_child, self.totals,
+            rules, table.numeric, table.kind, rows, table.rows_of, table.target, middle - start, self.ints, self.reals,
+            self.stats, node, first_child, self.totals,
         )  # fmt: skip
         if any(lives):
-            shares = enumerate(_even_parts(n_sorted, self.threads))
+            shares = enumerate(_even_parts(n_sorted if by_rows else n_sorted + 1, self.threads))
             _run(pool, deal, [(low, high, *lives, place) for place, (low, high) in shares])
         ends = ((first_child, start, middle), (first_child + 1, middle, stop))
         for alive, (child, _, _) in zip(lives, ends, strict=True):

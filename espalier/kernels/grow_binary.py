@@ -143,31 +143,46 @@ def node_totals(numeric, kind, rows, row_class, target, row_weight, stats, reals
         stats[0], stats[1], stats[2] = weight, mean, squares
         reals[LOWEST], reals[HIGHEST], reals[VALUE] = lowest, highest, mean
         totals[0], totals[1] = weight, total
+        reals[WEIGHT] = weight
     else:
-        for k in range(stats.size):
-            stats[k] = 0.0
-        if kind == TWO_CLASSES:
-            n_second = np.uint32(0)
-            for value in rows:
-                n_second += value >> ROW_BITS
-            weight = float(rows.size)
-            stats[0], stats[1] = weight - float(n_second), float(n_second)
-        elif kind == CLASSES:
-            for value in rows:
-                stats[value >> ROW_BITS] += 1.0
-            weight = float(rows.size)
-        else:
-            for value in rows:
-                row = value & ROW_MASK
-                stats[np.int64(row_class[row])] += row_weight[row]
-                weight += row_weight[row]
-        best = 0
-        for k in range(stats.size):
-            if stats[k] > stats[best]:
-                best = k
-        reals[VALUE] = best
-        scan_totals(numeric, kind, stats, totals)
+        weight = count_classes(kind, rows, row_class, row_weight, stats)
+        finish_classes(kind, stats, weight, reals, totals)
+
+
+@inner
+def count_classes(kind, rows, row_class, row_weight, stats):
+    """Write the class weights of some rows; returns their sum."""
+    weight = 0.0
+    for k in range(stats.size):
+        stats[k] = 0.0
+    if kind == TWO_CLASSES:
+        n_second = np.uint32(0)
+        for value in rows:
+            n_second += value >> ROW_BITS
+        weight = float(rows.size)
+        stats[0], stats[1] = weight - float(n_second), float(n_second)
+    elif kind == CLASSES:
+        for value in rows:
+            stats[value >> ROW_BITS] += 1.0
+        weight = float(rows.size)
+    else:
+        for value in rows:
+            row = value & ROW_MASK
+            stats[np.int64(row_class[row])] += row_weight[row]
+            weight += row_weight[row]
+    return weight
+
+
+@inner
+def finish_classes(kind, stats, weight, reals, totals):
+    """Write what follows from the class weights of a node: its weight, its answer, `totals` as the scans want them."""
+    best = 0
+    for k in range(stats.size):
+        if stats[k] > stats[best]:
+            best = k
+    reals[VALUE] = best
     reals[WEIGHT] = weight
+    scan_totals(0, kind, stats, totals)
 
 
 @inner
@@ -302,27 +317,51 @@ def scan_columns(
 
 
 @compiled
-def deal_columns(orders, low, high, start, stop, sides, flat, spare, left_lives, right_lives):
-    """Partition the orders low:high (the last one is the rows' own, which is never flat)."""
+def deal_columns(orders, low, high, divided, start, stop, sides, flat, spare, left_lives, right_lives):
+    """Partition the orders low:high but `divided`, the one that was cut (the last is the rows' own, never flat)."""
     for column in range(low, high):
         if column == orders.shape[0] - 1:
             deal(orders, column, start, stop, sides, spare, 1, 1)
-        elif flat[column] == 0:
+        elif flat[column] == 0 and column != divided:
             deal(orders, column, start, stop, sides, spare, left_lives, right_lives)
+
+
+@inner
+def keeps_rows(kind, n_coded):
+    """Whether the rows' own order is partitioned at every node.
+
+    Classes of unit weight are counted in whichever order was cut; else sums are taken in the rows' own order, so that
+    they do not depend on the attribute, and coded columns are looked up by it.
+    """
+    return n_coded > 0 or kind > CLASSES
+
+
+@inner
+def other_lives(flat, n_sorted, divided):
+    """Whether another sorted column than the one that was cut has still to be partitioned."""
+    n_others = 0
+    for column in range(n_sorted):
+        if column != divided and flat[column] == 0:
+            n_others += 1
+    return n_others > 0
 
 
 @compiled
 def split_node(
-    orders, cells, nominal, sorted_column, coded_column, sides, start, stop, attribute, place, gain, ints, reals,
+    orders, cells, nominal, sorted_column, coded_column, sides, marks, start, stop, attribute, place, gain, ints, reals,
     beside, node, first_child,
 ):  # fmt: skip
-    """Write the sides of a node's rows and its test, and start its children; returns where the right side starts.
+    """Write a node's test, and start its children; returns where the right side starts.
 
-    ints, reals: the node tables; the children are first_child and the next. beside: int32 (nodes, 2), the last row of
-    the left side and the first of the right one.
+    sides: written where `marks` is 1, or the column is coded. ints, reals: the node tables; the children are
+    first_child and the next. beside: int32 (nodes, 2), the last row of the left side and the first of the right one.
     """
     if sorted_column[attribute] >= 0:
-        middle = _mark_sorted(orders[sorted_column[attribute]], sides, start, stop, place, beside[node])
+        order = orders[sorted_column[attribute]]
+        middle = start + place + 1
+        beside[node, 0], beside[node, 1] = order[middle - 1] & ROW_MASK, order[middle] & ROW_MASK
+        if marks == 1:
+            mark_sorted(order, sides, start, middle, stop)
     else:
         middle = _mark_coded(
             orders[orders.shape[0] - 1], cells, coded_column[attribute], sides, start, stop, place, beside[node]
@@ -341,14 +380,12 @@ def split_node(
 
 
 @inner
-def _mark_sorted(order, sides, start, stop, place, beside):
-    for value in order[start : start + place + 1]:
+def mark_sorted(order, sides, start, middle, stop):
+    """Write the sides of the rows of a stretch that was cut at `middle`."""
+    for value in order[start:middle]:
         put_left(sides, value & ROW_MASK)
-    for value in order[start + place + 1 : stop]:
+    for value in order[middle:stop]:
         put_right(sides, value & ROW_MASK)
-    beside[0] = order[start + place] & ROW_MASK
-    beside[1] = order[start + place + 1] & ROW_MASK
-    return start + place + 1
 
 
 @inner
@@ -385,15 +422,26 @@ def write_thresholds(column, nodes, beside, reals):
 def finish_children(
     rules, numeric, kind, rows, rows_of, target, middle, ints, reals, stats, node, first_child, totals
 ):  # fmt: skip
-    """Sum both children from the rows of their parent, of which the first `middle` are the left one's.
+    """Sum both children from the rows of their parent, in any order with the left one's `middle` rows first.
 
     Returns (left lives, right lives).
     """
     row_class, _, row_weight = rows_of
-    node_totals(numeric, kind, rows[:middle], row_class, target, row_weight, stats[first_child], reals[first_child],
-                totals)  # fmt: skip
-    node_totals(numeric, kind, rows[middle:], row_class, target, row_weight, stats[first_child + 1],
-                reals[first_child + 1], totals)  # fmt: skip
+    if kind <= CLASSES:
+        # Whole numbers: what the smaller child does not have is the larger one's, exactly.
+        smaller = first_child if 2 * middle <= rows.size else first_child + 1
+        larger = 2 * first_child + 1 - smaller
+        fewer = rows[:middle] if smaller == first_child else rows[middle:]
+        weight = count_classes(kind, fewer, row_class, row_weight, stats[smaller])
+        for k in range(stats.shape[1]):
+            stats[larger, k] = stats[node, k] - stats[smaller, k]
+        finish_classes(kind, stats[smaller], weight, reals[smaller], totals)
+        finish_classes(kind, stats[larger], float(rows.size) - weight, reals[larger], totals)
+    else:
+        node_totals(numeric, kind, rows[:middle], row_class, target, row_weight, stats[first_child],
+                    reals[first_child], totals)  # fmt: skip
+        node_totals(numeric, kind, rows[middle:], row_class, target, row_weight, stats[first_child + 1],
+                    reals[first_child + 1], totals)  # fmt: skip
     weight = reals[first_child, WEIGHT] + reals[first_child + 1, WEIGHT]
     heavier = 0
     if reals[first_child + 1, WEIGHT] > reals[first_child, WEIGHT]:
@@ -559,6 +607,7 @@ def grow_subtree(  # one loop, told from top to bottom
         flats[0, column] = flat_at_root[column]
     n_waiting = 1
     least = least_side(rules, kind)
+    by_rows = keeps_rows(kind, n_coded)
     while n_waiting > 0:
         if progress[1] != 0.0:
             break
@@ -628,17 +677,23 @@ def grow_subtree(  # one loop, told from top to bottom
         first_child = n_nodes
         n_nodes += 2
         middle = split_node(
-            orders, cells, nominal, sorted_column, coded_column, sides, start, stop, attribute, places[attribute],
-            gains[attribute], ints, reals, beside, node, first_child,
+            orders, cells, nominal, sorted_column, coded_column, sides, 1 if by_rows else 0, start, stop, attribute,
+            places[attribute], gains[attribute], ints, reals, beside, node, first_child,
         )  # fmt: skip
         beside[node, 0], beside[node, 1] = home[beside[node, 0]], home[beside[node, 1]]
-        deal(orders, n_sorted, start, stop, sides, spare, 1, 1)
+        divided = sorted_column[attribute]
+        if by_rows:
+            deal(orders, n_sorted, start, stop, sides, spare, 1, 1)
+        children = here if by_rows else orders[divided, start:stop]
         left_lives, right_lives = finish_children(
-            rules, numeric, kind, here, rows_of, target, middle - start, ints, reals, stats, node, first_child, totals
-        )
-        if left_lives + right_lives > 0:
+            rules, numeric, kind, children, rows_of, target, middle - start, ints, reals, stats, node, first_child,
+            totals,
+        )  # fmt: skip
+        if left_lives + right_lives > 0 and other_lives(flat, n_sorted, divided):
+            if not by_rows:
+                mark_sorted(orders[divided], sides, start, middle, stop)
             for column in range(n_sorted):
-                if flat[column] == 0:
+                if flat[column] == 0 and column != divided:
                     deal(orders, column, start, stop, sides, spare, left_lives, right_lives)
         # Counts of the children: the smaller is counted, the larger is what remains of the parent's.
         left_slot, right_slot = -1, -1

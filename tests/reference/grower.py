@@ -125,7 +125,8 @@ def views(source: int, column: Column, sample: Sample, target: Target, config: C
     """The attribute itself, or its k−1 binary columns for `ordered_binaries` (Quinlan, 1992; Wang and Witten, 1997).
 
     Categories are ordered by their mean target over all training rows, one without rows stands at the mean of all;
-    column j asks for the categories from j on.
+    column j asks for the categories from j on. A single category leaves one constant column: it has no cut, but known
+    against unknown can still be told apart, as with a constant number.
     """
     if column.kind == "numeric" or config["nominal"] != "ordered_binaries":
         return [Attribute(source, column.kind, column.values, column.k)]
@@ -136,7 +137,7 @@ def views(source: int, column: Column, sample: Sample, target: Target, config: C
         means.append(scores.moments(rows, target)[1] if rows else everywhere)
     order = sorted(range(column.k), key=lambda category: (means[category], category))
     made = []
-    for place in range(1, len(order)):
+    for place in range(1, len(order)) or (0,):
         upper = frozenset(order[place:])
         bits = tuple(None if value is None else float(value in upper) for value in column.values)
         made.append(Attribute(source, "numeric", bits, column.k, upper))

@@ -25,6 +25,10 @@ threads = settings.web_threads
 preload_app = True  # imports and routes are shared by all workers
 keepalive = 5
 graceful_timeout = 8
+forwarder_headers = (
+    ""  # no header sets the WSGI variables; X-Forwarded-* are the application's affair: ESPALIER_PROXIES
+)
+forwarded_allow_ips = ""
 loglevel = "error"  # what is wrong with a client's request is told to the client
 control_socket_disable = True  # it would be a file in the home folder
 if Path("/dev/shm").is_dir():  # noqa: S108 - the place for heartbeats that never reach a disk

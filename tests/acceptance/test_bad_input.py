@@ -116,6 +116,16 @@ def test_what_is_not_http_is_answered_with_a_problem_document_too(
     assert "<b>" not in body
 
 
+@pytest.mark.parametrize("header", ["SCRIPT_NAME: /evil", "Script-Name: /evil", "PATH_INFO: /evil", "REMOTE_USER: me"])
+def test_no_header_moves_the_paths_of_the_service(running_service: Running, header: str) -> None:
+    body = b'{"rows": [{"a": 1}]}'
+    sent = f"POST /v1/datasets HTTP/1.1\r\nHost: 127.0.0.1\r\n{header}\r\nConnection: close\r\n"
+    sent += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    head, answer = exchanged(running_service, sent.encode() + body)
+    assert head.startswith("HTTP/1.1 201 "), head
+    assert f"Location: /v1/datasets/{json.loads(answer)['id']}\r\n" in head + "\r\n"
+
+
 def exchanged(service: Running, sent: bytes) -> tuple[str, str]:
     """Send bytes as they are; give head and body of what comes back."""
     host, port = service.address.removeprefix("http://").split(":")

@@ -58,8 +58,9 @@ def _read(
     """Read some columns again: each by its name."""
     if not features:
         return {}
+    kept = dict(zip((feature.name for feature in dataset.schema.features), dataset.columns, strict=True))
     cells = {
-        feature.name: list(_cells(dataset, feature, column.get("kind")))
+        feature.name: list(_cells(feature, kept[feature.name], column.get("kind")))
         for feature, column in zip(features, document["columns"], strict=True)
     }
     declared = {name: document.get(name) for name in ("columns", "task", "missing_values")}
@@ -74,31 +75,36 @@ def _moved(
     faults: Sequence[espalier.Fault], read_again: Sequence[str], given: Sequence[str]
 ) -> Iterator[espalier.Fault]:
     """Say where in the changes a fault of a column sits that was read again: its own place, or the target's."""
+    places = {name: place for place, name in enumerate(given)}
     for fault in faults:
         start, _, rest = fault.path.removeprefix("/columns/").removeprefix("/").partition("/")
         of_schema = fault.path.startswith("/columns/") and start.isdigit()
         name = read_again[int(start)] if of_schema else start.replace("~1", "/").replace("~0", "~")
-        place = f"/columns/{given.index(name)}" if name in given else "/target"
-        inside = f"/{rest}" if of_schema and rest and name in given else ""
+        place = f"/columns/{places[name]}" if name in places else "/target"
+        inside = f"/{rest}" if of_schema and rest and name in places else ""
         row = f"row {rest}: " if rest.isdigit() and not of_schema else ""
         yield espalier.Fault(place + inside, fault.code, row + fault.message)
 
 
 def _check_names(schema: espalier.Schema, changes: Mapping[str, Any], target: str | None) -> None:
+    names = [column["name"] for column in changes.get("columns", ())]
+    if len(names) > len(schema.features):
+        message = f"must be at most {len(schema.features)}, as many as there are columns"
+        raise espalier.SchemaError([espalier.Fault("/columns", "out_of_range", message)])
+    known = {feature.name for feature in schema.features}
     legal = ", ".join(feature.name for feature in schema.features[:20])
-    asked = {f"/columns/{place}/name": column["name"] for place, column in enumerate(changes.get("columns", ()))}
+    asked = {f"/columns/{place}/name": name for place, name in enumerate(names)}
     asked |= {"/target": target} if target is not None else {}
     faults = [
         espalier.Fault(pointer, "unknown_column", f"there is no such column; there are: {legal}")
         for pointer, name in asked.items()
-        if schema.place(str(name)) is None
+        if name not in known
     ]
-    names = [column["name"] for column in changes.get("columns", ())]
-    faults += [
-        espalier.Fault(f"/columns/{place}/name", "repeated", "this column is named twice")
-        for place, name in enumerate(names)
-        if name in names[:place]
-    ]
+    seen: set[str] = set()
+    for place, name in enumerate(names):
+        if name in seen:
+            faults.append(espalier.Fault(f"/columns/{place}/name", "repeated", "this column is named twice"))
+        seen.add(name)
     if faults:
         raise espalier.SchemaError(faults)
 
@@ -126,9 +132,8 @@ def _without_target(feature: espalier.Feature, target: str | None) -> espalier.F
     return espalier.Feature(feature.name, feature.kind, espalier.Role.ATTRIBUTE, feature.categories)
 
 
-def _cells(dataset: espalier.Dataset, feature: espalier.Feature, kind: str | None) -> Iterator[Any]:
+def _cells(feature: espalier.Feature, column: Any, kind: str | None) -> Iterator[Any]:
     """Give the cells of a column as they would be uploaded for the kind that it is to have."""
-    column = dataset.columns[dataset.schema.features.index(feature)]
     alone = espalier.Dataset(espalier.Schema((feature,)), (column,))
     labels: Sequence[Any] = [row[feature.name] for row in alone.rows()]
     from_text = kind == "numeric" and feature.coded

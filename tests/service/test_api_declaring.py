@@ -157,6 +157,12 @@ def test_another_text_for_missing_takes_its_category_away(served: Served) -> Non
         pytest.param({"target": "Snow"}, ["/target"], id="no such target"),
         pytest.param({"columns": [{"name": "Snow"}]}, ["/columns/0/name"], id="no such column"),
         pytest.param({"columns": [{"name": "Wind"}] * 2}, ["/columns/1/name"], id="a column named twice"),
+        pytest.param(
+            {"columns": [{"name": "Wind"}] * 3 + [{"name": "Snow"}]},
+            ["/columns/3/name", "/columns/1/name", "/columns/2/name"],
+            id="a column named thrice and an unknown one",
+        ),
+        pytest.param({"columns": [{"name": "Wind"}] * 10_000}, ["/columns"], id="more entries than columns"),
         pytest.param({"columns": [{"kind": "nominal"}]}, ["/columns/0/name"], id="a column without a name"),
         pytest.param({"columns": [{"name": "Wind", "kind": "loud"}]}, ["/columns/0/kind"], id="no such kind"),
         pytest.param(
@@ -183,6 +189,13 @@ def test_a_declaration_that_does_not_fit_is_refused_and_changes_nothing(
     else:
         assert_problem(response, 422, *pointers)
     assert served.client.get(f"/v1/datasets/{before['id']}").get_json() == before
+
+
+def test_thousands_of_columns_are_declared_in_one_request(served: Served) -> None:
+    names = [f"a{place}" for place in range(1_000)]
+    data_set = served.upload(",".join(names) + "\n" + ("1," * 1_000)[:-1] + "\n" + ("2," * 1_000)[:-1])["id"]
+    shown = change(served, data_set, columns=[{"name": name, "kind": "nominal"} for name in reversed(names)])
+    assert kinds(shown) == dict.fromkeys(names, "nominal")
 
 
 def test_once_a_version_was_trained_on_it_a_data_set_stays_as_it_is(served: Served) -> None:

@@ -10,7 +10,7 @@ from marshmallow import fields, validate
 
 import espalier
 from service.candidates import LONGEST_NAME, MOST_CANDIDATES
-from service.schemas.shape import DECISION_ID, LABEL, MODEL_NAME, Shape, between, one_of, shape, text
+from service.schemas.shape import DECISION_ID, LABEL, MODEL_NAME, Moment, Shape, between, one_of, shape, text
 from service.tables import Kind, Scope, State
 
 __all__ = [
@@ -192,10 +192,10 @@ class DecisionQuery(PageQuery):
         metadata={"description": "only from this leaf (single rows)"},
     )
     subject = text("only about this subject", load_default=None)
-    from_time = fields.AwareDateTime(
+    from_time = Moment(
         load_default=None, data_key="from", metadata={"description": "at this moment or later (ISO 8601 with zone)"}
     )
-    to_time = fields.AwareDateTime(
+    to_time = Moment(
         load_default=None, data_key="to", metadata={"description": "before this moment (ISO 8601 with zone)"}
     )
 
@@ -238,7 +238,7 @@ class AliasRequest(Shape):
 class AliasQuery(Shape):
     """Which changes of an alias."""
 
-    at = fields.AwareDateTime(
+    at = Moment(
         load_default=None, metadata={"description": "only what was in force at this moment (ISO 8601 with zone)"}
     )
     limit = fields.Integer(
@@ -268,9 +268,7 @@ class KeyRequest(Shape):
         allow_none=True,
         metadata={"description": "the models that it reaches; null: all", "minItems": 1},
     )
-    expires = fields.AwareDateTime(
-        load_default=None, allow_none=True, metadata={"description": "when it stops working; null: never"}
-    )
+    expires = Moment(load_default=None, allow_none=True, metadata={"description": "when it stops working; null: never"})
 
 
 class TrainingJobRequest(Shape):

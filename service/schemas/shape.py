@@ -1,6 +1,7 @@
 """The pieces that schemas are made of, and what names and ids look like."""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import marshmallow as ma
@@ -14,6 +15,7 @@ __all__ = [
     "MODEL_NAME",
     "OBJECT",
     "SHARES",
+    "Moment",
     "Shape",
     "between",
     "one_of",
@@ -36,6 +38,17 @@ class Shape(ma.Schema):
 
     class Meta:  # noqa: D106 - marshmallow's own way to set this
         unknown = ma.RAISE
+
+
+class Moment(fields.AwareDateTime):
+    """A moment with its zone, read in UTC; one that has no date there, at either end of the calendar, is refused."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> datetime:
+        moment = super()._deserialize(value, attr, data, **kwargs)
+        try:
+            return moment.astimezone(UTC)
+        except OverflowError:
+            raise ma.ValidationError("must be in the years 1 to 9999 as UTC counts them") from None
 
 
 def text(description: str, **more: Any) -> fields.String:

@@ -262,6 +262,14 @@ def test_a_key_made_over_http_is_shown_once_and_works_until_it_is_revoked(settin
             assert session.get_one(Key, made["id"]).revoked is not None
 
 
+def test_a_key_may_last_to_the_end_of_the_calendar(guarded: Guarded) -> None:
+    body = {"name": "x", "scopes": ["read"], "expires": "9999-12-31T22:59:59-01:00"}
+    made = guarded.ask("POST", "/v1/keys", guarded.admin, json=body).get_json()
+    assert made["expires"] == "9999-12-31T23:59:59+00:00"
+    assert guarded.ask("GET", "/v1/models", made["token"]).status_code == 200
+    assert guarded.ask("GET", "/v1/keys", guarded.admin).get_json()["items"][0]["expires"] == made["expires"]
+
+
 @pytest.mark.parametrize(
     ("body", "pointers"),
     [
@@ -270,6 +278,8 @@ def test_a_key_made_over_http_is_shown_once_and_works_until_it_is_revoked(settin
         ({"name": "", "scopes": [], "models": []}, ["/name", "/scopes", "/models"]),
         ({"name": "x", "scopes": ["admin"], "models": ["a"]}, ["/models"]),
         ({"name": "x", "scopes": ["read"], "expires": "2001-01-01T00:00:00Z"}, ["/expires"]),
+        ({"name": "x", "scopes": ["read"], "expires": "9999-12-31T23:59:59-01:00"}, ["/expires"]),
+        ({"name": "x", "scopes": ["read"], "expires": "0001-01-01T00:00:00+01:00"}, ["/expires"]),
         ({"name": "x", "scopes": ["read"], "secret": "mine"}, ["/secret"]),
     ],
 )

@@ -133,6 +133,13 @@ def test_the_story_is_paged_and_tells_what_was_in_force_at_a_moment(served: Serv
     assert first["at"] <= second["at"] <= third["at"]
 
 
+@pytest.mark.parametrize("moment", ["9999-12-31T23:59:59-01:00", "0001-01-01T00:00:00%2B01:00"])
+def test_what_was_in_force_beyond_the_calendar_is_not_asked(served: Served, moment: str) -> None:
+    point(served, 1)
+    assert_problem(served.client.get(f"{PRODUCTION}/history?at={moment}"), 422, "/at")
+    assert story(served, at="9999-12-31T23:59:59Z") == [(1, 1, "set")]
+
+
 def test_a_change_elsewhere_is_seen_after_a_second(served: Served) -> None:
     point(served, 1)
     seconds = [0.0]

@@ -91,6 +91,7 @@ def test_decisions_are_listed_newest_first_page_by_page(served: Served) -> None:
         ("subject=Ada", 1),
         ("from=2020-01-01T00:00:00Z", 2),
         ("to=2020-01-01T00:00:00Z", 0),
+        ("from=0001-01-01T00:00:00Z&to=9999-12-31T23:59:59.999999Z", 2),
     ],
 )
 def test_decisions_are_found_by_what_is_known_of_them(served: Served, query: str, found: int) -> None:
@@ -102,6 +103,13 @@ def test_decisions_are_found_by_what_is_known_of_them(served: Served, query: str
 def test_bad_filters_are_refused_with_their_places(served: Served) -> None:
     response = served.client.get("/v1/decisions?version=0&leaf=x&from=yesterday&to=2020-01-01T00:00:00&colour=red")
     assert_problem(response, 422, "/version", "/leaf", "/from", "/to", "/colour")
+
+
+@pytest.mark.parametrize("moment", ["9999-12-31T23:59:59-01:00", "0001-01-01T00:00:00%2B01:00"])
+@pytest.mark.parametrize("name", ["from", "to"])
+def test_a_moment_beyond_the_calendar_is_refused(served: Served, name: str, moment: str) -> None:
+    problem = assert_problem(served.client.get(f"/v1/decisions?{name}={moment}"), 422, f"/{name}")
+    assert "years 1 to 9999" in problem["errors"][0]["message"]
 
 
 @pytest.mark.parametrize("decision_id", [UNKNOWN, f"{UNKNOWN}:0", "x", f"{UNKNOWN}:99999999999"])

@@ -30,3 +30,18 @@ def test_a_change_gives_another_tag(settings: Settings) -> None:
         served.train("tennis")
         for path, tag in before.items():
             assert served.client.get(path, headers={"If-None-Match": tag}).status_code == 200, path
+
+
+def test_conditions_that_guard_changes_do_not_touch_what_is_only_read(settings: Settings) -> None:
+    with serving(settings) as served:
+        served.train("tennis")
+        for path in places(served):
+            first = served.client.get(path)
+            tag = first.headers["ETag"]
+            unmet = served.client.get(path, headers={"If-Match": '"other"'})
+            both = served.client.get(path, headers={"If-Match": '"other"', "If-None-Match": f'"a", W/{tag}'})
+            anything = served.client.get(path, headers={"If-None-Match": "*"})
+            assert (unmet.status_code, unmet.data) == (200, first.data), path
+            assert [(one.status_code, one.data, one.headers["ETag"]) for one in (both, anything)] == [
+                (304, b"", tag)
+            ] * 2, path

@@ -1,13 +1,58 @@
 """Impurities of a group of rows, and Pearson's statistic of a table of counts, as they are shown to people."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["chi_square_of", "entropy_of", "gini_of", "variance_of"]
+__all__ = [
+    "Cells",
+    "cells_of",
+    "chi_square_of",
+    "entropy_of",
+    "entropy_within",
+    "gini_of",
+    "gini_within",
+    "variance_of",
+]
 
 Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A table of branches and classes, of which only the cells that have rows are kept: at most one a row.
+
+    Attributes:
+        branch: Of each cell, (cells,).
+        target: Its class, (cells,).
+        weight: Of its rows, above 0, (cells,).
+        branches: Weight of each branch, (branches,).
+        classes: Weight of each class, (classes,).
+    """
+
+    branch: npt.NDArray[np.intp]
+    target: npt.NDArray[np.intp]
+    weight: Floats
+    branches: Floats
+    classes: Floats
+
+
+def cells_of(
+    branch: npt.NDArray[Any], target: npt.NDArray[Any], weight: Floats, *, n_branches: int, n_classes: int
+) -> Cells:
+    """Count the weight of each branch and class over rows: `branch`, `target`, `weight` above 0, each (rows,)."""
+    pairs, place = np.unique(branch.astype(np.int64) * n_classes + target, return_inverse=True)
+    of_cell = np.bincount(place, weights=weight, minlength=len(pairs)).astype(np.float64)
+    branches, classes = (pairs // n_classes).astype(np.intp), (pairs % n_classes).astype(np.intp)
+    return Cells(
+        branch=branches,
+        target=classes,
+        weight=of_cell,
+        branches=np.bincount(branches, weights=of_cell, minlength=n_branches).astype(np.float64),
+        classes=np.bincount(classes, weights=of_cell, minlength=n_classes).astype(np.float64),
+    )
 
 
 def entropy_of(weights: Floats, unit: float) -> float:
@@ -31,11 +76,32 @@ def variance_of(target: npt.NDArray[Any], weight: Floats) -> float:
     return float(np.average((target - np.average(target, weights=weight)) ** 2, weights=weight))
 
 
-def chi_square_of(counts: Floats) -> tuple[float, int]:
-    """Give Pearson's statistic and its degrees of freedom, over the branches and classes that have rows."""
-    seen = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
-    freedom = (seen.shape[0] - 1) * (seen.shape[1] - 1)
+def entropy_within(cells: Cells, unit: float) -> float:
+    """Give the mean entropy inside the branches, each by its weight; `unit` as in `entropy_of`."""
+    shares = cells.weight / cells.branches[cells.branch]
+    return abs(float((cells.weight * np.log(shares)).sum())) / _total(cells) / unit
+
+
+def gini_within(cells: Cells) -> float:
+    """Give the mean Σ p(1 − p) inside the branches, each by its weight."""
+    shares = cells.weight / cells.branches[cells.branch]
+    return float((cells.weight * (1 - shares)).sum()) / _total(cells)
+
+
+def chi_square_of(cells: Cells) -> tuple[float, int]:
+    """Give Pearson's statistic and its degrees of freedom, over the branches and classes that have rows.
+
+    A cell without rows adds what is expected of it; together they add what the others leave of the whole weight.
+    """
+    n_branches, n_classes = np.count_nonzero(cells.branches), np.count_nonzero(cells.classes)
+    freedom = (int(n_branches) - 1) * (int(n_classes) - 1)
     if freedom <= 0:
         return 0.0, 0
-    expected = np.outer(seen.sum(axis=1), seen.sum(axis=0)) / seen.sum()
-    return float(((seen - expected) ** 2 / expected).sum()), freedom
+    expected = cells.branches[cells.branch] * cells.classes[cells.target] / _total(cells)
+    seen = float(((cells.weight - expected) ** 2 / expected).sum())
+    all_seen = len(cells.weight) == n_branches * n_classes
+    return seen + (0.0 if all_seen else max(_total(cells) - float(expected.sum()), 0.0)), freedom
+
+
+def _total(cells: Cells) -> float:
+    return float(cells.weight.sum()) or 1.0

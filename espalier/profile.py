@@ -11,7 +11,16 @@ import numpy.typing as npt
 from espalier.chi_square import chi_square_tail
 from espalier.dataset import Column, Dataset
 from espalier.errors import ConfigError, DataError, Fault
-from espalier.impurities import chi_square_of, entropy_of, gini_of, variance_of
+from espalier.impurities import (
+    Cells,
+    cells_of,
+    chi_square_of,
+    entropy_of,
+    entropy_within,
+    gini_of,
+    gini_within,
+    variance_of,
+)
 from espalier.rules import shown_bound
 from espalier.schema import Feature, Label
 
@@ -251,28 +260,26 @@ def _number_figures(table: Table) -> dict[str, Any]:
 def _class_profile(table: Table, feature: Feature, column: Column) -> AttributeProfile:
     values = _values(table, feature, column)
     if feature.unordered:
-        counts, gini_counts, cut, gini_cut = *[_counts(table, values, values.place, len(values.distinct))] * 2, -1, -1
+        cells, gini_cells, cut, gini_cut = *[_cells(table, values, values.place, len(values.distinct))] * 2, -1, -1
     else:
         cut, gini_cut = _best_cuts(table, values)
-        counts, gini_counts = (_counts(table, values, values.place > best, 2) for best in (cut, gini_cut))
-    known, total = counts.sum(), counts.sum() + values.missing_weight
-    share = known / total
-    whole, unit = counts.sum(axis=0), table.unit
-    conditional = sum(row.sum() / known * entropy_of(row, unit) for row in counts) if known else 0.0
-    gain = float(share * (entropy_of(whole, unit) - conditional))
-    branches = np.append(counts.sum(axis=1), values.missing_weight)
-    split_information = entropy_of(branches, unit) if np.count_nonzero(counts.sum(axis=1)) > 1 else 0.0
-    inside = sum(row.sum() / known * gini_of(row) for row in gini_counts) if known else 0.0
-    statistic, freedom = chi_square_of(counts)
+        cells, gini_cells = (_cells(table, values, values.place > best, 2) for best in (cut, gini_cut))
+    known = cells.weight.sum()
+    share, unit = known / (known + values.missing_weight), table.unit
+    conditional = entropy_within(cells, unit)
+    gain = float(share * (entropy_of(cells.classes, unit) - conditional))
+    branches = np.append(cells.branches, values.missing_weight)
+    split_information = entropy_of(branches, unit) if np.count_nonzero(cells.branches) > 1 else 0.0
+    statistic, freedom = chi_square_of(cells)
     return AttributeProfile(
         **_description(table, feature, column, values),
         threshold=_threshold(feature, values, cut),
-        target_entropy=entropy_of(whole, unit),
-        conditional_entropy=float(conditional),
+        target_entropy=entropy_of(cells.classes, unit),
+        conditional_entropy=conditional,
         gain=gain,
         split_information=split_information,
         gain_ratio=gain / split_information if split_information > 0 else None,
-        gini_decrease=float(share * (gini_of(whole) - inside)),
+        gini_decrease=float(share * (gini_of(cells.classes) - gini_within(gini_cells))),
         gini_threshold=_threshold(feature, values, gini_cut),
         chi_square=statistic,
         degrees_of_freedom=freedom,
@@ -327,10 +334,8 @@ def _description(table: Table, feature: Feature, column: Column, values: Values)
     }
 
 
-def _counts(table: Table, values: Values, branch: npt.NDArray[Any], n_branches: int) -> Floats:
-    """Give the weight of each branch and class, (branches, classes)."""
-    cells = branch.astype(np.intp) * table.n_classes + values.target
-    return _sums(cells, values.weight, n_branches * table.n_classes).reshape(-1, table.n_classes)
+def _cells(table: Table, values: Values, branch: npt.NDArray[Any], n_branches: int) -> Cells:
+    return cells_of(branch, values.target, values.weight, n_branches=n_branches, n_classes=table.n_classes)
 
 
 def _best_cuts(table: Table, values: Values) -> tuple[int, int]:

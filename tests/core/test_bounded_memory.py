@@ -4,6 +4,7 @@ A process of its own grows one shape after the other and tells by how much each 
 """
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -24,7 +25,8 @@ from pathlib import Path
 
 import numpy as np
 
-from espalier import Dataset, Feature, FeatureKind, Role, Schema, from_json, predict, prune, to_json, to_text, train
+from espalier import Dataset, Feature, FeatureKind, Role, Schema
+from espalier import from_json, predict, profile, prune, to_json, to_text, train
 
 
 def peak():
@@ -44,6 +46,16 @@ def tell(name, data, model, before, **more):
     sizes = {"leaves": model.tree.n_leaves, "depth": int(model.tree.depth), "errors": model.training.train["errors"]}
     print(json.dumps({"name": name, "rise": peak() - before, "cells": cells, **sizes, **more}), flush=True)
 
+
+n = 20_000
+labels = tuple(range(n))
+codes = np.arange(n, dtype=np.int32)
+features = Feature("a", FeatureKind.NOMINAL, categories=labels), Feature("y", FeatureKind.NOMINAL, Role.TARGET, labels)
+data = Dataset(Schema(features), (codes, codes[::-1].copy()))
+before = peak()
+found = profile(data).attributes[0]
+figures = {name: getattr(found, name) for name in ("gain", "gini_decrease", "chi_square", "degrees_of_freedom")}
+print(json.dumps({"name": "profile", "rise": peak() - before, **figures}), flush=True)
 
 small = table([np.array([0.0, 1.0, 2.0, 3.0])], np.array([0, 1, 0, 1]))
 for preset in ("cart", "c45", "id3"):
@@ -92,6 +104,16 @@ def told() -> dict[str, dict[str, Any]]:
     assert done.returncode == 0, done.stderr[-3000:]
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     return {line["name"]: line for line in lines}
+
+
+def test_the_profile_of_as_many_categories_as_classes_takes_no_table_of_both(told: Any) -> None:
+    # Each category has one row, each class too: all is known, and every cell but n of the n² has no row.
+    n, found = 20_000, told["profile"]
+    assert found["gain"] == pytest.approx(math.log2(n))
+    assert found["gini_decrease"] == pytest.approx(1 - 1 / n)
+    assert found["chi_square"] == pytest.approx(n * (n - 1))
+    assert found["degrees_of_freedom"] == (n - 1) ** 2
+    assert found["rise"] < ROOM
 
 
 @pytest.mark.parametrize("preset", ["cart", "c45"])

@@ -12,7 +12,7 @@ from flask import Flask, Response, request
 from flask.sessions import SecureCookieSession, SessionInterface
 
 from service import db, schemas
-from service.api.access import admit_only_callers, scopes_of
+from service.api.access import admit_only_callers, refuse_foreign_pages, scopes_of
 from service.api.aliases import aliases
 from service.api.context import EXTENSION, Service
 from service.api.contract import SECURITY
@@ -73,6 +73,7 @@ def create_app(settings: Settings) -> Flask:
         endpoint="openapi",
     )
     app.register_error_handler(Exception, answer)
+    refuse_foreign_pages(app, settings)
     admit_only_callers(app, scopes_of(RESOURCES))
     surround(app, settings)
     return app
@@ -134,7 +135,8 @@ def _complete(document: dict[str, Any], *, keys_are_on: bool) -> dict[str, Any]:
                 statuses = operation["responses"]
                 if not keys_are_on:
                     del operation["security"]
-                for status in ("500", *(REFUSALS if operation.get("security") else ())):
+                refusals = REFUSALS if operation.get("security") else () if keys_are_on else ("403",)
+                for status in ("500", *refusals):
                     statuses.setdefault(status, failure)
                 operation["responses"] = dict(sorted(statuses.items()))
     document["components"]["schemas"].pop("PaginationMetadata", None)

@@ -5,6 +5,7 @@ ServiceError
 ├ NotFound        a data set, model, version, job or decision does not exist
 ├ Unidentified    no key was given, or none that is valid
 ├ Forbidden       the key is valid, but not for this
+├ Foreign         keys are off, and a web page of elsewhere may be asking
 ├ Conflict        the thing exists, but its state does not allow the request
 ├ Rejected        well-formed, but not valid; every fault with the place it was found at
 ├ TooMany         more requests or jobs than one key may have at a time
@@ -61,6 +62,13 @@ class Unidentified(ServiceError):  # noqa: N818 - as above
 
 class Forbidden(ServiceError):  # noqa: N818 - as above
     """The key is valid, but does not reach as far as this; the message says what it lacks."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+
+class Foreign(ServiceError):  # noqa: N818 - as above
+    """Keys are off, and the request may come from a web page of elsewhere; the message says what gives that away."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)

@@ -164,6 +164,11 @@ class Settings:
             return None
         return Path(self.database_url.removeprefix(SQLITE_FILE)).absolute()
 
+    @property
+    def shared_with(self) -> frozenset[str]:
+        """The origins whose pages may call the service."""
+        return frozenset() if self.cors_origins == "none" else frozenset(self.cors_origins.split(","))
+
 
 def variables() -> tuple[Variable, ...]:
     """Every environment variable of the service, in the order of the fields."""

@@ -10,6 +10,7 @@ from service.api.answers import json_answer, page_answer
 from service.api.context import here
 from service.api.contract import Resource, answers, refuses, takes_json, takes_query
 from service.db import reading, transaction
+from service.errors import Conflict
 from service.tables import Scope
 
 __all__ = ["keys"]
@@ -23,13 +24,15 @@ KEY = "/v1/keys/<id:key_id>"
 @keys.post("/v1/keys", scope=Scope.ADMIN)
 @takes_json(schemas.KeyRequest)
 @answers(201, schemas.NewKey, description="The key; `token` is shown this once")
-@refuses(400, 413, 415, 422)
+@refuses(400, 409, 413, 415, 422)
 def create(asked: dict[str, Any]) -> Response:
     """Make a key.
 
     Several keys may bear one name. To change a key, make a new one, give it out, and revoke the old one when it is no
-    longer used: until then both work.
+    longer used: until then both work. Refused where keys are off: it would open nothing.
     """
+    if here().settings.auth == "none":
+        raise Conflict("keys are off here (ESPALIER_AUTH=none), so a key would guard nothing: set ESPALIER_AUTH=keys")
     with transaction(here().sessions) as session:
         key, token = ring.create(session, **asked | {"scopes": [Scope(scope) for scope in asked["scopes"]]})
     return json_answer(SHOWN.dump(key) | {"token": token}, status=201, headers={"Cache-Control": "no-store"})

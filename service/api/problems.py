@@ -54,6 +54,7 @@ PROBLEMS: Mapping[type[Exception], Entry] = {
     errors.NotFound: Entry(404, "not-found", "Not found"),
     errors.Unidentified: Entry(401, "unauthorized", "A key is needed"),
     errors.Forbidden: Entry(403, "forbidden", "The key does not allow this"),
+    errors.Foreign: Entry(403, "foreign-page", "Without keys only this machine may call"),
     errors.Conflict: Entry(409, "conflict", "The present state does not allow this"),
     errors.Rejected: Entry(422, "invalid-request", "The request is not valid"),
     errors.TooMany: Entry(429, "too-many", "Too many at a time", retryable=True),

@@ -36,7 +36,7 @@ def surround(app: Flask, settings: Settings) -> None:
     if settings.proxies:
         n = settings.proxies
         app.wsgi_app = ProxyFix(app.wsgi_app, n, n, n, n, n)  # type: ignore[method-assign] # as above
-    origins = frozenset() if settings.cors_origins == "none" else frozenset(settings.cors_origins.split(","))
+    origins = settings.shared_with
 
     @app.after_request
     def finish(response: Response) -> Response:

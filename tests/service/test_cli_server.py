@@ -97,7 +97,7 @@ def test_stopping_does_not_wait_for_a_client_that_waits_for_a_job(tmp_path: Path
         job = one.post("/v1/training-jobs", {"model": "m", "dataset": dataset}, status=202)
         host, port = one.address.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), timeout=20) as waiting:
-            waiting.sendall(f"GET /v1/jobs/{job['id']}?wait=20 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            waiting.sendall(f"GET /v1/jobs/{job['id']}?wait=20 HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
             until(lambda: one.get("/livez"), what="the web server")
             for worker in one.children("worker"):
                 os.kill(worker, signal.SIGCONT)

@@ -38,7 +38,9 @@ DESCRIPTION = """Decision trees you can read: upload a data set, train a model o
 comes with the path that led to it, and can be looked up and explained again later.
 
 Where keys are on, send yours as `Authorization: Bearer esp_<id>_<secret>`; each route names the scope that it needs,
-and `admin` stands for all of them.
+and `admin` stands for all of them. A key may be limited to some models. The limit does not cover data sets: with the
+scope `read` such a key sees all of them, but it may not change or delete any. Of the jobs for no model, comparisons, it
+reaches only those that it asked for.
 
 Errors are problem documents (RFC 9457). Of duplicate keys in a JSON object the last one counts. A whole number beyond
 2^53 in a nominal attribute must be sent as text."""

@@ -21,7 +21,7 @@ from service.errors import Fault, Forbidden, NotFound, Rejected, Unidentified
 from service.paging import Page, page
 from service.recent import Recent
 from service.settings import TOKEN
-from service.tables import Key, Scope
+from service.tables import Job, Key, Scope
 
 NAME_LENGTH = 200
 SECRET_BYTES = 32
@@ -59,7 +59,29 @@ class Caller:
             Forbidden: The key is limited to other models.
         """
         if self.models is not None and name is not None and name not in self.models:
-            raise Forbidden(f"this key reaches only the models {', '.join(sorted(self.models))}")
+            raise Forbidden(self._reach())
+
+    def check_job(self, job: Job) -> None:
+        """Refuse a job for a model that the key does not reach; one for no model is for the key that asked for it.
+
+        Raises:
+            Forbidden: The key is limited to other models, or to some and another key asked for the comparison.
+        """
+        self.check_model(job.model)
+        if self.models is not None and job.model is None and job.key_id != self.key_id:
+            raise Forbidden(f"{self._reach()}; of the jobs without a model only those that it asked for")
+
+    def check_shared(self) -> None:
+        """Refuse to change or delete what is shared by all models.
+
+        Raises:
+            Forbidden: The key is limited to some models.
+        """
+        if self.models is not None:
+            raise Forbidden(f"{self._reach()}; data sets are shared: it may add some, not change or delete any")
+
+    def _reach(self) -> str:
+        return f"this key reaches only the models {', '.join(sorted(self.models or ()))}"
 
 
 EVERYBODY = Caller(key_id=None, scopes=frozenset(Scope))

@@ -142,17 +142,20 @@ def list_jobs(
     kind: str | None = None,
     model: str | None = None,
     models: Collection[str] | None = None,
+    key_id: str | None = None,
     limit: int = 50,
     cursor: str | None = None,
 ) -> Page[Job]:
-    """Jobs, newest first, optionally of one state, kind or model only, and of none but `models` (and of no model).
+    """Jobs, newest first, optionally of one state, kind or model only.
+
+    With `models` only the jobs for these, and those for no model that the key `key_id` asked for.
 
     Raises:
         Rejected: the limit or the cursor is not legal.
     """
     wanted = {Job.state: state, Job.kind: kind, Job.model: model}
     where = [column == value for column, value in wanted.items() if value is not None]
-    where += [] if models is None else [or_(Job.model.is_(None), Job.model.in_(models))]
+    where += [] if models is None else [or_(Job.model.in_(models), Job.model.is_(None) & (Job.key_id == key_id))]
     return page(session, Job, where, limit=limit, cursor=cursor)
 
 

@@ -48,7 +48,10 @@ def admit_only_callers(app: Flask, scopes: Mapping[str, Scope | None]) -> None:
         g.caller = _caller()
         here().rates.check(g.caller.key_id)
         g.caller.check_scope(scope)
-        g.caller.check_model((request.view_args or {}).get("name"))
+        named = request.view_args or {}
+        g.caller.check_model(named.get("name"))
+        if "data_set_id" in named and request.method not in LOOKING:
+            g.caller.check_shared()
 
 
 def refuse_foreign_pages(app: Flask, settings: Settings) -> None:

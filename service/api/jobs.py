@@ -59,7 +59,7 @@ def evaluate(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
 def list_all(query: dict[str, Any]) -> Response:
     """List jobs, newest first."""
     with reading(here().sessions) as session:
-        return page_answer(queue.list_jobs(session, models=caller().models, **query), SHOWN)
+        return page_answer(queue.list_jobs(session, models=caller().models, key_id=caller().key_id, **query), SHOWN)
 
 
 @jobs.get("/v1/jobs/<id:job_id>", scope=Scope.READ)
@@ -85,7 +85,7 @@ def get_result(job_id: str) -> Response:
     """Look at what came of a job that has succeeded: the new version, or all of a comparison."""
     with reading(here().sessions) as session:
         job = queue.find_job(session, job_id)
-    caller().check_model(job.model)
+    caller().check_job(job)
     if job.state != State.SUCCEEDED:
         raise Conflict(f"the job is {job.state}: only one that has succeeded has a result")
     return json_answer(RESULTS.get(Kind(job.kind), SHOWN_RESULT).dump(job.result))
@@ -97,7 +97,7 @@ def get_result(job_id: str) -> Response:
 def cancel(job_id: str) -> Response:
     """Cancel a job."""
     with transaction(here().sessions) as session:
-        caller().check_model(queue.find_job(session, job_id).model)
+        caller().check_job(queue.find_job(session, job_id))
         return json_answer(SHOWN.dump(queue.cancel(session, job_id)), status=202)
 
 
@@ -107,7 +107,7 @@ def cancel(job_id: str) -> Response:
 def retry(job_id: str) -> Response:
     """Queue a job again that has failed, was cancelled or has spent its attempts."""
     with transaction(here().sessions) as session:
-        caller().check_model(queue.find_job(session, job_id).model)
+        caller().check_job(queue.find_job(session, job_id))
         queue.check_room(session, key_id=caller().key_id, limit=here().settings.max_jobs)
         return _accepted(queue.retry(session, job_id))
 
@@ -133,7 +133,7 @@ def _accepted(job: Job) -> Response:
 def _show(job_id: str) -> dict[str, Any]:
     with reading(here().sessions) as session:
         job = queue.find_job(session, job_id)
-        caller().check_model(job.model)
+        caller().check_job(job)
         shown: dict[str, Any] = SHOWN.dump(job)
         return shown
 

@@ -266,7 +266,7 @@ class KeyRequest(Shape):
         text("name of a model"),
         load_default=None,
         allow_none=True,
-        metadata={"description": "the models that it reaches; null: all", "minItems": 1},
+        metadata={"description": "the models that it reaches; null: all. Data sets are not limited", "minItems": 1},
     )
     expires = Moment(load_default=None, allow_none=True, metadata={"description": "when it stops working; null: never"})
 

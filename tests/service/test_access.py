@@ -62,7 +62,9 @@ NEEDS: dict[str, str | None] = {
 }
 NUMBER = "<int(min=1,max=2147483647):number>"
 # Where a key for another model is refused; elsewhere it sees less, or what belongs to no model.
-BOUND = [route for route in NEEDS if "<model:" in route or "<id:job_id>" in route or "<decision:" in route]
+SHARED = {"PATCH /v1/datasets/<id:data_set_id>", "DELETE /v1/datasets/<id:data_set_id>"}
+BOUND = {route for route in NEEDS if "<model:" in route or "<id:job_id>" in route or "<decision:" in route} | SHARED
+OF_A_JOB = [route for route in NEEDS if "<id:job_id>" in route]
 
 
 class Guarded:
@@ -189,6 +191,38 @@ def test_lists_show_only_what_the_key_reaches(guarded: Guarded, path: str) -> No
     others = guarded.ask("GET", path, guarded.key(*scopes, models=["other"])).get_json()["items"]
     assert len(mine) >= 1
     assert others == []
+
+
+def test_data_sets_are_shared_by_the_keys_of_all_models(guarded: Guarded) -> None:
+    token = guarded.key(Scope.READ, Scope.TRAIN, models=["other"])
+    path = f"/v1/datasets/{guarded.arguments['<id:data_set_id>']}"
+    assert guarded.ask("GET", f"{path}/rows", token).status_code == 200
+    asked = {"model": "other", "dataset": guarded.arguments["<id:data_set_id>"]}
+    assert guarded.ask("POST", "/v1/training-jobs", token, json=asked).status_code == 202
+    for method in ("PATCH", "DELETE"):
+        assert "shared" in assert_problem(guarded.ask(method, path, token, json={"target": "Wind"}), 403)["detail"]
+    assert guarded.ask("GET", path, token).get_json()["schema"]["columns"][-1]["role"] == "target"
+
+
+def test_a_comparison_is_for_the_key_that_asked_and_for_those_without_a_limit(guarded: Guarded) -> None:
+    scopes = (Scope.READ, Scope.TRAIN)
+    mine, other, wide = guarded.key(*scopes, models=["tennis"]), guarded.key(*scopes, models=["tennis"]), guarded.admin
+    asked = {"dataset": guarded.arguments["<id:data_set_id>"], "candidates": [{"name": "a"}, {"name": "b"}], "folds": 2}
+    response = guarded.ask("POST", "/v1/evaluation-jobs", mine, json=asked)
+    assert response.status_code == 202, response.text
+    job = response.get_json()["id"]
+
+    for token, sees in ((mine, True), (other, False), (wide, True)):
+        listed = guarded.ask("GET", "/v1/jobs?kind=evaluate", token).get_json()["items"]
+        assert (job in [one["id"] for one in listed]) == sees
+    for route in OF_A_JOB:
+        method, path = route.replace("<id:job_id>", job).split()
+        assert "asked for" in assert_problem(guarded.ask(method, path, other), 403)["detail"]
+    for token in (mine, wide):
+        assert guarded.ask("GET", f"/v1/jobs/{job}", token).status_code == 200
+        assert_problem(guarded.ask("GET", f"/v1/jobs/{job}/result", token), 409)
+        assert guarded.ask("POST", f"/v1/jobs/{job}/cancel", token).status_code == 202
+        assert guarded.ask("POST", f"/v1/jobs/{job}/retry", token).status_code == 202
 
 
 def test_a_path_that_is_not_there_is_not_found_by_anybody(guarded: Guarded) -> None:

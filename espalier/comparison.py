@@ -62,7 +62,7 @@ class Result:
         evaluations: On the test rows of each fold.
         leaves: Of each fold's tree; of a list of rules, the rules.
         seconds: To train and prune each.
-        misses: Of each test row, in the order of the folds: 0 or 1, or the squared error.
+        misses: Of each test row that has weight, in the order of the folds: 0 or 1, or the squared error.
     """
 
     candidate: Candidate
@@ -281,7 +281,7 @@ def _run(dataset: Dataset, noisy: Dataset, candidate: Candidate, tests: Sequence
         evaluation, missed = evaluate_rows(model, test)
         evaluations.append(evaluation)
         leaves.append(model.rules.n_rules if isinstance(model.body, RuleList) else model.tree.n_leaves)
-        misses.append(missed)
+        misses.append(missed[test.weight > 0])
     return Result(candidate, tuple(evaluations), tuple(leaves), tuple(seconds), np.concatenate(misses))
 
 

@@ -194,7 +194,8 @@ def _encoded(table: Table, config: TrainingConfig, watch: Progress) -> tuple[Any
             coded[place] = column
             if kind[place] == codes.BINARIES_KIND:
                 recode = ranks_by_mean(table, column, len(feature.categories))
-                coded[place] = np.where(column < 0, -1, recode[np.maximum(column, 0)])
+                if len(recode):  # else no value of it is known
+                    coded[place] = np.where(column < 0, -1, recode[np.maximum(column, 0)])
             if kind[place] != codes.NOMINAL_KIND:
                 value = np.arange(len(feature.categories), dtype=np.float64)
                 encode.sort_codes(coded[place], len(feature.categories), orders[order_place[place]])

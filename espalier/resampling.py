@@ -49,7 +49,11 @@ def check_comparison(
     faults = []
     if not names or len(set(names)) < len(names):
         faults.append(Fault("/candidates", "not_legal", "must be at least one candidate, each with its own name"))
-    if not 0 <= label_noise < 1 or (label_noise > 0 and schema.task != "classification"):
+    if (
+        not isinstance(label_noise, int | float)
+        or not 0 <= label_noise < 1
+        or (label_noise > 0 and schema.task != "classification")
+    ):
         message = "must be a share of at least 0 and below 1, and 0 where the target is numbers"
         faults.append(Fault("/label_noise", "not_legal", message))
     if on_one_split and folds is not None:
@@ -89,8 +93,14 @@ def with_label_noise(dataset: Dataset, share: float, *, seed: int = 0) -> Datase
 def tests_of(
     dataset: Dataset, folds: int | Sequence[int] | None, holdout: Holdout | Dataset | None, seed: int
 ) -> list[Test]:
-    """Give what each training is tested on: the rows of each fold, or the one holdout."""
+    """Give what each training is tested on: the rows of each fold, or the one holdout.
+
+    Raises:
+        ConfigError: The holdout is the data set itself.
+    """
     if isinstance(holdout, Dataset):
+        if holdout.fingerprint == dataset.fingerprint:
+            raise ConfigError([Fault("/holdout", "not_legal", "is the data set that is learned from: give other rows")])
         return [holdout]
     if holdout is not None:
         return [held_out_rows(holdout, dataset)]
@@ -109,11 +119,14 @@ def parts_of(dataset: Dataset, noisy: Dataset, test: Test) -> tuple[Dataset, Dat
 
 
 def _faults_of_folds(folds: int | Sequence[int], n_rows: int) -> list[Fault]:
+    if isinstance(folds, bool) or not isinstance(folds, int | Sequence | np.ndarray):
+        return [Fault("/folds", "wrong_type", "must be a whole number, or the number of a fold for each row")]
     if isinstance(folds, int):
         limit = min(n_rows, MAX_FOLDS)
         if 2 <= folds <= limit:
             return []
         return [Fault("/folds", "not_legal", f"must be from 2 to {limit} (the rows, at most {MAX_FOLDS})")]
-    if len(folds) == n_rows and len(set(folds)) > 1:
+    whole = all(isinstance(fold, int | np.integer) for fold in folds)
+    if whole and len(folds) == n_rows and len(set(folds)) > 1:
         return []
     return [Fault("/folds", "not_legal", "must be the fold of each row, at least two of them")]

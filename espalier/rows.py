@@ -167,7 +167,8 @@ def _reader(feature: Feature) -> Callable[[Any], float | str]:
         for code, label in reversed(list(enumerate(feature.categories)))
         if isinstance(label, int | float) and not isinstance(label, bool)
     }
-    types = {_json_type(label) for label in feature.categories}
+    # Of a column that was empty at training nothing is known, not even the type: any value is one never seen.
+    types = {_json_type(label) for label in feature.categories} or {"text", "a number", "true or false"}
     legal = f"must be {' or '.join(sorted(types))}, or null for missing"
 
     def read(cell: Any) -> float | str:

@@ -262,7 +262,7 @@ def _measured(
         if rows.held_out is None:
             raise NotApplicable("selection by validation needs rows that the model has not learned from")
         loss, squares, weight = _losses_over_path(model, path, rows.held_out)
-        return _mean_and_deviation(loss, squares, weight, n_rows=rows.held_out.n_rows)
+        return _mean_and_deviation(loss, squares, weight, n_rows=_n_counted(rows.held_out))
     return _cross_validated(model, parameters, path, rows.training, watch) if parameters.select == "cv" else None
 
 
@@ -276,6 +276,11 @@ def _losses_over_path(model: Model, path: PruningPath, dataset: Dataset) -> tupl
     n_steps = len(path.alpha)
     over = [np.maximum(_over_path(path.step, until, n_steps, of_node), 0.0) for of_node in (loss, squares)]
     return over[0], over[1], float(given.weights.sum())
+
+
+def _n_counted(dataset: Dataset) -> int:
+    """Count the rows that have weight: the others say nothing of how sure a mean is."""
+    return int(np.count_nonzero(dataset.weight > 0))
 
 
 def _mean_and_deviation(loss: Floats, squares: Floats, weight: float, *, n_rows: int) -> Measured:
@@ -315,7 +320,7 @@ def _cross_validated(
         loss += fold_loss[places]
         squares += fold_squares[places]
         weight += fold_weight
-    return _mean_and_deviation(loss, squares, weight, n_rows=training.n_rows)
+    return _mean_and_deviation(loss, squares, weight, n_rows=_n_counted(training))
 
 
 def _grown_without(model: Model, training: Dataset, kept: npt.NDArray[np.bool_], risk: str) -> tuple[Model, float]:

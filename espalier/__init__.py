@@ -8,7 +8,7 @@ r"""Espalier's algorithm core: decision trees trained, pruned, answered from and
 """
 
 from espalier.arrow import dataset_from_arrow
-from espalier.comparison import Candidate, Comparison, compare
+from espalier.comparison import Candidate, Comparison, check_candidate_rows, compare
 from espalier.config import (
     PRESET_SENTENCES,
     PRESETS,
@@ -113,6 +113,7 @@ __all__ = [
     "TreeClassifier",
     "TreeRegressor",
     "add_errs",
+    "check_candidate_rows",
     "check_comparison",
     "check_pruning",
     "check_training",

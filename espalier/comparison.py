@@ -18,7 +18,7 @@ from espalier.evaluation import Evaluation, evaluate_rows
 from espalier.model import Model
 from espalier.progress import Progress
 from espalier.pruners import needs_held_out
-from espalier.resampling import Test, check_comparison, parts_of, tests_of, with_label_noise
+from espalier.resampling import Test, check_comparison, parts_of, tests_of, why_not_divided, with_label_noise
 from espalier.rules import RuleList
 from espalier.schema import Schema
 from espalier.training import train
@@ -30,6 +30,7 @@ __all__ = [
     "Difference",
     "PruningEffect",
     "Result",
+    "check_candidate_rows",
     "compare",
 ]
 
@@ -222,6 +223,7 @@ def compare(
         label_noise=label_noise,
     )
     _check_candidates(dataset.schema, candidates)
+    check_candidate_rows(dataset, candidates, folds=folds, holdout=holdout, seed=seed, label_noise=label_noise)
     tests = tests_of(dataset, folds, holdout, seed)
     noisy = with_label_noise(dataset, label_noise, seed=seed) if label_noise else dataset
     results = []
@@ -239,6 +241,37 @@ def compare(
         and dataclasses.replace(result.candidate.config, pruning=None) == other.candidate.config
     )
     return Comparison(measure, dataset.n_rows, len(tests), label_noise, tuple(results), differences, effects)
+
+
+def check_candidate_rows(
+    dataset: Dataset,
+    candidates: Sequence[Candidate],
+    *,
+    folds: int | Sequence[int] | None = None,
+    holdout: Holdout | Dataset | None = None,
+    seed: int = 0,
+    label_noise: float = 0.0,
+) -> None:
+    """See whether those that stop or prune by rows set aside of the training rows have some, and leave some, each time.
+
+    All is given as `compare` takes it; of the data set's columns only target and weight are looked at.
+
+    Raises:
+        ConfigError: At ``/candidates/{i}/pruning`` or ``/candidates/{i}/validation_stop``; or what `holdout` names.
+    """
+    asking = [(place, each) for place, each in enumerate(candidates) if _sets_aside(each.config)]
+    if not asking:
+        return
+    tests = tests_of(dataset, folds, holdout, seed)
+    noisy = with_label_noise(dataset, label_noise, seed=seed) if label_noise else dataset
+    reasons = {share: why_not_divided(noisy, tests, share) for share in {each.holdout for _, each in asking}}
+    faults = [
+        Fault(pointer("candidates", place, _asking_field(each.config)), "no_rows", reason)
+        for place, each in asking
+        if (reason := reasons[each.holdout]) is not None
+    ]
+    if faults:
+        raise ConfigError(faults)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,9 +319,16 @@ def _run(dataset: Dataset, noisy: Dataset, candidate: Candidate, tests: Sequence
 
 
 def _trained(kept: Dataset, candidate: Candidate, watch: Progress) -> Model:
-    config = candidate.config
-    sets_aside = config.validation_stop or needs_held_out(config.pruning)
-    return train(kept, config, holdout=candidate.holdout if sets_aside else None, progress=watch)
+    holdout = candidate.holdout if _sets_aside(candidate.config) else None
+    return train(kept, candidate.config, holdout=holdout, progress=watch)
+
+
+def _sets_aside(config: TrainingConfig) -> bool:
+    return config.validation_stop or needs_held_out(config.pruning)
+
+
+def _asking_field(config: TrainingConfig) -> str:
+    return "pruning" if needs_held_out(config.pruning) else "validation_stop"
 
 
 def _best(results: Sequence[Result], measure: str) -> Result:

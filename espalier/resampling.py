@@ -3,7 +3,7 @@
 All that is drawn is the same for the same seed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -15,7 +15,16 @@ from espalier.errors import ConfigError, Fault
 from espalier.schema import Role, Schema
 from espalier.training import held_out_rows, row_order
 
-__all__ = ["DEFAULT_FOLDS", "Test", "check_comparison", "fold_of_rows", "parts_of", "tests_of", "with_label_noise"]
+__all__ = [
+    "DEFAULT_FOLDS",
+    "Test",
+    "check_comparison",
+    "fold_of_rows",
+    "parts_of",
+    "tests_of",
+    "why_not_divided",
+    "with_label_noise",
+]
 
 MAX_FOLDS: Final = 1_000
 DEFAULT_FOLDS: Final = 10
@@ -116,6 +125,36 @@ def parts_of(dataset: Dataset, noisy: Dataset, test: Test) -> tuple[Dataset, Dat
     if isinstance(test, Dataset):
         return noisy, test
     return noisy.take(np.setdiff1d(np.arange(dataset.n_rows), test)), dataset.take(test)
+
+
+def why_not_divided(dataset: Dataset, tests: Iterable[Test], holdout: Holdout) -> str | None:
+    """Say why `holdout` cannot be set aside of what is learned from beside one of `tests`; None if it always can."""
+    tests = list(tests)
+    if _surely_divided(dataset, tests, holdout):
+        return None
+    for test in tests:
+        kept, _ = parts_of(dataset, dataset, test)
+        asked = f"asks rows set aside of the {kept.n_rows} that are learned from"
+        try:
+            aside = held_out_rows(holdout, kept)
+        except ConfigError as error:
+            return f"{asked}: {error.faults[0].message}"
+        if not 0 < kept.weight[aside].sum() < kept.weight.sum():
+            return f"{asked}: both those set aside and those that remain must have some weight"
+    return None
+
+
+def _surely_divided(dataset: Dataset, tests: Sequence[Test], holdout: Holdout) -> bool:
+    """See whether a share of the largest class alone sets rows aside and leaves some, beside any test."""
+    if holdout.fraction is None or not bool(np.all(dataset.weight > 0)):
+        return False
+    classes = np.zeros(dataset.n_rows, dtype=np.intp)
+    if holdout.stratified and dataset.schema.task == "classification" and dataset.target is not None:
+        classes = np.asarray(dataset.target, dtype=np.intp)
+    inside = classes == np.bincount(classes).argmax()
+    taken = max(0 if isinstance(test, Dataset) else int(np.count_nonzero(inside[test])) for test in tests)
+    left = int(np.count_nonzero(inside)) - taken
+    return 0 < round(holdout.fraction * left) < left
 
 
 def _faults_of_folds(folds: int | Sequence[int], n_rows: int) -> list[Fault]:

@@ -13,7 +13,7 @@ from service.errors import Fault, NotFound
 from service.faults import collected, placed
 from service.tables import DataSet
 
-__all__ = ["HeldOut", "Learned", "check_rows", "find_data_set", "read_holdout", "rows_of"]
+__all__ = ["HeldOut", "Learned", "check_rows", "find_data_set", "load_judges", "read_holdout", "rows_of"]
 
 JUDGES = (espalier.Role.TARGET, espalier.Role.WEIGHT)
 """The columns that say which rows a holdout draws, and whether they count."""
@@ -89,6 +89,11 @@ def check_rows(session: Session, holdout: espalier.Holdout, *, data_set: DataSet
     return n_rows
 
 
+def load_judges(session: Session, data_set: DataSet) -> espalier.Dataset:
+    """Load the target and the weights of a data set, and no attribute."""
+    return storage.load(session, data_set.id, roles=JUDGES)
+
+
 def rows_of(
     session: Session, holdout: espalier.Holdout, *, data_set: DataSet
 ) -> tuple[espalier.Dataset, NDArray[np.intp]]:
@@ -97,7 +102,7 @@ def rows_of(
     Raises:
         espalier.ConfigError: None, or all of the rows.
     """
-    judges = storage.load(session, data_set.id, roles=JUDGES)
+    judges = load_judges(session, data_set)
     return judges, espalier.held_out_rows(holdout, judges)
 
 

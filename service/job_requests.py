@@ -20,7 +20,7 @@ from service import catalog, payloads, queue
 from service.candidates import read_candidates
 from service.errors import Fault, NotFound, Rejected
 from service.faults import collected, placed
-from service.holdouts import HeldOut, Learned, check_rows, find_data_set, read_holdout, rows_of
+from service.holdouts import HeldOut, Learned, check_rows, find_data_set, load_judges, read_holdout, rows_of
 from service.settings import Settings
 from service.tables import DataSet, Job, Kind, Version
 
@@ -191,6 +191,8 @@ def plan_evaluation(
         for place, (one, candidate) in enumerate(zip(given, candidates, strict=True)):
             pointer = f"/candidates/{place}/{'pruning' if 'pruning' in one else 'params/pruning'}"
             found += _faults_of_parts(candidate.config.pruning, pointer, n_rows=data_set.n_rows - n_tested)
+        if not any(fault.pointer.startswith(("/dataset", "/folds", "/holdout", "/label_noise")) for fault in found):
+            _check_parts(session, data_set, candidates, asked, held_out, faults=found)
     if found or data_set is None:
         raise Rejected(found)
     payload = payloads.EvaluationPayload(
@@ -256,6 +258,35 @@ def _faults_of_parts(pruner: object, pointer: str, *, n_rows: int) -> Iterator[F
     if isinstance(pruner, espalier.CostComplexity) and pruner.select == "cv" and pruner.folds > n_rows:
         message = f"must be at most {n_rows}: so many rows are learned from"
         yield Fault(f"{pointer}/folds", "out_of_range", message)
+
+
+def _check_parts(
+    session: Session,
+    data_set: DataSet,
+    candidates: Sequence[espalier.Candidate],
+    asked: Mapping[str, Any],
+    held_out: HeldOut,
+    *,
+    faults: list[Fault],
+) -> None:
+    """See whether the candidates that set rows aside of those they learn from will find some in every training."""
+    if not any(one.config.validation_stop or espalier.needs_held_out(one.config.pruning) for one in candidates):
+        return
+    places = {}
+    for place, one in enumerate(asked["candidates"]):
+        inside = "params/pruning" if "pruning" in (one.get("params") or {}) else "pruning"
+        places[f"/candidates/{place}/pruning"] = f"/candidates/{place}/{inside}"
+        places[f"/candidates/{place}/validation_stop"] = f"/candidates/{place}/params/validation_stop"
+    other = None if held_out.data_set is None else load_judges(session, held_out.data_set)
+    with collected(faults, placed("", places)):
+        espalier.check_candidate_rows(
+            load_judges(session, data_set),
+            candidates,
+            folds=asked.get("folds"),
+            holdout=held_out.rows if other is None else other,
+            seed=asked.get("seed", 0),
+            label_noise=asked.get("label_noise", 0.0),
+        )
 
 
 def _faults_of_voters(session: Session, parent: Parent, method: Any, held_out: HeldOut) -> Iterator[Fault]:

@@ -239,3 +239,28 @@ def test_a_stop_reaches_the_training_that_runs() -> None:
 def test_a_noise_that_is_no_share_is_refused(share: float) -> None:
     with pytest.raises(espalier.ConfigError, match="label_noise"):
         compare(drugs(), stump_and_tree(), label_noise=share)
+
+
+def weighted(weights: list[int]) -> espalier.Dataset:
+    lines = [f"{place},{'yn'[place % 2]},{weight}" for place, weight in enumerate(weights)]
+    return espalier.dataset_from_csv("a,y,w\n" + "\n".join(lines) + "\n", target="y", weight="w")
+
+
+@pytest.mark.parametrize(
+    ("weights", "folds"),
+    [
+        pytest.param([1, 1], [0, 1], id="a third of one row"),
+        pytest.param([1, 1, 1, 1], [0, 0, 0, 1], id="a third of one row in one of the folds"),
+        pytest.param([1, 1, 1, 0, 0, 1], [0, 0, 0, 1, 1, 1], id="rows of weight on one side only"),
+    ],
+)
+def test_rows_that_cannot_be_set_aside_in_a_fold_are_the_candidates_fault(weights: list[int], folds: list[int]) -> None:
+    grown = Candidate("grown", espalier.training_config("cart"))
+    pruned = Candidate("pruned", espalier.training_config("cart", pruning={"method": "reduced_error"}))
+    stopped = Candidate("stopped", espalier.training_config("cart", validation_stop=True))
+
+    with pytest.raises(espalier.ConfigError) as caught:
+        compare(weighted(weights), [grown, pruned, stopped], folds=folds)
+
+    paths = [fault.path for fault in caught.value.faults]
+    assert paths == ["/candidates/1/pruning", "/candidates/2/validation_stop"]

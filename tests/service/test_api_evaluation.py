@@ -109,6 +109,21 @@ def test_every_fault_is_said_at_once_those_of_form_first(served: Served) -> None
             ["/candidates/0/pruning/folds"],
             id="more parts than rows that are learned from",
         ),
+        pytest.param(
+            {"candidates": [{}, {"pruning": REDUCED}], "holdout": {"rows": list(range(13))}},
+            ["/candidates/1/pruning"],
+            id="a third of one row to prune by",
+        ),
+        pytest.param(
+            {"candidates": [{"params": {"pruning": REDUCED}}], "holdout": {"rows": list(range(13))}},
+            ["/candidates/0/params/pruning"],
+            id="the same, said among the parameters",
+        ),
+        pytest.param(
+            {"candidates": [{"preset": "reptree"}], "holdout": {"rows": list(range(13))}},
+            ["/candidates/0/pruning"],
+            id="the same, as the preset has it",
+        ),
         pytest.param({"folds": 1}, ["/folds"], id="one fold"),
         pytest.param({"folds": 15}, ["/folds"], id="more folds than rows"),
         pytest.param({"folds": 2.5}, ["/folds"], id="half a fold"),
@@ -163,3 +178,17 @@ def test_a_candidate_may_be_pruned_by_any_method_that_its_target_allows(
 ) -> None:
     body = {"dataset": tennis, "candidates": [{"pruning": None}, {"pruning": pruning}], "folds": 2}
     assert served.post("/v1/evaluation-jobs", body).status_code == 202
+
+
+def test_the_fewest_rows_of_a_class_that_a_third_can_be_taken_of_are_two(served: Served, tennis: str) -> None:
+    # 1 / 3 of one row rounds to none, of two rows to one. The last rows but one are of one class, the last is not.
+    body = {"dataset": tennis, "candidates": [{"pruning": REDUCED}], "holdout": {"rows": list(range(11))}}
+    assert served.post("/v1/evaluation-jobs", body).status_code == 202
+    two = served.upload("a,y\n1,yes\n2,no\n", target="y")["id"]
+    asked = {"dataset": two, "candidates": [{"pruning": REDUCED}], "folds": 2}
+    assert_problem(served.post("/v1/evaluation-jobs", asked), 422, "/candidates/0/pruning")
+    other = {"dataset": served.upload("a,y\n3,yes\n4,no\n5,yes\n", target="y")["id"]}
+    apart = {"candidates": [{"pruning": REDUCED}], "holdout": other}
+    assert_problem(served.post("/v1/evaluation-jobs", {"dataset": two, **apart}), 422, "/candidates/0/pruning")
+    three = served.upload("a,y\n1,yes\n2,no\n6,no\n", target="y")["id"]
+    assert served.post("/v1/evaluation-jobs", {"dataset": three, **apart}).status_code == 202

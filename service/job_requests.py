@@ -18,13 +18,13 @@ from sqlalchemy.orm import Session
 import espalier
 from service import catalog, payloads, queue
 from service.candidates import read_candidates
-from service.errors import Fault, NotFound, Rejected
+from service.errors import Conflict, Fault, NotFound, Rejected
 from service.faults import collected, placed
 from service.holdouts import HeldOut, Learned, check_rows, find_data_set, load_judges, read_holdout, rows_of
 from service.settings import Settings
 from service.tables import DataSet, Job, Kind, Version
 
-__all__ = ["Plan", "plan_evaluation", "plan_pruning", "plan_training", "submit"]
+__all__ = ["Plan", "plan_evaluation", "plan_pruning", "plan_training", "submit", "try_again"]
 
 # Where a fault that the core finds in configuration and schema together sits in a request for training; the rest is a
 # field of the configuration.
@@ -47,11 +47,15 @@ def submit(session: Session, plan: Plan, *, settings: Settings) -> Job:
     """Put a planned job into the queue; its data sets cannot be deleted from now on until it is finished.
 
     Raises:
-        Rejected: A data set was deleted since the plan was made.
+        Rejected: A data set was deleted or declared anew since the plan was made.
     """
-    for pointer, data_set_id in (("/dataset", plan.data_set_id), ("/holdout/dataset", plan.holdout_data_set_id)):
-        if data_set_id is not None and session.get(DataSet, data_set_id, with_for_update={"read": True}) is None:
-            raise Rejected([Fault(pointer, "unknown_data_set", "this data set was deleted a moment ago")])
+    places = {plan.holdout_data_set_id: "/holdout/dataset", plan.data_set_id: "/dataset"}
+    faults = [
+        Fault(places[data_set_id], code, f"this data set {what} a moment ago")
+        for data_set_id, code, what in _changed(session, plan.payload["fingerprints"])
+    ]
+    if faults:
+        raise Rejected(faults)
     return queue.enqueue(
         session,
         kind=plan.kind,
@@ -61,6 +65,18 @@ def submit(session: Session, plan: Plan, *, settings: Settings) -> Job:
         data_set_id=plan.data_set_id,
         holdout_data_set_id=plan.holdout_data_set_id,
     )
+
+
+def try_again(session: Session, job: Job) -> Job:
+    """Put a job that ended without success into the queue again, if its data sets are as they were.
+
+    Raises:
+        Conflict: A data set was deleted or declared anew since the job was asked for, or the job is queued, running or
+            succeeded.
+    """
+    for data_set_id, _, what in _changed(session, job.payload.get("fingerprints", {})):
+        raise Conflict(f"data set {data_set_id} {what} since this job was asked for: ask for a new one")
+    return queue.retry(session, job.id)
 
 
 def plan_training(
@@ -105,6 +121,7 @@ def plan_training(
         preset=asked["preset"],
         config=espalier.config_to_dict(config),
         holdout=asked["holdout"],
+        fingerprints=_fingerprints(data_set, held_out.data_set),
     )
     return Plan(Kind.TRAIN, dict(payload), asked["model"], data_set.id, held_out.data_set_id)
 
@@ -140,8 +157,10 @@ def plan_pruning(
             espalier.check_pruning(parent.model, method, has_training_rows=has_rows)
     if parent is not None and "holdout" in asked:
         found += _faults_of_voters(session, parent, method, held_out)
-    if found or version is None:
+    if found or version is None or parent is None:
         raise Rejected(found)
+    voters = held_out.data_set_id or version.holdout_data_set_id
+    voting = None if voters is None else session.get(DataSet, voters)
     payload = payloads.PruningPayload(
         model=version.model.name,
         version=version.number,
@@ -149,8 +168,8 @@ def plan_pruning(
         method=asked["method"],
         params=dict(asked["params"]),
         holdout=asked["holdout"],
+        fingerprints=_fingerprints(parent.learned.data_set, voting),
     )
-    voters = held_out.data_set_id or version.holdout_data_set_id
     return Plan(Kind.PRUNE, dict(payload), version.model.name, version.data_set_id, voters)
 
 
@@ -204,8 +223,23 @@ def plan_evaluation(
         holdout=asked["holdout"],
         label_noise=asked["label_noise"],
         seed=asked["seed"],
+        fingerprints=_fingerprints(data_set, held_out.data_set),
     )
     return Plan(Kind.EVALUATE, dict(payload), None, data_set.id, held_out.data_set_id)
+
+
+def _changed(session: Session, fingerprints: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Give the id of each data set that is not what it was, a code and what happened; the rest stay so until commit."""
+    for data_set_id, was in fingerprints.items():
+        row = session.get(DataSet, data_set_id, with_for_update={"read": True}, populate_existing=True)
+        if row is None:
+            yield data_set_id, "unknown_data_set", "was deleted"
+        elif row.fingerprint != was:
+            yield data_set_id, "changed_data_set", "was declared anew"
+
+
+def _fingerprints(*data_sets: DataSet | None) -> dict[str, str]:
+    return {data_set.id: data_set.fingerprint for data_set in data_sets if data_set is not None}
 
 
 @dataclass(frozen=True, slots=True)

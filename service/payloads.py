@@ -13,6 +13,7 @@ class TrainingPayload(TypedDict):
     preset: str
     config: dict[str, Any]  # espalier.config_to_dict
     holdout: dict[str, Any] | None  # {"fraction", "seed", "stratified"} | {"rows"} | {"dataset": id}
+    fingerprints: dict[str, str]  # of the data sets by their ids, as they were when the job was asked for
 
 
 class PruningPayload(TypedDict):
@@ -24,6 +25,7 @@ class PruningPayload(TypedDict):
     method: str
     params: dict[str, Any]
     holdout: dict[str, Any] | None  # None: the rows that the training held out
+    fingerprints: dict[str, str]  # as for a training
 
 
 class EvaluationPayload(TypedDict):
@@ -35,3 +37,4 @@ class EvaluationPayload(TypedDict):
     holdout: dict[str, Any] | None  # None: folds
     label_noise: float
     seed: int
+    fingerprints: dict[str, str]  # as for a training

@@ -105,11 +105,17 @@ def cancel(job_id: str) -> Response:
 @answers(202, schemas.Job, headers=LOCATION)
 @refuses(404, 409)
 def retry(job_id: str) -> Response:
-    """Queue a job again that has failed, was cancelled or has spent its attempts."""
+    """Queue a job again that has failed, was cancelled or has spent its attempts; it counts for the key that asks now.
+
+    Refused where one of its data sets was deleted or declared anew since: ask for a new job.
+    """
     with transaction(here().sessions) as session:
-        caller().check_job(queue.find_job(session, job_id))
+        job = queue.find_job(session, job_id)
+        caller().check_job(job)
         queue.check_room(session, key_id=caller().key_id, limit=here().settings.max_jobs)
-        return _accepted(queue.retry(session, job_id))
+        again = job_requests.try_again(session, job)
+        again.key_id = caller().key_id
+        return _accepted(again)
 
 
 def _requested(plan: Callable[..., job_requests.Plan], asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:

@@ -237,6 +237,22 @@ def test_a_decision_and_a_job_tell_which_key_asked(guarded: Guarded) -> None:
     assert job.key_id == shown["key"]
 
 
+def test_a_job_that_is_tried_again_counts_for_the_key_that_asks(settings: Settings) -> None:
+    with serving(settings, auth="keys", max_jobs=1) as served:
+        guarded = Guarded.__new__(Guarded)
+        guarded.served = served
+        first, second = guarded.key(Scope.TRAIN), guarded.key(Scope.TRAIN)
+        upload = guarded.ask("POST", "/v1/datasets?target=PlayTennis", first, data=TENNIS, content_type="text/csv")
+        asked = {"model": "m", "dataset": upload.get_json()["id"]}
+        jobs = []
+        for _ in range(2):
+            jobs.append(guarded.ask("POST", "/v1/training-jobs", first, json=asked).get_json()["id"])
+            assert guarded.ask("POST", f"/v1/jobs/{jobs[-1]}/cancel", first).status_code == 202
+        assert guarded.ask("POST", f"/v1/jobs/{jobs[0]}/retry", second).status_code == 202
+        assert_problem(guarded.ask("POST", f"/v1/jobs/{jobs[1]}/retry", second), 429)
+        assert guarded.ask("POST", f"/v1/jobs/{jobs[1]}/retry", first).status_code == 202
+
+
 def test_where_keys_are_off_everybody_may_and_no_key_is_noted(settings: Settings) -> None:
     with serving(settings) as served:
         served.train("tennis")

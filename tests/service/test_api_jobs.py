@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 import espalier
-from service import queue
-from service.db import transaction
+from service import job_requests, queue
+from service.db import reading, transaction
+from service.errors import Rejected
 from service.settings import Settings
 from tests.service.served import HOURS, TENNIS, Served, assert_problem, serving
 
@@ -309,6 +310,34 @@ def test_a_queued_job_is_cancelled_at_once_and_can_be_tried_again(served: Served
     assert_problem(served.client.post(f"/v1/jobs/{job}/cancel"), 409)
     assert served.client.post(f"/v1/jobs/{job}/retry").get_json()["state"] == "queued"
     assert_problem(served.client.post(f"/v1/jobs/{job}/retry"), 409)
+
+
+@pytest.mark.parametrize("changed", ["dataset", "holdout"])
+def test_a_job_whose_data_is_not_what_it_was_cannot_be_tried_again(
+    served: Served, tennis: str, more_tennis: str, changed: str
+) -> None:
+    job = request_training(served, tennis, holdout={"dataset": more_tennis})
+    served.client.post(f"/v1/jobs/{job}/cancel")
+    path = f"/v1/datasets/{tennis if changed == 'dataset' else more_tennis}"
+    for name, status in (("Wind", 409), ("PlayTennis", 202)):  # declared anew, and as it was
+        assert served.client.patch(path, json={"target": name}).status_code == 200
+        response = served.client.post(f"/v1/jobs/{job}/retry")
+        assert response.status_code == status, response.text
+        assert status == 202 or "declared anew" in assert_problem(response, 409)["detail"]
+    served.client.post(f"/v1/jobs/{job}/cancel")
+    assert served.client.delete(path).status_code == 204
+    assert "deleted" in assert_problem(served.client.post(f"/v1/jobs/{job}/retry"), 409)["detail"]
+    assert served.client.get(f"/v1/jobs/{job}").get_json()["state"] == "cancelled"
+
+
+def test_a_data_set_that_changes_between_plan_and_queue_is_refused_by_its_place(served: Served, tennis: str) -> None:
+    asked = {"model": "m", "dataset": tennis, "preset": "id3", "params": {}, "holdout": None}
+    with reading(served.service.sessions) as session:
+        plan = job_requests.plan_training(session, served.service.models, asked)
+    assert served.client.patch(f"/v1/datasets/{tennis}", json={"target": "Wind"}).status_code == 200
+    with pytest.raises(Rejected) as refused, transaction(served.service.sessions) as session:
+        job_requests.submit(session, plan, settings=served.settings)
+    assert [(fault.pointer, fault.code) for fault in refused.value.faults] == [("/dataset", "changed_data_set")]
 
 
 def test_an_unfinished_job_has_no_result(served: Served, tennis: str) -> None:

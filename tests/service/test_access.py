@@ -231,8 +231,12 @@ def test_a_path_that_is_not_there_is_not_found_by_anybody(guarded: Guarded) -> N
 
 def test_a_decision_and_a_job_tell_which_key_asked(guarded: Guarded) -> None:
     shown = guarded.walk("GET /v1/decisions/<decision:decision_id>", guarded.admin).get_json()
+    upload = guarded.ask("POST", "/v1/datasets?target=PlayTennis", guarded.admin, data=TENNIS, content_type="text/csv")
+    asked = {"model": "told", "dataset": upload.get_json()["id"]}
+    queued = guarded.ask("POST", "/v1/training-jobs", guarded.admin, json=asked).get_json()["id"]
     with reading(guarded.served.service.sessions) as session:
-        job = find_job(session, guarded.arguments["<id:job_id>"])
+        job = find_job(session, queued)
+    assert guarded.ask("POST", f"/v1/jobs/{queued}/cancel", guarded.admin).status_code == 202
     assert guarded.admin.startswith(f"esp_{shown['key']}_")
     assert job.key_id == shown["key"]
 

@@ -81,7 +81,8 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: Child
     if stop is None:
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_, stop=stop: stop.set())
+            # In a thread of its own: this one may hold the event's lock, being about to wait.
+            signal.signal(number, lambda *_, stop=stop: threading.Thread(target=stop.set, daemon=True).start())
     engine = db.connect(settings)
     source = db.sessions(engine)
     name = f"{socket.gethostname()}:{os.getpid()}"

@@ -1,13 +1,15 @@
-# run · test · check · check-all · bench · lock: each makes its own set-up in .venv
+# run · test · check · check-all · bench · lock: each makes its own set-up in .venv; image: a container image
 PYTHON ?= python3
 PORT ?= 8080
 BIN := .venv/bin
 TESTS ?= tests
 TABLES ?=
+DOCKER ?= docker
+IMAGE ?= espalier
 QUICK ?=
 COMMA := ,
 
-.PHONY: run test check check-all bench lock clean python-is-there
+.PHONY: run test check check-all bench lock image clean python-is-there
 
 run: .venv/.run
 	@$(BIN)/espalier up --examples --port $(PORT)
@@ -29,7 +31,7 @@ check-all: check .venv-lowest/.dev
 	.venv-lowest/bin/python -W default -m pytest -n 2 --dist loadfile -m "not slow" -W default
 
 # What runs each kernel on small data, against slow twins: interpreted, and with every index checked.
-KERNEL_TESTS := $(addprefix tests/core/test_,$(addsuffix .py,growing_twin growing_lanes growing_hard_shapes \
+KERNEL_TESTS := $(addprefix tests/core/test_,$(addsuffix .py,growing_twin growing_lanes growing_in_parts growing_hard_shapes \
 	packed_sort pruning_twins routing model_tree rules rule_post_pruning theory bad_data))
 
 bench: .venv-bench/.bench
@@ -42,6 +44,9 @@ lock: .venv/.dev
 
 LOCK := --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
+
+image:
+	$(DOCKER) build --tag $(IMAGE) .
 
 clean:
 	rm -rf .venv .venv-lowest .venv-bench build dist *.egg-info

@@ -12,6 +12,7 @@ import numpy as np
 
 import espalier
 from benchmarks import tables
+from benchmarks.answering_peers import ANSWERING_PEERS, LEAVES, SHARES, Way
 from benchmarks.measuring import Measurable, Measured, Subject, measure, print_table, ratio_text, seconds_text
 from benchmarks.peers import ESPALIER, PEERS
 from benchmarks.run import Run
@@ -21,13 +22,12 @@ N_ROWS: Final = 1_000_000
 THOUSAND: Final = 1_000
 CALLS_OF_A_THOUSAND: Final = 200
 CALLS_OF_ONE: Final = 2_000
-LEAVES: Final = "leaf"
-SHARES: Final = "label and distribution"
-NAMES_OF_PEERS: Final = (ESPALIER, "scikit-learn", "LightGBM", "XGBoost", "YDF")
+NAMES_OF_PEERS: Final = (ESPALIER, "scikit-learn", "LightGBM", "XGBoost", "YDF", *ANSWERING_PEERS)
+SHARES_ONLY: Final = frozenset({"onnxruntime", "tl2cgen"})
+SHALLOW_ONLY: Final = frozenset({"LightGBM", "tl2cgen"})
+"""Those who grow no full tree, or whose compiler takes minutes for one."""
 LEAST: Final[Mapping[tuple[str, int | None], float]] = MappingProxyType({(LEAVES, 8): 4, (LEAVES, None): 3})
 """Target against scikit-learn, by question and depth; to all others at least as fast is asked, for label and shares."""
-
-Way = Callable[[Any], Any]
 
 
 def run(run: Run) -> None:
@@ -42,7 +42,7 @@ def run(run: Run) -> None:
 
 def answering(peer: str, training: str, asked: str, max_depth: int | None) -> Mapping[str, Measurable]:
     """Give what one peer's tree can be asked of many rows and of a thousand."""
-    grower = PEERS[peer]()
+    grower = PEERS["scikit-learn" if peer in ANSWERING_PEERS else peer]()
     rows, _ = tables.read(training)
     model = grower.grow(grower.given(rows), max_depth)
     many = tables.read(asked)[0].features
@@ -70,12 +70,13 @@ def writing(training: str, max_depth: int | None, file: str) -> Measurable:
 def answering_one(file: str, training: str) -> Mapping[str, Measurable]:
     """Give the ways to answer one row from a document: the nodes of the path, the answer, the finished explanation."""
     from espalier.prediction import router  # noqa: PLC0415 - the step between the row and its answer
+    from espalier.rows import EncodedRow  # noqa: PLC0415 - as above
 
     model = espalier.from_json(Path(file).read_bytes())
     cells = tables.read(training)[1].features[0].tolist()
     row = {f"x{place}": cell for place, cell in enumerate(cells)}
     ways: Mapping[str, Callable[[], Any]] = {
-        "nodes": lambda: router(model).visits(cells),
+        "nodes": lambda: router(model).answer(EncodedRow(tuple(cells), (), ())),
         "answer": lambda: espalier.predict(model, [row]),
         "explanation": lambda: espalier.explain(model, [row]),
     }
@@ -158,16 +159,18 @@ WAYS: Final[Mapping[str, Callable[[Any], dict[str, Way]]]] = MappingProxyType(
         "LightGBM": _lightgbm,
         "XGBoost": _xgboost,
         "YDF": _ydf,
+        **ANSWERING_PEERS,
     }
 )
 
 
 def _show_many(run: Run, training: str, asked: str, max_depth: int | None) -> None:
-    peers = [peer for peer in NAMES_OF_PEERS if max_depth is not None or peer != "LightGBM"]
+    peers = [peer for peer in NAMES_OF_PEERS if max_depth is not None or peer not in SHALLOW_ONLY]
     found: dict[tuple[str, str, str], Measured] = {}
     for question in (LEAVES, SHARES):
+        asked_of = [peer for peer in peers if question == SHARES or peer not in SHARES_ONLY]
         for size in ("many", "thousand"):
-            found |= {(question, size, peer): Measured(fault="not asked") for peer in peers}
+            found |= {(question, size, peer): Measured(fault="not asked") for peer in asked_of}
     subjects = [
         Subject(
             "|".join(key),

@@ -22,7 +22,13 @@ from benchmarks.measuring import Measurable, Measured, Subject, measure, print_t
 from benchmarks.run import Run
 
 N_ROWS: Final = 1_000_000
+N_STREAMED: Final = 100_000
 TARGET: Final = 1.3
+TARGET_STREAMED: Final = 200_000
+"""Rows a second."""
+MOST_GROWN: Final = 100.0
+"""MiB by which the web processes may grow; the body and the answer are larger."""
+WARMING: Final = 6
 PATIENCE: Final = 300.0
 LONG: Final = 30.0
 """An upload that takes longer is not repeated."""
@@ -51,12 +57,15 @@ def run(run: Run) -> None:
             ],
         ]
     )
+    asked = run.folder / "asked.csv"
+    _write_csv(tables.read(path)[0].first(run.rows(N_STREAMED)), asked, with_target=False)
     try:
-        uploads, jobs = _served_times(run.folder, file.read_bytes())
+        uploads, jobs, streamed = _served_times(run.folder, file.read_bytes(), asked.read_bytes())
     except ServiceFailed as failure:
         print(f"\nA job of the service: {failure}")
         return
     _show(run, core, statistics.median(uploads), jobs, file.stat().st_size)
+    _show_streams(streamed, asked.stat().st_size)
 
 
 DEPTHS: Final = (8, None)
@@ -92,9 +101,10 @@ def growing(path: str, max_depth: int | None) -> Measurable:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One ``espalier up``: its address."""
+    """One ``espalier up``: its address, and its process."""
 
     address: str
+    process: int
 
     def send(self, path: str, body: bytes | None = None, *, kind: str = "application/json") -> Any:
         """Send a body, or ask for what is at the path; give the JSON that comes back.
@@ -109,6 +119,26 @@ class Service:
         except urllib.error.HTTPError as refusal:
             message = f"{path}: {refusal.code} {refusal.read()[:200].decode(errors='replace')}"
             raise ServiceFailed(message) from None
+
+    def send_lines(self, path: str, body: bytes, *, n_rows: int) -> None:
+        """Send CSV to be answered, and read all of the answer.
+
+        Raises:
+            ServiceFailed: It has another number of lines.
+        """
+        request = urllib.request.Request(self.address + path, data=body, headers={"Content-Type": CSV})  # noqa: S310
+        with urllib.request.urlopen(request, timeout=PATIENCE) as response:  # noqa: S310 - our own address
+            found = sum(part.count(b"\n") for part in iter(lambda: response.read(2**20), b""))
+        if found != n_rows + 1:
+            raise ServiceFailed(f"{path}: {found} lines came back for {n_rows} rows")
+
+    def memory(self) -> float | None:
+        """Give what the web processes have at most had in memory together, MiB; None where the system does not tell."""
+        try:
+            status = [Path(f"/proc/{child}/status").read_text() for child in _descendants(self.process)]
+        except OSError:
+            return None
+        return sum(int(text.partition("VmHWM:")[2].split()[0]) for text in status if "VmHWM:" in text) / 1024
 
     def upload(self, content: bytes) -> str:
         """Upload CSV; give the data set's id."""
@@ -142,8 +172,30 @@ class Jobs:
         return statistics.median(self.seconds[depth])
 
 
-def _served_times(folder: Path, content: bytes) -> tuple[list[float], Jobs]:
-    """Give the seconds of the uploads and of the jobs; a small upload and job come first, to warm up."""
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """Rows of CSV answered in a stream: seconds of each time, and MiB that the web processes grew by."""
+
+    n_rows: int
+    seconds: tuple[float, ...]
+    grown: float | None
+
+
+def _streamed(service: Service, content: bytes) -> Streamed:
+    """Have rows answered by the tree of depth 8, again and again; at first a part of them, to warm up."""
+    path = "/v1/models/depth-8/predict?explain=none"
+    n_rows = content.count(b"\n") - 1
+    few = b"\n".join(content.split(b"\n")[: tables.FEW])
+    for _ in range(WARMING):
+        service.send_lines(path, few, n_rows=tables.FEW - 1)
+    before = service.memory()
+    seconds = [_timed(lambda: service.send_lines(path, content, n_rows=n_rows)) for _ in range(REPETITIONS)]
+    after = service.memory()
+    return Streamed(n_rows, tuple(seconds), None if before is None or after is None else after - before)
+
+
+def _served_times(folder: Path, content: bytes, asked: bytes) -> tuple[list[float], Jobs, Streamed]:
+    """Give the seconds of uploads, jobs and streams; a small upload and job come first, to warm up."""
     uploads: list[float] = []
     jobs = Jobs()
     with _running(folder) as service:
@@ -157,7 +209,7 @@ def _served_times(folder: Path, content: bytes) -> tuple[list[float], Jobs]:
         for _ in range(REPETITIONS):
             for depth, seconds in jobs.seconds.items():
                 seconds.append(_timed(lambda depth=depth: service.train(f"depth-{depth}", data_set, depth)))  # type: ignore[misc]
-    return uploads, jobs
+        return uploads, jobs, _streamed(service, asked)
 
 
 def _timed(action: Callable[[], None]) -> float:
@@ -185,7 +237,7 @@ def _running(folder: Path) -> Iterator[Service]:
         )
     try:
         _wait_for_start(process, printed)
-        yield Service(f"http://127.0.0.1:{port}")
+        yield Service(f"http://127.0.0.1:{port}", process.pid)
     finally:
         process.send_signal(signal.SIGTERM)
         try:
@@ -203,13 +255,22 @@ def _wait_for_start(process: subprocess.Popen[bytes], printed: Path) -> None:
         time.sleep(0.05)
 
 
-def _write_csv(rows: tables.Rows, file: Path) -> None:
+def _descendants(process: int) -> list[int]:
+    """Give the processes that a process has started, and those that they have."""
+    found = []
+    for children in Path(f"/proc/{process}/task").glob("*/children"):
+        for child in map(int, children.read_text().split()):
+            found += [child, *_descendants(child)]
+    return found
+
+
+def _write_csv(rows: tables.Rows, file: Path, *, with_target: bool = True) -> None:
     import pyarrow  # noqa: PLC0415 - this table alone needs it
     from pyarrow import csv  # noqa: PLC0415 - as above
 
     columns = {f"x{place}": pyarrow.array(column.copy()) for place, column in enumerate(rows.features.T)}
     labels = pyarrow.DictionaryArray.from_arrays(rows.target, ["no", "yes"]).cast(pyarrow.string())
-    csv.write_csv(pyarrow.table(columns | {"y": labels}), file)
+    csv.write_csv(pyarrow.table(columns | ({"y": labels} if with_target else {})), file)
 
 
 def _training_name(depth: int | None) -> str:
@@ -238,3 +299,17 @@ def _show(run: Run, core: Mapping[str, Measured], upload: float, jobs: Jobs, n_b
     faults = [f"{name}: {each.fault}" for name, each in core.items() if each.fault]
     title = f"The service: {run.rows(N_ROWS):,} rows x 20 as CSV ({n_bytes / 1e6:.0f} MB), from upload to an answer"
     print_table(title, ("what", "seconds", "x core", "target", ""), lines, *faults)
+
+
+def _show_streams(streamed: Streamed, n_bytes: int) -> None:
+    seconds = statistics.median(streamed.seconds)
+    speed = streamed.n_rows / seconds
+    grown = "" if streamed.grown is None else f"{streamed.grown:.0f} MiB more"
+    flat = "" if streamed.grown is None else "holds" if streamed.grown <= MOST_GROWN else "missed"
+    lines = [
+        ["until the last answer is read", seconds_text(seconds), f"{speed:,.0f} rows/s", f">= {TARGET_STREAMED:,}",
+         "holds" if speed >= TARGET_STREAMED else "missed"],
+        ["most memory of the service's processes", "", grown, f"<= {MOST_GROWN:.0f} MiB", flat],
+    ]  # fmt: skip
+    title = f"The service: {streamed.n_rows:,} rows x 20 as CSV ({n_bytes / 1e6:.0f} MB) answered in a stream, logged"
+    print_table(title, ("what", "seconds", "", "target", ""), lines)

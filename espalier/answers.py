@@ -47,7 +47,8 @@ class Prediction:
         support: Training weight at the leaf.
         leaf: Number of the leaf; of the heaviest where the answer is fractional.
         nodes: The nodes visited, root first; on the heaviest way where the answer is fractional.
-        visits: Every way taken, heaviest first.
+        visits: The ways taken, heaviest first; the 100 heaviest of a fractional answer.
+        n_visits: How many ways were taken.
         row: The row as numbers, with its flags.
     """
 
@@ -61,6 +62,7 @@ class Prediction:
     leaf: int
     nodes: tuple[int, ...]
     visits: tuple[LeafVisit, ...]
+    n_visits: int
     row: EncodedRow
 
     def to_dict(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ The rules of `espalier.reading` hold: what is declared is held to, what is not i
 looked at by value (classes, declared categories, texts of numbers), only its distinct values are.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -12,15 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.cell_faults import fault_of_rows, faults_of_target, faults_of_weights
+from espalier.cell_reading import read_column
 from espalier.dataset import Column, Dataset
+from espalier.declaring import Declared
 from espalier.errors import DataError, Fault, pointer, within
-from espalier.frames import FrameColumn, frame_columns
-from espalier.reading import (
-    _declaration,
-    _declaration_like,
-    _declared_columns,
-    _read_column,
-)
+from espalier.frame_column import FrameColumn
+from espalier.frames import frame_columns
+from espalier.marks import Marks
 from espalier.schema import (
     EARLIEST_INSTANT,
     LARGEST_WHOLE,
@@ -62,36 +60,23 @@ def dataset_from_arrow(table: Any, **declared: Any) -> Dataset:
     >>> [str(feature.kind) for feature in dataset_from_arrow(frame, target="play").schema.features]
     ['nominal', 'numeric', 'nominal']
     """
-    return dataset_of_columns(frame_columns(table), **declared)
+    return dataset_of_columns(frame_columns(table), Declared(**declared))
 
 
-def dataset_of_columns(
-    columns: Sequence[FrameColumn],
-    *,
-    target: str | None = None,
-    schema: Schema | Mapping[str, Any] | None = None,
-    task: str | None = None,
-    missing_values: Sequence[str] | None = None,
-    weight: str | None = None,
-    ignore: Sequence[str] = (),
-    like: Schema | None = None,
-) -> Dataset:
-    """Make a data set of columns that were read already; keywords and errors as in `dataset_from_columns`."""
+def dataset_of_columns(columns: Sequence[FrameColumn], said: Declared) -> Dataset:
+    """Make a data set of columns that were read already; errors as in `dataset_from_columns`."""
     if not columns or not len(columns[0].values):
         message = f"there are {len(columns)} columns and no rows" if columns else "there are no columns"
         raise DataError([Fault("", "empty", message)])
-    cells: dict[str, Sequence[Any]] = {column.name: () for column in columns}
-    if like is not None:
-        declaration = _declaration_like(like, cells)
-    else:
-        declaration = _declaration(schema, target=target, task=task, missing_values=missing_values)
-    by_name = _declared_columns(cells, declaration, target=target, weight=weight, ignore=ignore)
-    missing = frozenset(declaration.missing_values)
+    names = {column.name: None for column in columns}
+    declaration = said.declaration(names)
+    by_name = said.columns(names, declaration)
+    marks = Marks.of(declaration.missing_values)
     faults: list[Fault] = []
     features: list[Feature] = []
     arrays: list[Column] = []
     for column in columns:
-        feature, array, found = _resolved(column, by_name[column.name], missing=missing, task=declaration.task)
+        feature, array, found = _resolved(column, by_name[column.name], marks=marks, task=declaration.task)
         features.append(feature)
         arrays.append(array)
         faults += within(pointer(column.name), found)
@@ -114,22 +99,25 @@ class Distinct:
 
 
 def _resolved(
-    column: FrameColumn, declared: ColumnDeclaration, *, missing: frozenset[str], task: str | None
+    column: FrameColumn, declared: ColumnDeclaration, *, marks: Marks, task: str | None
 ) -> tuple[Feature, Column, list[Fault]]:
     kind = declared.kind or (FeatureKind.NUMERIC if declared.role is Role.WEIGHT else column.kind)
     if column.labels is None and kind is column.kind:
         if declared.role is not Role.TARGET:
-            return _plain_numbers(column, declared)
+            return _plain_numbers(column, declared, marks)
         if _is_number_to_learn(column, declared, task):
-            feature, array, faults = _plain_numbers(column, declared)
+            feature, array, faults = _plain_numbers(column, declared, marks)
             return feature, array, faults or faults_of_target(array)
     told = _told(column, declared)
-    distinct = _distinct_labels(column, missing) if column.labels is not None else _distinct_numbers(column, declared)
-    feature, array, faults = _read_column(told, distinct.cells, task=task)
+    if column.labels is not None:
+        distinct = _distinct_labels(column, marks)
+    else:
+        distinct = _distinct_numbers(column, declared, marks)
+    feature, array, faults = read_column(told, distinct.cells, task=task)
     if declared.role is Role.WEIGHT:
         faults = [fault for fault in faults if fault.code == "wrong_type"]
     if faults:  # again with every row, so that the message can say which
-        return feature, array, _read_column(told, distinct.all_cells(), task=task)[2]
+        return feature, array, read_column(told, distinct.all_cells(), task=task)[2]
     whole = _spread(array, distinct.places)
     if declared.role is Role.TARGET:
         faults = faults_of_target(whole)
@@ -167,9 +155,13 @@ def _told(column: FrameColumn, declared: ColumnDeclaration) -> ColumnDeclaration
     return told
 
 
-def _plain_numbers(column: FrameColumn, declared: ColumnDeclaration) -> tuple[Feature, Column, list[Fault]]:
+def _plain_numbers(
+    column: FrameColumn, declared: ColumnDeclaration, marks: Marks
+) -> tuple[Feature, Column, list[Fault]]:
     values = _floats(column)
-    feature = Feature(column.name, column.kind, declared.role or Role.ATTRIBUTE)
+    if column.kind is FeatureKind.NUMERIC:
+        values = marks.taken_out(values)
+    feature = Feature(column.name, column.kind or FeatureKind.NUMERIC, declared.role or Role.ATTRIBUTE)
     bad = np.flatnonzero(np.isinf(values)).tolist()
     if bad:
         return feature, values, [fault_of_rows(bad, "wrong_type", "must be a finite number or missing")]
@@ -188,15 +180,13 @@ def _floats(column: FrameColumn) -> npt.NDArray[np.float64]:
     return values
 
 
-def _distinct_labels(column: FrameColumn, missing: frozenset[str]) -> Distinct:
+def _distinct_labels(column: FrameColumn, marks: Marks) -> Distinct:
     """Keep the categories that occur, texts that stand for missing left out."""
     labels = column.labels or ()
     codes = np.where(column.values < 0, -1, column.values).astype(np.int64)
     present = np.zeros(len(labels) + 1, dtype=np.bool_)
     present[codes] = True
-    kept = [
-        code for code, label in enumerate(labels) if present[code] and not (isinstance(label, str) and label in missing)
-    ]
+    kept = [code for code, label in enumerate(labels) if present[code] and not marks.have(label)]
     table = np.full(len(labels) + 1, -1, dtype=np.int64)
     table[kept] = np.arange(len(kept))
     return Distinct([labels[code] for code in kept], table[codes])
@@ -221,10 +211,12 @@ def distinct_values(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDA
     return distinct, places.astype(np.int64)
 
 
-def _distinct_numbers(column: FrameColumn, declared: ColumnDeclaration) -> Distinct:
+def _distinct_numbers(column: FrameColumn, declared: ColumnDeclaration, marks: Marks) -> Distinct:
     absent = column.absent if column.absent is not None else np.zeros(len(column.values), dtype=np.bool_)
     if column.values.dtype.kind == "f":
         absent = absent | np.isnan(column.values)
+    if marks.numbers and column.kind is FeatureKind.NUMERIC:
+        absent = absent | np.isin(column.values, list(marks.numbers))
     places = np.full(len(column.values), -1, dtype=np.int64)
     distinct, places[~absent] = distinct_values(column.values[~absent])
     if column.kind is FeatureKind.DATETIME:

@@ -20,14 +20,26 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.cells import Cells, MatrixCells
-from espalier.model import Model
-from espalier.prediction import Router, answerer, router
+from espalier.linear_prediction import LinearAnswers
+from espalier.model import Model, OperatingPoint
+from espalier.prediction import answerer, router
+from espalier.progress import Progress
 from espalier.routing import Stretch, in_parts, leaves_by_levels, routed, stretches, ways_of
 from espalier.rows import EncodedRow
 from espalier.rule_prediction import firing_rules, rule_router
 from espalier.rules import RuleList
+from espalier.tree import LEAF, Tree
 
-__all__ = ["BulkAnswers", "class_codes", "class_shares", "leaves_of", "many_answers", "numbers"]
+__all__ = [
+    "AnswerTable",
+    "BulkAnswers",
+    "answer_table",
+    "class_codes",
+    "class_shares",
+    "leaves_of",
+    "many_answers",
+    "numbers",
+]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -38,6 +50,8 @@ TIE: Final = 1e-9
 MANY: Final = 50_000
 """Rows from which compiled code is worth loading."""
 MANY_IF_LOADED: Final = 1_000
+MANY_VISITS: Final = 1_000_000
+"""Rows times nodes from which compiled code is worth it, once loaded, where a row may go every way."""
 LARGEST_EXACT: Final = 2.0**53
 PLAIN_SUMS: Final = 2
 """The sum of so many numbers is the nearest one to the true sum in any order."""
@@ -61,7 +75,12 @@ class BulkAnswers:
 
 
 def many_answers(
-    model: Model, cells: Cells | Array, *, shares: bool = False, classes: Array | None = None
+    model: Model,
+    cells: Cells | Array,
+    *,
+    shares: bool = False,
+    classes: Array | None = None,
+    progress: Progress | None = None,
 ) -> BulkAnswers:
     """Answer every row.
 
@@ -70,6 +89,10 @@ def many_answers(
         cells: Encoded attributes, or a matrix of them (attributes, rows).
         shares: Give the share of each class.
         classes: Codes, (rows): give the share of this class of each row; 0 where the code is negative.
+        progress: Stopped by another thread.
+
+    Raises:
+        Cancelled: `progress` was stopped.
     """
     given = MatrixCells(cells) if isinstance(cells, np.ndarray) else cells
     n_rows, n_classes = given.n_rows, len(model.schema.classes)
@@ -79,14 +102,21 @@ def many_answers(
         np.empty((n_rows, n_classes)) if shares else None,
         np.empty(n_rows) if classes is not None else None,
     )
-    work = _Answering(model, given, made, classes)
-    least = MANY_IF_LOADED if "numba" in sys.modules else MANY
-    if n_rows < least or isinstance(model.body, RuleList):
+    work = _Answering(model, given, made, classes, progress if progress is not None else Progress())
+    if isinstance(model.body, RuleList) or not _are_many(model.body, n_rows):
         work.few(0, n_rows)
     else:
         ways_of(model)
         in_parts(n_rows, work.many)
     return made
+
+
+def _are_many(tree: Tree, n_rows: int) -> bool:
+    """Whether compiled code is worth loading, or worth using where it is loaded."""
+    if "numba" not in sys.modules:
+        return n_rows >= MANY
+    every_way = n_rows * tree.n_nodes >= MANY_VISITS and bool(np.any((tree.fallback < 0) & (tree.test != LEAF)))
+    return n_rows >= MANY_IF_LOADED or every_way
 
 
 def leaves_of(model: Model, cells: Cells | Array) -> Ints:
@@ -142,9 +172,10 @@ class AnswerTable:
 class _Answering:
     """One answering of many rows: what it reads and where it writes."""
 
-    def __init__(self, model: Model, cells: Cells, made: BulkAnswers, classes: Array | None) -> None:
-        self.model, self.cells, self.made, self.classes = model, cells, made, classes
-        self.way, self.table = answerer(model), _answer_table(model)
+    def __init__(self, model: Model, cells: Cells, made: BulkAnswers, classes: Array | None, watch: Progress) -> None:
+        self.model, self.cells, self.made, self.classes, self.watch = model, cells, made, classes, watch
+        self.values, self.linear = _values_of(model)
+        self.table = answer_table(model)
         self.n_attributes = len(model.schema.attributes)
 
     def few(self, low: int, high: int) -> None:
@@ -159,13 +190,15 @@ class _Answering:
         self.made.leaves[low:high] = leaves
         self._settle(low, high, values)
         for row in np.flatnonzero(leaves < 0).tolist():
-            answer = self.way.answer(EncodedRow(tuple(values[:, row].tolist()), (), ()))
+            self.watch.check()
+            answer = answerer(self.model).answer(EncodedRow(tuple(values[:, row].tolist()), (), ()))
             self.made.answers[low + row] = answer.code if answer.value is None else answer.value
             self._write_shares(np.array([low + row]), np.array([[share for _, share in answer.distribution]]))
 
     def many(self, low: int, high: int) -> None:
         """Answer rows ``low:high`` by compiled code."""
         for stretch in stretches(self.model, self.cells, low, high):
+            self.watch.check()
             leaves = self.made.leaves[stretch.low : stretch.high]
             routed(self.model, stretch, leaves)
             self._settle(stretch.low, stretch.high, stretch.matrix)
@@ -177,8 +210,7 @@ class _Answering:
         """Write what one leaf each answers; where several do, what is written means nothing yet."""
         made = self.made
         leaves = np.maximum(made.leaves[low:high], 0)
-        linear = self.way.linear if isinstance(self.way, Router) else None
-        made.answers[low:high] = self.way.value[leaves] if linear is None else linear.many(leaves, values)
+        made.answers[low:high] = self.values[leaves] if self.linear is None else self.linear.many(leaves, values)
         if made.shares is not None and self.model.schema.classes:
             made.shares[low:high] = self.table.rows(leaves)
         if made.share_of is not None and self.classes is not None:
@@ -197,9 +229,8 @@ class _Answering:
         if not self.model.schema.classes:
             self.made.answers[stretch.low + several] = mixed[:, 0]
             return
-        codes = mixed.argmax(axis=1)
-        near = mixed >= mixed.max(axis=1)[:, None] - TIE
-        for place in np.flatnonzero(np.count_nonzero(near, axis=1) > 1).tolist():
+        codes, unsure = _decided(mixed, self.model.operating_point)
+        for place in np.flatnonzero(unsure).tolist():
             cells = stretch.matrix[:, several[place]].astype(np.float64).tolist()
             codes[place] = router(self.model).answer(EncodedRow(tuple(cells), (), ())).code
         self.made.answers[stretch.low + several] = codes
@@ -215,10 +246,35 @@ class _Answering:
             self.made.share_of[rows] = np.where(wanted < 0, 0.0, of_each)
 
 
+def _decided(shares: Floats, point: OperatingPoint | None) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Give the code of the class of each row's shares, and where rounding might have decided it."""
+    rivals = shares
+    unsure = np.zeros(len(shares), np.bool_)
+    if point is not None:
+        unsure |= np.abs(shares[:, point.code] - point.probability) <= TIE
+        rivals = shares.copy()
+        rivals[:, point.code] = -1.0
+    unsure |= np.count_nonzero(rivals >= rivals.max(axis=1)[:, None] - TIE, axis=1) > 1
+    return (shares.argmax(axis=1) if point is None else point.decide_each(shares)), unsure
+
+
+def _values_of(model: Model) -> tuple[Array, LinearAnswers | None]:
+    """Give what each leaf or rule answers, and what answers instead where leaves are linear models.
+
+    A tree's compact form is lists, which take long to make of a large tree and serve single rows only.
+    """
+    if isinstance(model.body, RuleList):
+        return rule_router(model).value, None
+    if model.linear is None and (model.config.smoothing is None or model.schema.classes):
+        return model.tree.value, None
+    way = router(model)
+    return way.value, way.linear
+
+
 _TABLES: WeakKeyDictionary[Model, AnswerTable] = WeakKeyDictionary()
 
 
-def _answer_table(model: Model) -> AnswerTable:
+def answer_table(model: Model) -> AnswerTable:
     """Give what nodes or rules answer, made on first use and kept as long as the model."""
     found = _TABLES.get(model)
     if found is None:
@@ -240,7 +296,7 @@ def _table_of_rules(model: Model) -> AnswerTable:
 def _table_of_tree(model: Model) -> AnswerTable:
     tree, n_classes = model.tree, len(model.schema.classes)
     if not n_classes:
-        part = np.array(router(model).value, dtype=np.float64)[:, None]
+        part = np.array(_values_of(model)[0], dtype=np.float64)[:, None]
         return AnswerTable(part, np.arange(tree.n_nodes, dtype=np.int32), np.ones(tree.n_nodes), 0.0)
     base = np.where(tree.weight > 0, np.arange(tree.n_nodes), tree.parent).astype(np.int32)
     base[0] = 0

@@ -1,14 +1,15 @@
 """What is wrong with the cells of one column, told by row numbers and never by the cells themselves."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from espalier.errors import Fault
+from espalier.schema import Role
 
-__all__ = ["fault_of_rows", "faults_of_target", "faults_of_weights"]
+__all__ = ["WHOLE_CHECKS", "fault_of_rows", "faults_of_target", "faults_of_weights"]
 
 SHOWN_ROWS: Final = 3
 LARGEST_TARGET: Final = 1e100
@@ -16,7 +17,7 @@ LARGEST_WEIGHT: Final = 1e50
 """Weighted sums of squares of more are no numbers; no weight is smaller than the reciprocal, or its square is none."""
 
 
-def fault_of_rows(rows: Sequence[int], code: str, message: str) -> Fault:
+def fault_of_rows(rows: Sequence[int] | npt.NDArray[np.intp], code: str, message: str) -> Fault:
     """Give one fault for all `rows`, naming the first of them."""
     shown = ", ".join(str(row) for row in rows[:SHOWN_ROWS]) + (", …" if len(rows) > SHOWN_ROWS else "")
     return Fault("", code, f"{message}: {len(rows)} cell{'s' if len(rows) > 1 else ''} (row {shown}, counted from 0)")
@@ -50,3 +51,10 @@ def faults_of_weights(column: npt.NDArray[np.float64]) -> list[Fault]:
 def _faults_of_missing(column: npt.NDArray[Any], what: str) -> list[Fault]:
     rows = np.flatnonzero(np.isnan(column) if column.dtype == np.float64 else column < 0).tolist()
     return [fault_of_rows(rows, "missing", f"{what} must not be missing")] if rows else []
+
+
+WHOLE_CHECKS: Final[Mapping[Role | None, Callable[[npt.NDArray[Any]], list[Fault]]]] = {
+    Role.TARGET: faults_of_target,
+    Role.WEIGHT: lambda column: faults_of_weights(np.asarray(column, dtype=np.float64)),
+}
+"""What must hold of all cells of a column together."""

@@ -128,12 +128,26 @@ def target_of(model: Model, dataset: Dataset) -> npt.NDArray[Any]:
 
 
 def _recode(given: tuple[Any, ...], wanted: tuple[Any, ...]) -> Floats | None:
-    """Give the code in `wanted` of each category `given` (-2 unknown) and at last -1; None where all are the same."""
+    """Give the code in `wanted` of each category `given` (-2 unknown) and at last -1; None where all are the same.
+
+    1.0 stands for the category 1 where there is no category 1.0, and the other way round.
+    """
+    if given is wanted:
+        return None
     keys = list(map(_key, given))
     if keys == list(map(_key, wanted)):
         return None
     codes = {_key(label): code for code, label in enumerate(wanted)}
-    return np.array([*(codes.get(key, -2) for key in keys), -1], dtype=np.float64)
+    numbers = {label: code for code, label in reversed(list(enumerate(wanted))) if _is_number(label)}
+    found = [
+        codes.get(key, numbers.get(label, -2) if _is_number(label) else -2)
+        for key, label in zip(keys, given, strict=True)
+    ]
+    return np.array([*found, -1], dtype=np.float64)
+
+
+def _is_number(label: object) -> bool:
+    return isinstance(label, int | float) and not isinstance(label, bool)
 
 
 def _key(label: object) -> tuple[str, object]:

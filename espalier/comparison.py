@@ -311,7 +311,7 @@ def _run(dataset: Dataset, noisy: Dataset, candidate: Candidate, tests: Sequence
         begun = time.perf_counter()
         model = _trained(kept, candidate, watch)
         seconds.append(time.perf_counter() - begun)
-        evaluation, missed = evaluate_rows(model, test)
+        evaluation, missed = evaluate_rows(model, test, progress=watch)
         evaluations.append(evaluation)
         leaves.append(model.rules.n_rules if isinstance(model.body, RuleList) else model.tree.n_leaves)
         misses.append(missed[test.weight > 0])

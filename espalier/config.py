@@ -80,7 +80,11 @@ class TrainingConfig:
     criterion: str | None = parameter(
         None,
         one_of([*CLASS_CRITERIA, *NUMBER_CRITERIA]).or_null(),
-        "the score of a split; null: the preset's own for the task",
+        "the score of a split; null: the preset's own for the task. Of classes: the entropy that is taken away in bits "
+        "(information_gain), that over the split's own entropy (gain_ratio) or over the node's (normalized_gain), the "
+        "fall of Σp(1−p) (gini) or of 1−max p (misclassification), Pearson's statistic (chi_square). Of numbers: the "
+        "fall of the variance (squared_error), of the mean distance from the median (absolute_error), of half the "
+        "deviance of counts (poisson), of the standard deviation (sdr), of the variance's fifth root (m5)",
     )
     attribute_costs: tuple[tuple[str, float], ...] | None = parameter(
         None,
@@ -111,7 +115,12 @@ class TrainingConfig:
         one_of(["midpoint", "observed"]),
         "midpoint of the neighbouring values, or that moved down to a value of the training set",
     )
-    window: str | None = parameter(None, one_of(["c45"]).or_null(), "c45: cuts only inside C4.5's window of row counts")
+    window: str | None = parameter(
+        None,
+        one_of(["c45"]).or_null(),
+        "c45: a numeric cut leaves max(min_weight_leaf, min(25, a tenth of the known weight over the number of "
+        "classes)) on either side, between values more than 1e-5 apart; null: min_weight_leaf",
+    )
     mdl_correction: bool = switch(
         "lower a numeric gain by the bits needed to say which cut it is (C4.5 release 8)", default=False
     )

@@ -4,13 +4,14 @@ import csv
 import gzip
 import io
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from espalier.errors import DataError, Fault
 
-__all__ = ["read_csv_text"]
+__all__ = ["check_names", "read_csv_text"]
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
 BYTE_ORDER_MARK: Final = "\ufeff"
@@ -25,9 +26,8 @@ def read_csv_text(source: str | bytes | Path) -> tuple[list[str], list[list[str]
     reader = csv.reader(io.StringIO(_csv_content(source), newline=""), strict=True)
     try:
         names = next(reader, None)
-        if not names:
-            raise DataError([Fault("", "empty", "the CSV is empty: the first line must hold the column names")])
-        _check_names(names)
+        names = names or []
+        check_names(names)
         lines = []
         for line in reader:
             if not line:
@@ -68,11 +68,18 @@ def _decompressed(content: bytes) -> bytes:
         raise DataError([Fault("", "not_csv", "not CSV: the gzip file is damaged or cut short")]) from None
 
 
-def _check_names(names: Sequence[str]) -> None:
+def check_names(names: Sequence[str]) -> None:
+    """See that each column has a name of its own.
+
+    Raises:
+        DataError: Every column that has none.
+    """
+    if not names:
+        raise DataError([Fault("", "empty", "the CSV is empty: the first line must hold the column names")])
     faults = [
         Fault("", "empty_name", f"column {place + 1} has no name") for place, name in enumerate(names) if name == ""
     ]
-    twice = sorted({name for name in names if name and names.count(name) > 1}) if len(set(names)) < len(names) else []
+    twice = sorted(name for name, n_columns in Counter(names).items() if name and n_columns > 1)
     faults += [Fault("", "duplicate", f"two columns are called {name!r}") for name in twice]
     if faults:
         raise DataError(faults)

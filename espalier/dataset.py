@@ -6,7 +6,7 @@ missing. Ignored columns are kept as they came, so that a row can be shown with 
 
 import hashlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -17,7 +17,7 @@ import orjson
 
 from espalier.schema import Feature, FeatureKind, Label, Role, Schema, instant_text
 
-__all__ = ["Column", "Dataset"]
+__all__ = ["Column", "Dataset", "fingerprint_of", "notices_of"]
 
 Column = npt.NDArray[np.float64] | npt.NDArray[np.int32]
 
@@ -81,26 +81,24 @@ class Dataset:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 (hex) over the schema and every cell: one table has one fingerprint, whatever it was read from."""
-        digest = hashlib.sha256(orjson.dumps(self.schema.to_dict(), option=orjson.OPT_SORT_KEYS))
-        for column in self.columns:
-            for first in range(0, len(column), CELLS_HASHED_AT_ONCE):
-                cells = _spelt_one_way(column[first : first + CELLS_HASHED_AT_ONCE])
-                digest.update(cells.astype(cells.dtype.newbyteorder("<"), copy=False).data)
-        return digest.hexdigest()
+        return fingerprint_of(self.schema, ((column,) for column in self.columns))
 
     @property
     def notices(self) -> tuple[str, ...]:
         """What a person should know of the data: attributes that can never be tested."""
-        return tuple(
-            f"attribute {feature.name!r} has {'one value' if _present(column) else 'no values'} and can never be tested"
-            for feature, column in zip(self.schema.attributes, self.attributes, strict=True)
-            if _is_constant(column)
+        constant = (
+            (feature.name, column) for feature, column in zip(self.schema.attributes, self.attributes, strict=True)
         )
+        return notices_of((name, _present(column)) for name, column in constant if _is_constant(column))
 
     def take(self, rows: Sequence[int] | npt.NDArray[np.intp]) -> "Dataset":
         """Give the data set of the given rows, in that order, with the same schema."""
         places = np.asarray(rows, dtype=np.intp)
         return Dataset(self.schema, tuple(column[places] for column in self.columns))
+
+    def stretch(self, start: int, stop: int) -> tuple[Column, ...]:
+        """Give the cells of rows ``start:stop``, an array a column."""
+        return tuple(column[start:stop] for column in self.columns)
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Label | None]]:
         """Give rows ``start:stop`` with their labels, numbers and dates; None where missing."""
@@ -115,6 +113,25 @@ class Dataset:
         return (
             column for feature, column in zip(self.schema.features, self.columns, strict=True) if feature.role is role
         )
+
+
+def fingerprint_of(schema: Schema, columns: Iterable[Iterable[Column]]) -> str:
+    """Give the SHA-256 (hex) of a table: its schema, then every cell, column by column; each column comes in parts."""
+    digest = hashlib.sha256(orjson.dumps(schema.to_dict(), option=orjson.OPT_SORT_KEYS))
+    for parts in columns:
+        for part in parts:
+            for first in range(0, len(part), CELLS_HASHED_AT_ONCE):
+                cells = _spelt_one_way(part[first : first + CELLS_HASHED_AT_ONCE])
+                digest.update(cells.astype(cells.dtype.newbyteorder("<"), copy=False).data)
+    return digest.hexdigest()
+
+
+def notices_of(constant: Iterable[tuple[str, bool]]) -> tuple[str, ...]:
+    """Say which attributes can never be tested: each by its name, and whether it has a value at all."""
+    return tuple(
+        f"attribute {name!r} has {'one value' if has_value else 'no values'} and can never be tested"
+        for name, has_value in constant
+    )
 
 
 def _spelt_one_way(cells: Column) -> Column:

@@ -21,18 +21,17 @@ from espalier.config import (
 from espalier.errors import DocumentError, Fault, InvalidInput, within
 from espalier.linear_documents import faults_of_linear, linear_document, read_linear
 from espalier.model import Model, TrainingRecord
-from espalier.preparation import Preparation
+from espalier.preparation_documents import preparation_document, read_preparation
 from espalier.rule_documents import LARGEST_VALUE, read_rules, rules_document
 from espalier.rules import RuleList
 from espalier.schema import EARLIEST_INSTANT, LATEST_INSTANT, FeatureKind, Schema
 from espalier.training_checks import check_training
-from espalier.tree import LEAF, NOMINAL, NUMERIC, Surrogates, Tree
+from espalier.tree import LEAF, MAX_NODES, NOMINAL, NUMERIC, Surrogates, Tree
 
-__all__ = ["FORMAT_VERSION", "from_document", "from_json", "to_document", "to_json"]
+__all__ = ["FORMAT_VERSION", "from_document", "from_json", "to_document", "to_json", "tree_document"]
 
 FORMAT: Final = "espalier"
 FORMAT_VERSION: Final = 1
-MAX_NODES: Final = 20_000_000
 
 UPGRADES: Final[Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]]] = MappingProxyType({})
 """What makes a document of one version one of the next; a reader applies them in turn."""
@@ -96,7 +95,7 @@ def to_document(model: Model) -> dict[str, Any]:
         "kind": "rules" if isinstance(model.body, RuleList) else "tree",
         "schema": model.schema.to_dict(),
         "config": config_to_dict(model.config),
-        "preparation": {"imputed": None if model.preparation.imputed is None else _nulls(model.preparation.imputed)},
+        "preparation": preparation_document(model.preparation),
         **_body_document(model),
         "training": {
             **{field.name: getattr(record, field.name) for field in dataclasses.fields(record)},
@@ -131,8 +130,8 @@ def _read_document(document: Any) -> Model:
     except InvalidInput as error:
         raise DocumentError(within("/config", error.faults)) from None
     body = READERS[current["kind"]](_object(current, current["kind"]), schema)
-    imputed = _read_imputed(_object(current, "preparation").get("imputed"), schema)
-    _check_linear(body, schema, config, imputed)
+    preparation = read_preparation(_object(current, "preparation"), schema, _numbers)
+    _check_linear(body, schema, config, preparation.imputed)
     notes = current.get("notes", [])
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
         raise DocumentError([Fault("/notes", "wrong_type", "must be a list of texts")])
@@ -140,7 +139,7 @@ def _read_document(document: Any) -> Model:
     if pruning is not None and not isinstance(pruning, dict):
         raise DocumentError([Fault("/pruning", "wrong_type", "must be an object or null")])
     record = _read_record(_object(current, "training"))
-    return Model(schema, config, Preparation(imputed), body, record, pruning, tuple(notes))
+    return Model(schema, config, preparation, body, record, pruning, tuple(notes))
 
 
 def _check_linear(
@@ -153,20 +152,6 @@ def _check_linear(
     faults = [] if models is None else faults_of_linear(models, schema, imputed)
     if faults:
         raise DocumentError(faults)
-
-
-def _read_imputed(given: Any, schema: Schema) -> tuple[float, ...] | None:
-    if given is None:
-        return None
-    imputed = tuple(_numbers(given, "/preparation/imputed", np.float64, 1).tolist())
-    if len(imputed) != len(schema.attributes):
-        message = f"must have one entry an attribute: {len(schema.attributes)}"
-        raise DocumentError([Fault("/preparation/imputed", "length", message)])
-    for feature, value in zip(schema.attributes, imputed, strict=True):
-        if feature.coded and not math.isnan(value) and value not in range(len(feature.categories)):
-            message = f"the value for {feature.name!r} must be the code of one of its categories, or null"
-            raise DocumentError([Fault("/preparation/imputed", "not_legal", message)])
-    return imputed
 
 
 def _upgraded(document: Any) -> dict[str, Any]:
@@ -200,7 +185,8 @@ def _part(document: Mapping[str, Any], name: str, read: Callable[[dict[str, Any]
         raise DocumentError(within(f"/{name}", error.faults)) from None
 
 
-def _tree_document(tree: Tree) -> dict[str, Any]:
+def tree_document(tree: Tree) -> dict[str, Any]:
+    """Give a tree as JSON columns."""
     columns: dict[str, Any] = {name: _nulls(getattr(tree, name)) for name in (*TREE_DTYPES, "value") if name != "stats"}
     columns["stats"] = tree.stats.tolist()
     surrogates = tree.surrogates
@@ -215,7 +201,7 @@ def _tree_document(tree: Tree) -> dict[str, Any]:
 def _body_document(model: Model) -> dict[str, Any]:
     if isinstance(model.body, RuleList):
         return {"rules": rules_document(model.body, model.schema)}
-    return {"tree": _tree_document(model.body)}
+    return {"tree": tree_document(model.body)}
 
 
 def _nulls(values: Any) -> list[Any]:

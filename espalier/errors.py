@@ -9,6 +9,7 @@
     │   ├── ConfigError         a preset, a training field, a pruning parameter, a holdout
     │   ├── RowError            rows to be answered
     │   └── DocumentError       a model document
+    ├── TooLarge                a table passes a limit that the caller has set; seen before it is in memory
     ├── NotApplicable           the method exists, but not for this model or without these rows
     └── Cancelled               the caller's stop flag was seen
 """
@@ -27,6 +28,7 @@ __all__ = [
     "NotApplicable",
     "RowError",
     "SchemaError",
+    "TooLarge",
 ]
 
 SHOWN_FAULTS = 5
@@ -89,6 +91,22 @@ class RowError(InvalidInput):
 
 class DocumentError(InvalidInput):
     """A model document is wrong."""
+
+
+class TooLarge(EspalierError):  # noqa: N818 - a measure, not a defect
+    """A table passes a limit that the caller has set; it was seen while reading, before the table was in memory.
+
+    >>> str(TooLarge("rows", 1_000))
+    'too many rows: at most 1000 are allowed'
+    """
+
+    def __init__(self, what: str, limit: int) -> None:
+        self.what = what
+        self.limit = limit
+        super().__init__(what, limit)
+
+    def __str__(self) -> str:
+        return f"too many {self.what}: at most {self.limit} are allowed"
 
 
 class NotApplicable(EspalierError):  # noqa: N818 - a state, not a defect

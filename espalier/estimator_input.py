@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.errors import InvalidInput
-from espalier.frames import FrameColumn, column_from_array, columns_from_matrix, frame_columns, is_frame
+from espalier.frame_column import FrameColumn
+from espalier.frames import column_from_array, columns_from_matrix, frame_columns, is_frame
 from espalier.schema import LARGEST_WHOLE, Label
 
 __all__ = [

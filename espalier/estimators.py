@@ -18,6 +18,7 @@ from espalier.bulk_prediction import class_codes, class_shares, numbers
 from espalier.cells import Cells, MatrixCells, cells_of
 from espalier.config import TrainingConfig, training_config
 from espalier.dataset import Dataset
+from espalier.declaring import Declared
 from espalier.errors import Fault, pointer
 from espalier.estimator_input import (
     EstimatorError,
@@ -154,7 +155,7 @@ class _TreeEstimator:
             if place in places
         ]
         with refusals_as_values():
-            return dataset_of_columns(table.columns, schema={"columns": declared}, missing_values=())
+            return dataset_of_columns(table.columns, Declared(schema={"columns": declared}, missing_values=()))
 
     def _nominal_places(self, table: InputTable) -> set[int]:
         """Find the columns named by ``nominal_columns`` (or by ``nominal``, where that is a list)."""
@@ -181,7 +182,7 @@ class _TreeEstimator:
         self._check_columns(len(table.columns), table.names)
         named = table.named([feature.name for feature in self.model_.schema.attributes])
         with refusals_as_values():
-            return dataset_of_columns(named.columns, like=self.model_.schema)
+            return dataset_of_columns(named.columns, Declared(like=self.model_.schema))
 
     def _check_columns(self, given: int, names: Sequence[str] | None) -> None:
         name = type(self).__name__

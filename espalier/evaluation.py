@@ -13,6 +13,7 @@ from espalier.cells import cells_of, target_of
 from espalier.dataset import Dataset
 from espalier.errors import DataError, Fault
 from espalier.model import Model
+from espalier.progress import Progress
 
 __all__ = ["Evaluation", "answers_and_shares", "evaluate", "evaluate_rows"]
 
@@ -61,32 +62,36 @@ class Evaluation:
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
-def evaluate(model: Model, dataset: Dataset) -> Evaluation:
+def evaluate(model: Model, dataset: Dataset, *, progress: Progress | None = None) -> Evaluation:
     """Answer every row of `dataset` and compare.
 
     The columns are matched by name and categories by label, so that the data set may have been read on its own. A class
-    that the model does not know is an error, with a share of 0.
+    that the model does not know is an error, with a share of 0. `progress` may be stopped by another thread.
 
     Raises:
         DataError: An attribute or the target is not there or of another kind, or there is no weight.
+        Cancelled: `progress` was stopped.
     """
-    return evaluate_rows(model, dataset)[0]
+    return evaluate_rows(model, dataset, progress=progress)[0]
 
 
-def evaluate_rows(model: Model, dataset: Dataset) -> tuple[Evaluation, npt.NDArray[np.float64]]:
+def evaluate_rows(
+    model: Model, dataset: Dataset, *, progress: Progress | None = None
+) -> tuple[Evaluation, npt.NDArray[np.float64]]:
     """Do what `evaluate` does, and give besides what each row loses, (n_rows): 0 or 1, or the squared error.
 
     Raises:
         DataError: As `evaluate`.
+        Cancelled: As `evaluate`.
     """
     target, weight = target_of(model, dataset), dataset.weight
     if float(weight.sum()) <= 0:
         raise DataError([Fault("", "no_weight", "there are no rows to evaluate on")])
     cells = cells_of(model, dataset)
     if model.task == "regression":
-        answers = many_answers(model, cells).answers
+        answers = many_answers(model, cells, progress=progress).answers
         return _regression(target, weight, answers), np.asarray((answers - target) ** 2, dtype=np.float64)
-    answered = many_answers(model, cells, classes=target)
+    answered = many_answers(model, cells, classes=target, progress=progress)
     of_target = answered.share_of if answered.share_of is not None else np.zeros(len(target))
     figures = _classification(target, weight, answered.answers, of_target, n_classes=len(model.schema.classes))
     return figures, np.asarray(answered.answers != target, dtype=np.float64)

@@ -3,27 +3,29 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 from espalier.answers import answer_word
-from espalier.errors import ConfigError, Fault
-from espalier.linear_explanation import LinearAnswer, equation_text, linear_answer, linear_lines
+from espalier.contributions import contributions_of
+from espalier.costs import PathCost, cost_of
+from espalier.errors import ConfigError, Fault, RowError
+from espalier.flow import asked_on_the_way, flow_of
+from espalier.linear_explanation import LinearAnswer, linear_answer, linear_lines
 from espalier.model import Model
-from espalier.prediction import LeafVisit, Prediction, Router, router
-from espalier.rule_explanation import passed_over, rule_sentence, rule_steps
-from espalier.rule_prediction import rule_router
-from espalier.rules import Condition, RuleList, label_line, number_text, one_line, sentence, shown_bound
-from espalier.schema import Feature, FeatureKind, Label, label_text
-from espalier.steps import DecisionStep, PassedOver, passed_over_text, shown_value, step_reason, step_text
-from espalier.tree import NOMINAL, NUMERIC
+from espalier.prediction import Prediction, Router, answerer
+from espalier.reasons import SufficientReason, sufficient_reasons
+from espalier.rows import encode_each
+from espalier.rule_explanation import looked_at, passed_over, rule_sentence, rule_steps
+from espalier.rule_prediction import RuleRouter
+from espalier.rules import Condition, label_line, number_text, one_line
+from espalier.shap import ShapleyValues, shapley_values
+from espalier.steps import DecisionStep, PassedOver, passed_over_text, step_text
+from espalier.strategies import answering_with
+from espalier.tree_steps import conditions_of, rule_of_tree, told, tree_steps
 
-__all__ = ["DecisionStep", "Explanation", "conditions_of", "explain", "render_explanation"]
+__all__ = ["DecisionStep", "Explanation", "conditions_of", "explain", "explain_each", "render_explanation", "rule_of"]
 
 DETAILS: Final = ("path", "full")
-MOST_KEPT: Final = 10_000
-"""Of how many leaves, and of how many tests, the words are kept with a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Explanation:
 
     Attributes:
         prediction: The answer.
-        paths: The steps of each way taken, in the order of ``prediction.visits``; one unless the answer is fractional.
+        paths: The steps of each of ``prediction.visits``, in that order; one unless the answer is fractional.
         conditions: The heaviest way's tests merged, one an attribute, in the order in which they were first asked.
         rule: The same as a sentence.
         contributions: What each attribute added to the label's share (or to the number) on the way from the root to
@@ -40,6 +42,10 @@ class Explanation:
         baseline: The label's share (or the mean) at the root: baseline + contributions = the leaf's.
         passed_over: Of a list of rules, and only with ``full``: the rules before the one that fired, in order, each
             with the first of its conditions that does not hold.
+        shap: The same by Shapley (path-dependent, Lundberg et al. 2018), baseline + contributions = the answer; only
+            with ``full``, and not where leaves are linear models.
+        reasons: Only with ``full``, of a tree: attributes whose values alone force the answer, whatever the others are.
+        cost: Only with ``full``: what the attributes cost that were looked at, each paid once.
         linear: Where the leaf answers with a linear model, or is smoothed by the nodes above it: the sum that the
             number is. The baseline is then the intercept, and the contributions are those of its terms.
     """
@@ -52,6 +58,9 @@ class Explanation:
     baseline: float | None = None
     passed_over: tuple[PassedOver, ...] | None = None
     linear: LinearAnswer | None = None
+    shap: ShapleyValues | None = None
+    reasons: tuple[SufficientReason, ...] | None = None
+    cost: PathCost | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Give the JSON form."""
@@ -62,10 +71,17 @@ class Explanation:
                 {"weight": visit.weight, "leaf": visit.leaf, "path": [step.to_dict() for step in path]}
                 for visit, path in zip(self.prediction.visits, self.paths, strict=True)
             ]
+            document["n_paths"] = self.prediction.n_visits
         document["conditions"] = [condition.to_dict() for condition in self.conditions]
         document["rule"] = self.rule
         if self.contributions is not None:
             document |= {"baseline": self.baseline, "contributions": dict(self.contributions)}
+        if self.shap is not None:
+            document["shap"] = self.shap.to_dict()
+        if self.reasons is not None:
+            document["reasons"] = [reason.to_dict() for reason in self.reasons]
+        if self.cost is not None:
+            document["cost"] = self.cost.to_dict()
         if self.linear is not None:
             document["linear"] = self.linear.to_dict()
         if self.passed_over is not None:
@@ -73,25 +89,58 @@ class Explanation:
         return document
 
 
-def explain(model: Model, rows: Sequence[Mapping[str, Any]], *, detail: str = "path") -> list[Explanation]:
+def explain(
+    model: Model, rows: Sequence[Mapping[str, Any]], *, detail: str = "path", missing: str | None = None
+) -> list[Explanation]:
     """Answer each row and say what led to the answer.
 
     Args:
         model: The model.
         rows: Objects of attribute names and JSON values.
-        detail: ``path``, or ``full`` for the attributes' contributions besides; of a list of rules, for the rules that
-            did not fire.
+        detail: ``path``, or ``full`` for the attributes' contributions, sufficient reasons and cost besides; of a list
+            of rules, for the rules that did not fire and the cost.
+        missing: What is done where a value is missing, as in `espalier.prediction.predict`.
 
     Raises:
         RowError: Every fault of every row, by ``/{row}/{attribute}``.
-        ConfigError: An unknown `detail`.
+        ConfigError: An unknown `detail`, or a strategy for missing values that the model cannot take.
     """
+    _check_detail(detail)
+    model = answering_with(model, missing)
+    way = answerer(model)
+    return [_explained(model, way, prediction, detail) for prediction in way.predict(rows)]
+
+
+def explain_each(
+    model: Model, rows: Sequence[Mapping[str, Any]], *, detail: str = "path", missing: str | None = None
+) -> list[Explanation | RowError]:
+    """Explain each row that can be answered; a row that cannot gives its `RowError`, with faults by ``/{attribute}``.
+
+    Arguments as in `explain`.
+
+    Raises:
+        ConfigError: As in `explain`.
+    """
+    _check_detail(detail)
+    other = answering_with(model, missing)
+    way = answerer(other)
+    return [
+        row if isinstance(row, RowError) else _explained(other, way, way.answer(row), detail)
+        for row in encode_each(way.encode, rows)
+    ]
+
+
+def rule_of(model: Model, prediction: Prediction) -> str:
+    """Give the sentence that explains an answer, as `Explanation.rule` has it."""
+    way = answerer(model)
+    if isinstance(way, RuleRouter):
+        return rule_sentence(model, prediction.leaf)
+    return rule_of_tree(model, way, prediction, told(model))[1]
+
+
+def _check_detail(detail: str) -> None:
     if detail not in DETAILS:
         raise ConfigError([Fault("/detail", "unknown_value", f"must be one of {', '.join(DETAILS)}")])
-    if isinstance(model.body, RuleList):
-        return [_by_rule(model, prediction, detail) for prediction in rule_router(model).predict(rows)]
-    way = router(model)
-    return [_explanation(model, way, prediction, detail) for prediction in way.predict(rows)]
 
 
 def render_explanation(explanation: Explanation) -> str:
@@ -105,9 +154,14 @@ def render_explanation(explanation: Explanation) -> str:
         if not path:
             by_default = explanation.rule.startswith("otherwise ")
             lines.append("  no rule holds" if by_default else "  nothing is tested: one leaf, or a rule for every row")
+    left_out = prediction.n_visits - len(prediction.visits)
+    if left_out:
+        lighter = 1 - math.fsum(visit.weight for visit in prediction.visits)
+        lines.append(f"with weight {lighter:.4g} in all: {left_out} more ways, each lighter than those above")
     lines += [f"  not {passed_over_text(rule)}" for rule in explanation.passed_over or ()]
     lines.append(f"answer: {_answer_text(prediction)}")
     lines.append(f"because: {explanation.rule}")
+    lines += [_reason_text(reason) for reason in explanation.reasons or ()]
     lines += linear_lines(explanation.linear) if explanation.linear is not None else []
     for name, flagged in (("missing", prediction.row.missing), ("never seen in training", prediction.row.unseen)):
         if flagged:
@@ -115,109 +169,37 @@ def render_explanation(explanation: Explanation) -> str:
     return "\n".join(lines) + "\n"
 
 
-def conditions_of(model: Model, nodes: Sequence[int]) -> tuple[Condition, ...]:
-    """Merge the tests on the way `nodes` (root first) into one condition an attribute."""
-    merged: dict[int, Condition] = {}
-    for node, child in pairwise(nodes):
-        feature = int(model.tree.feature[node])
-        branch = int(model.tree.branches[child])
-        before = merged.get(feature, Condition(model.schema.attributes[feature]))
-        merged[feature] = _narrowed(model, node, branch, before)
-    return tuple(merged.values())
+def _explained(model: Model, way: Router | RuleRouter, prediction: Prediction, detail: str) -> Explanation:
+    if isinstance(way, RuleRouter):
+        return _by_rule(model, prediction, detail)
+    return _by_tree(model, way, prediction, detail)
 
 
-def _narrowed(model: Model, node: int, branch: int, before: Condition) -> Condition:
-    tree = model.tree
-    if tree.test[node] == NUMERIC:
-        threshold = float(tree.threshold[node])
-        if branch == 0:
-            return replace(before, at_most=min(before.at_most, threshold))
-        return replace(before, above=max(before.above, threshold))
-    if tree.test[node] == NOMINAL:
-        taken = _branch_categories(model, node, branch)
-        kept = taken if before.categories is None else tuple(label for label in before.categories if label in taken)
-        return replace(before, categories=kept)
-    return replace(before, known=branch == 0)
-
-
-def _branch_categories(model: Model, node: int, branch: int) -> tuple[Label, ...]:
-    categories = model.schema.attributes[int(model.tree.feature[node])].categories
-    codes = model.tree.codes(node).tolist()
-    return tuple(label for label, taken in zip(categories, codes, strict=True) if taken == branch)
-
-
-@dataclass(frozen=True, slots=True)
-class _Edge:
-    """What is the same for every row that goes from a node to one of its children; names as in `DecisionStep`.
-
-    `place` is that of the attribute among a row's values, `cut` the threshold as it is compared, None without one.
-    """
-
-    node: int
-    place: int
-    attribute: Feature
-    plain: bool
-    test: str
-    cut: float | None
-    threshold: Label | None
-    categories: tuple[Label, ...] | None
-    branch: str
-    weight: float
-    distribution: dict[str, float] | None
-    mean: float | None
-
-
-class _Told:
-    """What was said of a model before, by the child that an edge leads to, and by leaf: conditions and sentence."""
-
-    def __init__(self) -> None:
-        self.edges: dict[int, _Edge] = {}
-        self.rules: dict[int, tuple[tuple[Condition, ...], str]] = {}
-
-
-_TOLD: WeakKeyDictionary[Model, _Told] = WeakKeyDictionary()
-
-
-def _told(model: Model) -> _Told:
-    found = _TOLD.get(model)
-    if found is None:
-        found = _TOLD[model] = _Told()
-    if len(found.edges) > MOST_KEPT or len(found.rules) > MOST_KEPT:
-        found = _TOLD[model] = _Told()
-    return found
-
-
-def _explanation(model: Model, way: Router, prediction: Prediction, detail: str) -> Explanation:
-    told = _told(model)
-    conditions, rule = _rule(model, way, prediction, told)
+def _by_tree(model: Model, way: Router, prediction: Prediction, detail: str) -> Explanation:
+    said = told(model)
+    conditions, rule = rule_of_tree(model, way, prediction, said)
     linear = None if way.smoothing is None else linear_answer(model, way.smoothing, prediction)
-    contributions, baseline = _contributions(model, way, prediction, linear) if detail == "full" else (None, None)
-    return Explanation(
+    explanation = Explanation(
         prediction=prediction,
-        paths=tuple(_steps(model, way, prediction.row.values, visit, told) for visit in prediction.visits),
+        paths=tuple(tree_steps(model, way, prediction.row.values, visit, said) for visit in prediction.visits),
         conditions=conditions,
         rule=rule,
-        contributions=contributions,
-        baseline=baseline,
         linear=linear,
     )
-
-
-def _rule(model: Model, way: Router, prediction: Prediction, told: _Told) -> tuple[tuple[Condition, ...], str]:
-    """Give the merged conditions and the sentence: a leaf's own, unless several leaves answer together."""
-    found = told.rules.get(prediction.leaf) if len(prediction.visits) == 1 else None
-    if found is None:
-        conditions = conditions_of(model, prediction.nodes)
-        found = conditions, sentence(conditions, _answer_of_rule(model, way, prediction))
-        if len(prediction.visits) == 1:
-            told.rules[prediction.leaf] = found
-    return found
-
-
-def _answer_of_rule(model: Model, way: Router, prediction: Prediction) -> str:
-    if way.linear is None:
-        return answer_word(prediction)
-    return equation_text(model, way.linear, way.linear.leaf_model(prediction.nodes))
+    if detail != "full":
+        return explanation
+    added, baseline = contributions_of(model, way, prediction, linear)
+    flow = flow_of(model, way, prediction.row.values)
+    asked = asked_on_the_way(model, flow)
+    place = prediction.code if way.classes else None
+    return replace(
+        explanation,
+        contributions=added,
+        baseline=baseline,
+        shap=shapley_values(model, way, flow, place=place),
+        reasons=sufficient_reasons(model, way, flow, prediction, asked=asked),
+        cost=cost_of(model, asked),
+    )
 
 
 def _by_rule(model: Model, prediction: Prediction, detail: str) -> Explanation:
@@ -227,88 +209,14 @@ def _by_rule(model: Model, prediction: Prediction, detail: str) -> Explanation:
         conditions=model.rules.answers[prediction.leaf].conditions,
         rule=rule_sentence(model, prediction.leaf),
         passed_over=passed_over(model, prediction) if detail == "full" else None,
+        cost=cost_of(model, looked_at(model, prediction)) if detail == "full" else None,
     )
 
 
-def _steps(
-    model: Model, way: Router, values: Sequence[float], visit: LeafVisit, told: _Told
-) -> tuple[DecisionStep, ...]:
-    edges, steps = told.edges, []
-    for node, child in pairwise(visit.nodes):
-        edge = edges.get(child)
-        if edge is None:
-            edge = edges[child] = _edge(model, way, node, child)
-        steps.append(_step(way, values[edge.place], edge))
-    return tuple(steps)
-
-
-def _edge(model: Model, way: Router, node: int, child: int) -> _Edge:
-    place, test, branch = way.feature[node], way.test[node], way.branch_to(child, node)
-    feature, at_node = model.schema.attributes[place], way.answers[node]
-    cut = way.threshold[node] if test == NUMERIC else None
-    return _Edge(
-        node=node,
-        place=place,
-        attribute=feature,
-        plain=feature.kind is FeatureKind.NUMERIC and test == NUMERIC,
-        test={NUMERIC: "<=", NOMINAL: "in"}.get(test, "known"),
-        cut=cut,
-        threshold=None if cut is None else shown_bound(feature, cut),
-        categories=_branch_categories(model, node, branch) if test == NOMINAL else None,
-        branch="yes" if branch == 0 or test == NOMINAL else "no",
-        weight=way.weight[node],
-        distribution={label_text(label): share for label, share in at_node.distribution} if way.classes else None,
-        mean=None if way.classes else at_node.mean,
-    )
-
-
-def _step(way: Router, value: float, edge: _Edge) -> DecisionStep:
-    feature, cut = edge.attribute, edge.cut
-    shown: Label | None = value
-    reason = "value"
-    absent = value != value or (value < 0 and feature.coded)  # noqa: PLR0124 - NaN
-    if absent or not edge.plain:
-        shown = None if absent else shown_value(feature, value)
-        reason = step_reason(feature, value, absent=absent, known_here=way.branch_is_known(edge.node, value))
-    return DecisionStep(
-        edge.node,
-        feature,
-        edge.test,
-        edge.threshold,
-        edge.categories,
-        shown,
-        edge.branch,
-        reason,
-        None if absent or cut is None else abs(value - cut),
-        edge.weight,
-        edge.distribution,
-        edge.mean,
-    )
-
-
-def _contributions(
-    model: Model, way: Router, prediction: Prediction, linear: LinearAnswer | None
-) -> tuple[dict[str, float], float]:
-    """Give each attribute the change of the label's share (or mean) over its tests, weighted over the ways taken.
-
-    Where a linear model answers, give each attribute its terms; where smoothed constants do, the change of those.
-    """
-    if linear is not None and way.linear is not None:
-        return linear.contributions(), linear.intercept
-    place = prediction.code if way.classes else None
-
-    def level(node: int) -> float:
-        answer = way.answers[node]
-        if place is not None:
-            return answer.distribution[place][1]
-        return answer.mean if way.smoothing is None or answer.value is None else answer.value
-
-    added: dict[str, list[float]] = {}
-    for visit in prediction.visits:
-        for node, child in pairwise(visit.nodes):
-            name = model.schema.attributes[way.feature[node]].name
-            added.setdefault(name, []).append(visit.weight * (level(child) - level(node)))
-    return {name: math.fsum(changes) for name, changes in added.items()}, level(0)
+def _reason_text(reason: SufficientReason) -> str:
+    """Write a reason on one line."""
+    less = "" if reason.minimal else " (less may do)"
+    return f"whatever the other attributes are{less}: {reason.text}"
 
 
 def _answer_text(prediction: Prediction) -> str:

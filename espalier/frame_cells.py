@@ -1,4 +1,4 @@
-"""Single cells of other libraries' tables, made plain."""
+"""Cells of other libraries' tables, made plain."""
 
 import math
 from collections.abc import Mapping
@@ -9,10 +9,22 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["float_or_infinite", "instant_seconds", "is_missing", "is_number", "plain_cell", "seconds_of"]
+from espalier.processors import in_threads
+
+__all__ = [
+    "float_or_infinite",
+    "instant_seconds",
+    "is_missing",
+    "is_number",
+    "plain_cell",
+    "seconds_of",
+    "transposed",
+]
 
 MICROSECONDS: Final = 1e6
 """In a second."""
+ROWS_AT_ONCE: Final = 2_048
+ROWS_OF_A_PART: Final = 32 * ROWS_AT_ONCE
 
 
 def plain_cell(cell: Any) -> Any:
@@ -58,3 +70,20 @@ def seconds_of(instants: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Give seconds since 1970-01-01 of a datetime64 array, NaN for NaT."""
     micros = instants.astype("datetime64[us]")
     return np.where(np.isnat(micros), np.nan, micros.astype(np.int64) / MICROSECONDS)
+
+
+def transposed(matrix: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Give an array of numbers (rows, columns) as float64 (columns, rows) of its own."""
+    values = np.empty(matrix.shape[::-1])
+
+    def write(first: int) -> None:
+        # A few rows at a time, whose lines stay in the cache until the last of their columns is written.
+        for at in range(first, min(first + ROWS_OF_A_PART, len(matrix)), ROWS_AT_ONCE):
+            values[:, at : at + ROWS_AT_ONCE] = matrix[at : at + ROWS_AT_ONCE].T
+
+    starts = range(0, len(matrix), ROWS_OF_A_PART)
+    if len(starts) > 1:
+        in_threads(write, starts)
+    else:
+        write(0)
+    return values

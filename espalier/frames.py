@@ -4,9 +4,7 @@ None of those libraries is imported here unless the table that was given comes f
 taken as whole arrays; Python objects are made only for the distinct texts of a column.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from importlib import import_module
 from typing import Any, Final
@@ -17,42 +15,31 @@ import numpy.typing as npt
 from espalier.errors import DataError, Fault, pointer
 from espalier.frame_cells import (
     MICROSECONDS,
-    float_or_infinite,
-    instant_seconds,
-    is_missing,
-    is_number,
     plain_cell,
     seconds_of,
+    transposed,
 )
-from espalier.schema import FeatureKind, Label, label_key
+from espalier.frame_column import (
+    FrameColumn,
+    UnreadableError,
+    column_from_cells,
+    column_from_objects,
+    column_of_codes,
+    plain_labels,
+)
+from espalier.schema import FeatureKind, Label
 
-__all__ = ["FrameColumn", "column_from_array", "column_from_cells", "columns_from_matrix", "frame_columns", "is_frame"]
+__all__ = [
+    "column_from_array",
+    "columns_from_arrays",
+    "columns_from_matrix",
+    "frame_columns",
+    "is_frame",
+]
 
 Flags = npt.NDArray[np.bool_]
 NO_LABELS: Final[tuple[Label, ...]] = ()
-ROWS_AT_ONCE: Final = 2_048
-
-
-@dataclass(frozen=True, slots=True)
-class FrameColumn:
-    """One column as it is held by a table.
-
-    Attributes:
-        name: Its name.
-        kind: What its type says: numeric, datetime, boolean, ordinal (categories in a declared order) or nominal.
-        values: (n_rows,). Without `labels` numbers of any type, or seconds since 1970-01-01 UTC, NaN = missing; with
-            them codes of any integer type, negative = missing.
-        absent: bool (n_rows,), missing cells of a type that has no NaN; None where there are none.
-        labels: What each code stands for.
-        owned: Whether `values` belong to nobody else and are float64: they need no copy.
-    """
-
-    name: str
-    kind: FeatureKind
-    values: npt.NDArray[Any]
-    absent: npt.NDArray[np.bool_] | None = None
-    labels: tuple[Label, ...] | None = None
-    owned: bool = False
+Reader = Callable[[], FrameColumn]
 
 
 def is_frame(table: object) -> bool:
@@ -74,21 +61,7 @@ def frame_columns(table: Any) -> list[FrameColumn]:
     if reader is None:
         message = "must be a pandas, polars or pyarrow table, or an object with __arrow_c_stream__"
         raise DataError([Fault("", "wrong_type", f"{message}, not a {type(table).__name__}")])
-    faults: list[Fault] = []
-    columns: list[FrameColumn] = []
-    seen: set[str] = set()
-    for name, read in reader(table):
-        if name in seen:
-            faults.append(Fault(pointer(name), "duplicate", f"two columns are called {name!r}"))
-        seen.add(name)
-        try:
-            columns.append(read())
-        except _UnreadableError as error:
-            message = f"columns of the type {error} cannot be read: give numbers, texts, dates, true and false"
-            faults.append(Fault(pointer(name), "wrong_type", message))
-    if faults:
-        raise DataError(faults)
-    return columns
+    return _read_all(reader(table))
 
 
 def column_from_array(name: str, values: npt.NDArray[Any]) -> FrameColumn:
@@ -104,37 +77,48 @@ def column_from_array(name: str, values: npt.NDArray[Any]) -> FrameColumn:
     return column_from_cells(name, values.tolist())
 
 
+def columns_from_arrays(columns: Mapping[str, Any]) -> list[FrameColumn]:
+    """Give columns that are one-dimensional numpy arrays or lists of Python objects.
+
+    Raises:
+        DataError: A column is of a type that cannot be read; every such column.
+    """
+    return _read_all([(name, partial(_array_column, name, cells)) for name, cells in columns.items()])
+
+
 def columns_from_matrix(matrix: npt.NDArray[Any]) -> list[FrameColumn]:
     """Give the columns of an array of numbers (rows, columns), called x0, x1, …, as float64 of their own."""
-    values = np.empty(matrix.shape[::-1])
-    # A few rows at a time, whose lines stay in the cache until the last of their columns is written.
-    for first in range(0, len(matrix), ROWS_AT_ONCE):
-        values[:, first : first + ROWS_AT_ONCE] = matrix[first : first + ROWS_AT_ONCE].T
+    values = transposed(matrix)
     return [FrameColumn(f"x{place}", FeatureKind.NUMERIC, column, owned=True) for place, column in enumerate(values)]
 
 
-def column_from_cells(name: str, cells: Iterable[Any]) -> FrameColumn:
-    """Give Python objects as a column; None and NaN are missing, labels are in the order of their first cell.
-
-    Raises:
-        TypeError: An object is neither text, a number, a date nor missing.
-    """
-    codes: list[int] = []
-    known: dict[tuple[str, Label], int] = {}
-    for cell in cells:
-        if is_missing(cell):
-            codes.append(-1)
-            continue
-        label = plain_cell(cell)
-        codes.append(known.setdefault(label_key(label), len(known)))
-    return _column_of_codes(name, np.array(codes, dtype=np.int64), [label for _, label in known])
-
-
-class _UnreadableError(Exception):
-    """A column of a type without a meaning here; its text is the type."""
+def _read_all(readers: Iterable[tuple[str, Reader]]) -> list[FrameColumn]:
+    faults: list[Fault] = []
+    columns: list[FrameColumn] = []
+    seen: set[str] = set()
+    for name, read in readers:
+        if name in seen:
+            faults.append(Fault(pointer(name), "duplicate", f"two columns are called {name!r}"))
+        seen.add(name)
+        try:
+            columns.append(read())
+        except UnreadableError as error:
+            message = f"columns of the type {error} cannot be read: give numbers, texts, dates, true and false"
+            faults.append(Fault(pointer(name), "wrong_type", message))
+    if faults:
+        raise DataError(faults)
+    return columns
 
 
-Reader = Callable[[], FrameColumn]
+def _array_column(name: str, cells: Any) -> FrameColumn:
+    if not isinstance(cells, np.ndarray):
+        return column_from_objects(name, cells, "list")
+    if cells.dtype.kind == "b":
+        return FrameColumn(name, FeatureKind.BOOLEAN, cells.astype(np.int8), labels=(False, True))
+    try:
+        return column_from_array(name, cells)
+    except TypeError:
+        raise UnreadableError(cells.dtype) from None
 
 
 def _pandas_columns(table: Any) -> list[tuple[str, Reader]]:
@@ -144,7 +128,7 @@ def _pandas_columns(table: Any) -> list[tuple[str, Reader]]:
 
 def _pandas_column(name: str, series: Any) -> FrameColumn:
     if hasattr(series, "cat"):
-        labels = _labels(series.cat.categories.tolist(), str(series.dtype))
+        labels = plain_labels(series.cat.categories.tolist(), str(series.dtype))
         kind = FeatureKind.ORDINAL if series.cat.ordered else FeatureKind.NOMINAL
         return FrameColumn(name, kind, series.cat.codes.to_numpy(), labels=labels)
     return PANDAS_READERS.get(series.dtype.kind, _pandas_objects)(name, series)
@@ -174,14 +158,14 @@ def _pandas_booleans(name: str, series: Any) -> FrameColumn:
 
 def _pandas_objects(name: str, series: Any) -> FrameColumn:
     if series.dtype.kind in "mc":
-        raise _UnreadableError(series.dtype)
+        raise UnreadableError(series.dtype)
     try:
         codes, distinct = series.factorize()
     except TypeError:  # lists and the like cannot be told apart by hashing
-        raise _UnreadableError(series.dtype) from None
+        raise UnreadableError(series.dtype) from None
     if not all(isinstance(value, str) for value in distinct.tolist()):
         # Factorizing takes 1, 1.0 and True for one value.
-        return _objects(name, series.to_numpy(dtype=object, na_value=None).tolist(), str(series.dtype))
+        return column_from_objects(name, series.to_numpy(dtype=object, na_value=None).tolist(), str(series.dtype))
     return FrameColumn(name, FeatureKind.NOMINAL, codes, labels=tuple(distinct.tolist()))
 
 
@@ -204,7 +188,7 @@ def _polars_column(name: str, series: Any) -> FrameColumn:
     dtype = series.dtype
     family = "Integer" if dtype.is_integer() else "Float" if dtype.is_float() else dtype.base_type().__name__
     if family not in POLARS_READERS:
-        raise _UnreadableError(dtype)
+        raise UnreadableError(dtype)
     return POLARS_READERS[family](name, series, series.is_null().to_numpy())
 
 
@@ -242,7 +226,7 @@ def _polars_texts(name: str, series: Any, absent: Flags) -> FrameColumn:
 
 def _polars_objects(name: str, series: Any, absent: Flags) -> FrameColumn:
     del absent
-    return _objects(name, series.to_list(), str(series.dtype))
+    return column_from_objects(name, series.to_list(), str(series.dtype))
 
 
 POLARS_READERS: Final[Mapping[str, Callable[[str, Any, Flags], FrameColumn]]] = {
@@ -304,7 +288,7 @@ def _arrow_categories(name: str, chunks: Any, arrow: Any) -> FrameColumn:
     types, given = arrow.types, chunks.type
     text = types.is_string(given) or types.is_large_string(given) or str(given) == "string_view"
     if not text and not types.is_dictionary(given):
-        raise _UnreadableError(given)
+        raise UnreadableError(given)
     # A view's texts have no dictionary form of their own.
     encoded = chunks.cast(arrow.large_string()).dictionary_encode() if text else _plain_dictionary(chunks, arrow)
     ordered = not text and given.ordered
@@ -337,44 +321,11 @@ def _dictionary_column(name: str, chunks: Any, *, ordered: bool, type_text: str)
         table = np.append(np.where([value is None for value in values], -1, places), -1)
         codes, values = table[codes], [value for value in values if value is not None]
     if ordered:
-        return FrameColumn(name, FeatureKind.ORDINAL, codes, labels=_labels(values, type_text))
+        return FrameColumn(name, FeatureKind.ORDINAL, codes, labels=plain_labels(values, type_text))
     try:
-        return _column_of_codes(name, codes, [plain_cell(value) for value in values], nominal=True)
+        return column_of_codes(name, codes, [plain_cell(value) for value in values], nominal=True)
     except TypeError:
-        raise _UnreadableError(type_text) from None
-
-
-def _objects(name: str, cells: Sequence[Any], type_text: str) -> FrameColumn:
-    try:
-        return column_from_cells(name, cells)
-    except TypeError:
-        raise _UnreadableError(type_text) from None
-
-
-def _column_of_codes(
-    name: str, codes: npt.NDArray[np.int64], labels: Sequence[Any], *, nominal: bool = False
-) -> FrameColumn:
-    """Take distinct objects for what they all are: instants, true and false, numbers, else categories."""
-    if labels and all(isinstance(label, date) for label in labels):
-        seconds = np.array([*(instant_seconds(label) for label in labels), np.nan])
-        return FrameColumn(name, FeatureKind.DATETIME, seconds[codes])
-    plain = tuple(label.isoformat() if isinstance(label, date) else label for label in labels)
-    if labels and all(isinstance(label, bool) for label in labels):
-        return FrameColumn(name, FeatureKind.BOOLEAN, codes, labels=plain)
-    if nominal or not labels or not all(is_number(label) for label in labels):
-        return FrameColumn(name, FeatureKind.NOMINAL, codes, labels=plain)
-    if all(isinstance(label, int) and abs(label) < 2**62 for label in labels):
-        whole = np.array([*labels, 0], dtype=np.int64)
-        return FrameColumn(name, FeatureKind.NUMERIC, whole[codes], codes < 0 if np.any(codes < 0) else None)
-    return FrameColumn(name, FeatureKind.NUMERIC, np.array([*map(float_or_infinite, labels), np.nan])[codes])
-
-
-def _labels(values: Sequence[Any], type_text: str) -> tuple[Label, ...]:
-    try:
-        plain = [plain_cell(value) for value in values]
-    except TypeError:
-        raise _UnreadableError(type_text) from None
-    return tuple(value.isoformat() if isinstance(value, date) else value for value in plain)
+        raise UnreadableError(type_text) from None
 
 
 def _made_by(library: str) -> Callable[[object], bool]:

@@ -16,6 +16,7 @@ from espalier.dataset import Dataset
 from espalier.errors import Cancelled, ConfigError, DataError, Fault
 from espalier.preparation import Preparation
 from espalier.progress import Progress
+from espalier.scales import scales_of
 from espalier.scratch import scratch_arrays
 from espalier.training_table import (
     Table,
@@ -26,15 +27,14 @@ from espalier.training_table import (
     training_table,
     with_imputed,
 )
-from espalier.tree import Surrogates, Tree
+from espalier.tree import MAX_NODES, Surrogates, Tree
 
 __all__ = ["Grown", "grow"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
-MAX_NODES: Final = 100_000_000
-MAX_CODE_ENTRIES: Final = 250_000_000
+MAX_CODE_ENTRIES: Final = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +70,14 @@ def grow(
     if config.validation_stop and validation is None:
         raise ConfigError([Fault("/validation_stop", "required", "needs held-out rows: give a holdout")])
     table = training_table(dataset, config)
+    scales = scales_of(table.attributes, table.columns)
     imputed = imputed_values(table) if config.missing == "imputed" else None
     if imputed is not None:
         table = with_imputed(table, imputed)
     watch.check()
     valid = _validation_rows(validation, table, imputed) if config.validation_stop and validation is not None else None
     tree, notes = _grown_tree(table, config, watch, valid)
-    return Grown(tree, Preparation(imputed), notes)
+    return Grown(tree, Preparation(imputed, scales), notes)
 
 
 def _validation_rows(
@@ -95,8 +96,7 @@ def _validation_rows(
 def _grown_tree(
     table: Table, config: TrainingConfig, watch: Progress, valid: tuple[Floats, Floats, Floats] | None
 ) -> tuple[Tree, tuple[str, ...]]:
-    from espalier.kernels import grow as kernel  # noqa: PLC0415 - numba is loaded when a tree is grown, not before
-    from espalier.kernels.jit import phase_of  # noqa: PLC0415
+    from espalier.kernels import general  # noqa: PLC0415 - numba is loaded when a tree is grown, not before
 
     rules = _rules(table, config)
     if valid is None and not config.cut_points:
@@ -105,10 +105,10 @@ def _grown_tree(
             return _frozen(answer, table, config, watch)
     columns, orders = _encoded(table, config, watch)
     work, groups, subsets, rare = scratch_arrays(table, config, columns, valid, watch)
-    most = (max(1, orders.shape[1]), MAX_NODES, MAX_CODE_ENTRIES)
-    given: tuple[Any, ...] = (rules, columns, _rows(table), work, groups, subsets, rare, orders, watch.state, *most)
-    watch.begin(phase_of(kernel.grow_tree, "growing", given))
-    answer = kernel.grow_tree(*given)
+    task = general.Task(rules, columns, _rows(table), work, groups, subsets, rare, orders)
+    limits = MAX_NODES, MAX_CODE_ENTRIES
+    watch.begin(general.phase(task, watch.state, limits))
+    answer = general.grow_in_parts(task, watch.state, limits)
     return _frozen(answer, table, config, watch)
 
 
@@ -196,8 +196,10 @@ def _encoded(table: Table, config: TrainingConfig, watch: Progress) -> tuple[Any
                 recode = ranks_by_mean(table, column, len(feature.categories))
                 if len(recode):  # else no value of it is known
                     coded[place] = np.where(column < 0, -1, recode[np.maximum(column, 0)])
-            if kind[place] != codes.NOMINAL_KIND:
                 value = np.arange(len(feature.categories), dtype=np.float64)
+            if kind[place] == codes.ORDERED_KIND:
+                value = _ranked(coded[place], len(feature.categories))
+            if kind[place] != codes.NOMINAL_KIND:
                 encode.sort_codes(coded[place], len(feature.categories), orders[order_place[place]])
         else:
             cells, order = np.array(column), orders[order_place[place]]
@@ -220,6 +222,15 @@ def _encoded(table: Table, config: TrainingConfig, watch: Progress) -> tuple[Any
         cost=np.array([costs.get(feature.name, 1.0) for feature in features]),
     )
     return columns, orders
+
+
+def _ranked(column: Ints, n_categories: int) -> Floats:
+    """Put the rank among the codes that occur in place of each code; gives those codes: a cut's possible thresholds."""
+    occurs = np.zeros(n_categories, dtype=bool)
+    occurs[column[column >= 0]] = True
+    rank = np.append(np.cumsum(occurs) - 1, -1).astype(np.int32)
+    column[:] = rank[column]
+    return np.flatnonzero(occurs).astype(np.float64)
 
 
 def _starts(parts: list[Any]) -> npt.NDArray[np.int64]:
@@ -254,7 +265,9 @@ def _frozen(
     if status == codes.STOPPED:
         raise Cancelled("stopped on request")
     if status != codes.DONE:
-        raise DataError([Fault("", "too_large", TOO_LARGE[status])])
+        largest = max(table.attributes, key=lambda attribute: len(attribute.categories))
+        most = f"{largest.name!r} has {len(largest.categories):,} categories"
+        raise DataError([Fault("", "too_large", TOO_LARGE[status].format(most=most))])
     if config.collapse:
         freeze.collapse_nodes(n_nodes, ints, stats)
     n_categories = np.array([len(feature.categories) for feature in table.attributes], dtype=np.int32)
@@ -278,7 +291,8 @@ def _frozen(
 
 TOO_LARGE: Final[Mapping[int, str]] = {
     2: f"the tree would have more than {MAX_NODES:,} nodes: set max_depth or min_weight_leaf, or another nominal split",
-    3: f"the tests of categories would take more than {MAX_CODE_ENTRIES:,} entries: set max_depth or min_weight_leaf",
+    3: f"the tests of categories would take more than {MAX_CODE_ENTRIES:,} entries ({{most}}): set max_depth or "
+    "min_weight_leaf, or ignore such a column",
 }
 
 

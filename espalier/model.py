@@ -1,8 +1,11 @@
 """A model: everything that is needed to answer a row and to say where the answer came from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from espalier.config import Holdout, TrainingConfig
 from espalier.errors import NotApplicable
@@ -12,7 +15,7 @@ from espalier.rules import RuleList
 from espalier.schema import Schema
 from espalier.tree import Tree
 
-__all__ = ["Model", "TrainingRecord"]
+__all__ = ["Model", "OperatingPoint", "TrainingRecord"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,40 @@ class TrainingRecord:
     held_out_use: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class OperatingPoint:
+    """A class that is answered wherever its share reaches a probability, and nowhere else.
+
+    Attributes:
+        code: Place of the class among the schema's classes.
+        probability: The share from which it is answered, 0 to 1.
+    """
+
+    code: int
+    probability: float
+
+    def decide(self, shares: Sequence[float]) -> int:
+        """Give the code of the class that is answered: this one, or the largest of the others, the first of equals.
+
+        >>> OperatingPoint(code=2, probability=0.25).decide([0.5, 0.3, 0.2])
+        0
+        >>> OperatingPoint(code=2, probability=0.2).decide([0.5, 0.3, 0.2])
+        2
+        """
+        if shares[self.code] >= self.probability or len(shares) == 1:
+            return self.code
+        return max((code for code in range(len(shares)) if code != self.code), key=shares.__getitem__)
+
+    def decide_each(self, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+        """Give the same for each row of a table of shares, float64 (rows, classes): int32 (rows)."""
+        if shares.shape[1] == 1:
+            return np.zeros(len(shares), np.int32)
+        others = shares.copy()
+        others[:, self.code] = -1.0
+        decided = np.where(shares[:, self.code] >= self.probability, self.code, others.argmax(axis=1))
+        return decided.astype(np.int32)
+
+
 @dataclass(frozen=True, eq=False)
 class Model:
     """An immutable trained model.
@@ -52,6 +89,8 @@ class Model:
         training: How it came to be.
         pruning: Method and parameters that made it from its parent, as JSON; None for a grown one.
         notes: What a person should know of it, such as that it is unpruned.
+        operating_point: By which it answers, no part of its document; the body's answers are by it already. None: the
+            class of the largest share, as trained.
     """
 
     schema: Schema
@@ -61,6 +100,7 @@ class Model:
     training: TrainingRecord
     pruning: Mapping[str, Any] | None = None
     notes: tuple[str, ...] = ()
+    operating_point: OperatingPoint | None = None
 
     @property
     def task(self) -> str:

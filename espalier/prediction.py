@@ -1,34 +1,87 @@
 """Answering rows: one row at a time in plain Python, over lists made once a model."""
 
+import heapq
 import math
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from espalier.answers import LeafAnswer, LeafVisit, Prediction, answer_from, wilson
+from espalier.errors import RowError
 from espalier.linear_prediction import LinearAnswers, smoothed_constants
 from espalier.model import Model
-from espalier.rows import EncodedRow, RowEncoder, encode_rows
+from espalier.rows import EncodedRow, RowEncoder, encode_each, encode_rows
 from espalier.rule_prediction import RuleRouter, rule_router
 from espalier.rules import RuleList
 from espalier.schema import Label
+from espalier.strategies import STOP, answering_with
 from espalier.surrogates import Surrogates
 from espalier.tree import NUMERIC, UNKNOWN
 
-__all__ = ["LeafVisit", "Prediction", "Router", "answerer", "predict", "router"]
+__all__ = [
+    "MOST_VISITS",
+    "LeafVisit",
+    "Prediction",
+    "Router",
+    "Substitutes",
+    "answerer",
+    "leaf_prediction",
+    "predict",
+    "predict_each",
+    "router",
+]
+
+MOST_VISITS: Final = 100
+"""Of how many ways of a fractional answer the nodes are given: a row without values goes every way of a tree."""
+MOST_KEPT: Final = 10_000
+"""Of how many nodes the answers are kept with a model."""
 
 
-def predict(model: Model, rows: Sequence[Mapping[str, Any]]) -> list[Prediction]:
+def predict(model: Model, rows: Sequence[Mapping[str, Any]], *, missing: str | None = None) -> list[Prediction]:
     """Answer each row.
+
+    Args:
+        model: The model.
+        rows: Objects of attribute names and JSON values.
+        missing: What is done where a value is missing, one of `PREDICTION_STRATEGIES`; None: as in training.
 
     Raises:
         RowError: Every fault of every row, by ``/{row}/{attribute}``.
+        ConfigError: There is no such strategy, or the model has not what it needs.
     """
-    return answerer(model).predict(rows)
+    return answerer(answering_with(model, missing)).predict(rows)
+
+
+def predict_each(
+    model: Model, rows: Sequence[Mapping[str, Any]], *, missing: str | None = None
+) -> list[Prediction | RowError]:
+    """Answer each row that can be answered; a row that cannot gives its `RowError`, with faults by ``/{attribute}``.
+
+    Arguments as in `predict`.
+
+    Raises:
+        ConfigError: As in `predict`.
+    """
+    way = answerer(answering_with(model, missing))
+    return [row if isinstance(row, RowError) else way.answer(row) for row in encode_each(way.encode, rows)]
+
+
+def leaf_prediction(model: Model, leaf: int) -> Prediction:
+    """Give what a row is answered that a leaf (or a rule) answers alone; it has no flags.
+
+    Where the leaf is a linear model the number is the mean of its training rows: each row has its own.
+    """
+    way = answerer(model)
+    nothing = EncodedRow((), (), ())
+    if isinstance(way, RuleRouter):
+        return way.answer_by(leaf, nothing)
+    constant = way.answers[leaf]
+    return way.answer_at(way.nodes_to(leaf), nothing, value=constant.value)
 
 
 def answerer(model: Model) -> "Router | RuleRouter":
@@ -69,6 +122,8 @@ class NodeAnswers(dict[int, LeafAnswer]):
         if tree.linear is not None and weight > 0:
             # Around the leaf's own linear model the training rows scatter less than around their mean.
             answer = replace(answer, std=math.sqrt(float(tree.linear.squares[node]) / weight))
+        if len(self) >= MOST_KEPT:
+            self.clear()
         self[node] = answer
         return answer
 
@@ -95,6 +150,7 @@ class Router:
         self.smoothing = LinearAnswers(tree, tree.linear, constant) if smoothed or tree.linear is not None else None
         self.linear = self.smoothing if tree.linear is not None else None
         self.classes = model.schema.classes
+        self.point = model.operating_point
         self.encode = RowEncoder(model.schema, model.preparation.imputed)
         self.is_number = self.encode.is_number
         self.test: list[int] = tree.test.tolist()
@@ -112,7 +168,8 @@ class Router:
         self.second: list[int] = np.append(tree.child, 0)[
             np.minimum(tree.child_start[:-1] + 1, len(tree.child))
         ].tolist()
-        self.substitutes = _Substitutes(tree.surrogates, self.is_number) if tree.surrogates is not None else None
+        self.substitutes = Substitutes(tree.surrogates, self.is_number) if tree.surrogates is not None else None
+        self.parent = tree.parent
         self.answers = NodeAnswers(model, self.value)
 
     def predict(self, rows: Sequence[Mapping[str, Any]]) -> list[Prediction]:
@@ -121,13 +178,13 @@ class Router:
 
     def answer(self, row: EncodedRow) -> Prediction:
         """Answer one encoded row."""
-        visits = self.visits(row.values)
-        if len(visits) == 1:
-            return self._leaf_prediction(visits, row)
-        return self._mixed_prediction(visits, row)
+        path = [0]
+        if self._follow(path, row.values):
+            return self._leaf_prediction(tuple(path), row)
+        return self._mixed_prediction(row)
 
     def branch(self, node: int, values: Sequence[float]) -> int:
-        """Give the branch that an encoded row takes at `node`, -1 for all of them."""
+        """Give the branch that an encoded row takes at `node`; -1 for all of them, `STOP` where the row ends there."""
         test, feature = self.test[node], self.feature[node]
         value = values[feature]
         # NaN is the only number that differs from itself; a negative code is no category.
@@ -154,25 +211,27 @@ class Router:
         start = self.child_start[node]
         return self.child.index(child, start, self.child_start[node + 1]) - start
 
-    def visits(self, values: Sequence[float]) -> tuple[LeafVisit, ...]:
-        """Follow every branch that the row takes, heaviest way first (ties: the earlier leaf)."""
-        path = [0]
-        if self._follow(path, values):
-            return (LeafVisit(1.0, tuple(path)),)
-        done: list[LeafVisit] = []
-        stack = [(1.0, path)]
+    def edges(self, values: Sequence[float]) -> Iterator[tuple[int, int, float]]:
+        """Give (node, child, share of the row) for every edge that some of the row goes down, parents first."""
+        stack = [(0, 1.0)]
         while stack:
-            weight, path = stack.pop()
-            if self._follow(path, values):
-                done.append(LeafVisit(weight, tuple(path)))
-                continue
-            for place in range(self.child_start[path[-1]], self.child_start[path[-1] + 1]):
-                if self.share[place] > 0:
-                    stack.append((weight * self.share[place], [*path, self.child[place]]))
-        return tuple(sorted(done, key=lambda visit: (-visit.weight, visit.leaf)))
+            node, weight = stack.pop()
+            while self.feature[node] >= 0:
+                first, branch = self.child_start[node], self.branch(node, values)
+                if branch == STOP:
+                    break
+                if branch < 0:
+                    for place in range(first, self.child_start[node + 1]):
+                        if self.share[place] > 0:
+                            child, part = self.child[place], weight * self.share[place]
+                            stack.append((child, part))
+                            yield node, child, part
+                    break
+                yield node, self.child[first + branch], weight
+                node = self.child[first + branch]
 
     def _follow(self, path: list[int], values: Sequence[float]) -> bool:
-        """Go on from the last node of `path` as far as one branch is taken; say whether that is to a leaf."""
+        """Go on from the last node of `path` as far as one branch is taken; say whether the row ends there."""
         feature, cut, second = self.feature, self.cut, self.second
         node = path[-1]
         while (asked := feature[node]) >= 0:
@@ -184,15 +243,18 @@ class Router:
             else:  # the value is missing, or the test is another one
                 branch = self.branch(node, values)
                 if branch < 0:
-                    return False
+                    return branch == STOP
                 node = self.child[self.child_start[node] + branch]
             path.append(node)
         return True
 
-    def _leaf_prediction(self, visits: tuple[LeafVisit, ...], row: EncodedRow) -> Prediction:
-        nodes = visits[0].nodes
+    def _leaf_prediction(self, nodes: tuple[int, ...], row: EncodedRow) -> Prediction:
+        value = self.answers[nodes[-1]].value if self.linear is None else self.linear.value(nodes, row.values)
+        return self.answer_at(nodes, row, value=value)
+
+    def answer_at(self, nodes: tuple[int, ...], row: EncodedRow, *, value: float | None) -> Prediction:
+        """Give the answer of the leaf at the end of `nodes`, which is alone, with its number."""
         answer = self.answers[nodes[-1]]
-        value = answer.value if self.linear is None else self.linear.value(nodes, row.values)
         return Prediction(
             label=answer.label,
             code=answer.code,
@@ -203,29 +265,30 @@ class Router:
             support=self.weight[nodes[-1]],
             leaf=nodes[-1],
             nodes=nodes,
-            visits=visits,
+            visits=(LeafVisit(1.0, nodes),),
+            n_visits=1,
             row=row,
         )
 
-    def _mixed_prediction(self, visits: tuple[LeafVisit, ...], row: EncodedRow) -> Prediction:
+    def _mixed_prediction(self, row: EncodedRow) -> Prediction:
         """Add up the leaves by the share of the row that reached each (Quinlan 1993, chapter 3)."""
-        answers = [(visit.weight, self.answers[visit.leaf]) for visit in visits]
-        support = math.fsum(visit.weight * self.weight[visit.leaf] for visit in visits)
+        # A row without values reaches every leaf of a tree: a few bytes for each, and the nodes of the heaviest ways.
+        leaves, weights = array("i"), array("d")
+        for _, child, weight in self.edges(row.values):
+            if self.feature[child] < 0:
+                leaves.append(child)
+                weights.append(weight)
+        support = math.fsum(weight * self.weight[leaf] for weight, leaf in zip(weights, leaves, strict=True))
         label, value, confidence, std, best = None, None, None, None, -1
         distribution: tuple[tuple[Label, float], ...] = ()
         if self.classes:
-            shares = [
-                math.fsum(weight * answer.distribution[place][1] for weight, answer in answers)
-                for place in range(len(self.classes))
-            ]
-            best = max(range(len(shares)), key=lambda place: shares[place])
+            shares = self._mixed_shares(leaves, weights)
+            best = shares.index(max(shares)) if self.point is None else self.point.decide(shares)
             label, confidence = self.classes[best], wilson(shares[best], support)
             distribution = tuple(zip(self.classes, shares, strict=True))
         else:
-            value = math.fsum(weight * (answer.value or 0.0) for weight, answer in answers)
-            spread = ((answer.std or 0.0) ** 2 + ((answer.value or 0.0) - value) ** 2 for _, answer in answers)
-            weights = (weight for weight, _ in answers)
-            std = math.sqrt(math.fsum(weight * square for weight, square in zip(weights, spread, strict=True)))
+            value, std = self._mixed_number(leaves, weights)
+        visits = self._heaviest(leaves, weights)
         return Prediction(
             label=label,
             code=best,
@@ -237,14 +300,45 @@ class Router:
             leaf=visits[0].leaf,
             nodes=visits[0].nodes,
             visits=visits,
+            n_visits=len(leaves),
             row=row,
         )
+
+    def _mixed_shares(self, leaves: Sequence[int], weights: Sequence[float]) -> list[float]:
+        parts = [array("d") for _ in self.classes]
+        for leaf, weight in zip(leaves, weights, strict=True):
+            for part, (_, share) in zip(parts, self.answers[leaf].distribution, strict=True):
+                part.append(weight * share)
+        return [math.fsum(part) for part in parts]
+
+    def _mixed_number(self, leaves: Sequence[int], weights: Sequence[float]) -> tuple[float, float]:
+        """Give the mean of the leaves' numbers, and the deviation of their rows around it."""
+        parts, squares = array("d"), array("d")
+        for leaf, weight in zip(leaves, weights, strict=True):
+            parts.append(weight * (self.answers[leaf].value or 0.0))
+        mean = math.fsum(parts)
+        for leaf, weight in zip(leaves, weights, strict=True):
+            answer = self.answers[leaf]
+            squares.append(weight * ((answer.std or 0.0) ** 2 + ((answer.value or 0.0) - mean) ** 2))
+        return mean, math.sqrt(math.fsum(squares))
+
+    def _heaviest(self, leaves: Sequence[int], weights: Sequence[float]) -> tuple[LeafVisit, ...]:
+        """Give the `MOST_VISITS` heaviest ways, heaviest first (ties: the earlier leaf)."""
+        first = heapq.nsmallest(MOST_VISITS, range(len(leaves)), key=lambda place: (-weights[place], leaves[place]))
+        return tuple(LeafVisit(weights[place], self.nodes_to(leaves[place])) for place in first)
+
+    def nodes_to(self, leaf: int) -> tuple[int, ...]:
+        """Give the nodes from the root to a leaf."""
+        nodes = [leaf]
+        while nodes[-1] > 0:
+            nodes.append(int(self.parent[nodes[-1]]))
+        return tuple(reversed(nodes))
 
 
 _ROUTERS: WeakKeyDictionary[Model, Router] = WeakKeyDictionary()
 
 
-class _Substitutes:
+class Substitutes:
     """Surrogate tests as plain lists; see `espalier.surrogates.Surrogates`."""
 
     def __init__(self, surrogates: Surrogates, is_number: Sequence[bool]) -> None:
@@ -259,13 +353,21 @@ class _Substitutes:
 
     def branch(self, node: int, values: Sequence[float]) -> int:
         """Give the branch that the first surrogate of `node` takes that can tell; -1 where none can."""
+        other = self.deciding(node, values)
+        return -1 if other < 0 else self.taken(other, values[self.feature[other]])
+
+    def deciding(self, node: int, values: Sequence[float]) -> int:
+        """Give the first surrogate of `node` that can tell; -1 where none can."""
         for other in range(self.start[node], self.start[node + 1]):
-            value = values[self.feature[other]]
-            if value != value or (value < 0 and not self.is_number[self.feature[other]]):  # noqa: PLR0124
-                continue
-            if self.test[other] == NUMERIC:
-                return self.below[other] if value <= self.threshold[other] else 1 - self.below[other]
-            place = self.code_start[other] + int(value)
-            if place < self.code_start[other + 1] and self.code_branch[place] >= 0:
-                return self.code_branch[place]
+            if self.taken(other, values[self.feature[other]]) >= 0:
+                return other
         return -1
+
+    def taken(self, other: int, value: float) -> int:
+        """Give the branch that a surrogate takes for a value of its attribute; -1 where it cannot tell."""
+        if value != value or (value < 0 and not self.is_number[self.feature[other]]):  # noqa: PLR0124
+            return -1
+        if self.test[other] == NUMERIC:
+            return self.below[other] if value <= self.threshold[other] else 1 - self.below[other]
+        place = self.code_start[other] + int(value)
+        return self.code_branch[place] if place < self.code_start[other + 1] else -1

@@ -1,64 +1,150 @@
-"""Trees for people: indented text and Mermaid."""
+"""Trees for people: indented text, Mermaid, DOT and SVG; whole, in part, or with the way of a row."""
 
 from collections.abc import Iterator
 from typing import Final
 
+from espalier.branch_words import BranchWords, cut, folded_text, leaf_text, top_line
+from espalier.drawing import Box, Drawing, Path, draw, explained
+from espalier.errors import NotApplicable
+from espalier.flowcharts import Arrow, Cell, dot_lines, mermaid_lines, rule_chart, tree_chart
 from espalier.linear_explanation import equation_text
+from espalier.markup import legal_text
 from espalier.model import Model
 from espalier.prediction import router
-from espalier.rule_rendering import rules_to_mermaid, rules_to_text
-from espalier.rules import Condition, RuleList, bound_text, condition_text, label_line, number_text, one_line
-from espalier.tree import LEAF, NOMINAL, NUMERIC
+from espalier.rule_rendering import rules_to_text
+from espalier.rules import RuleList
+from espalier.svg import svg_of
 
-__all__ = ["to_mermaid", "to_text"]
+__all__ = ["to_dot", "to_mermaid", "to_svg", "to_text"]
 
-PLAIN: Final = frozenset(" .,-_/()±≤:")
-"""Characters besides letters and digits that mean nothing to Mermaid inside quotes."""
 MAX_INDENT: Final = 60
 """Deeper nodes say how deep they are: a chain of n nodes must not take n² characters."""
 
 
-def to_text(model: Model) -> str:
+def to_text(
+    model: Model, *, node: int = 0, depth: int | None = None, path: Path | None = None, most_nodes: int | None = None
+) -> str:
     """Give the tree as indented lines, a branch a line, leaves with the weight and the errors of their training rows.
 
     ``Outlook is Overcast: Yes (4)`` is a leaf of weight 4 without errors; ``: No (9/2)`` has errors of weight 2 in it.
     A regression leaf shows its weight and standard deviation: ``: 12.5 (30 ± 2.1)``; linear leaves are numbered, LM1,
     LM2, …, and their equations, as smoothed, stand below the tree. A list of rules is given as sentences, one a line.
     Below 60 levels the indentation stands still, and the level is a number at its end.
+
+    Args:
+        model: The model.
+        node: Where to begin: the tree below this node, after a line that says which rows come there.
+        depth: At most so many tests below each other; what is below is one line that says how many leaves it is.
+        path: A row, or an `Explanation` of one: the lines on its way begin with an arrow, and are never left out.
+        most_nodes: More are refused where `depth` is given; else as many levels are shown as fit.
+
+    Raises:
+        ConfigError: There is no such node or depth, or the explanation is one of another model.
+        NotApplicable: More than `most_nodes`; a node, or a depth, of a list of rules.
+        RowError: The row has faults.
     """
     if isinstance(model.body, RuleList):
-        return rules_to_text(model)
-    depths = model.tree.depths.tolist()
-    lines = [_leaf_text(model, 0)] if model.tree.n_nodes == 1 else []
-    for node in range(1, model.tree.n_nodes):
-        indent = _indent(depths[node] - 1)
-        leaf = f": {_leaf_text(model, node)}" if model.tree.test[node] == LEAF else ""
-        lines.append(f"{indent}{branch_text(model, node)}{leaf}")
-    return "\n".join([*lines, *_equation_lines(model)]) + "\n"
+        return _rule_lines(model, node, depth, path)
+    drawing = draw(model, node=node, depth=depth, path=path, enough=most_nodes, most_boxes=most_nodes)
+    return "\n".join([*_tree_lines(drawing), *_equation_lines(drawing)]) + "\n"
 
 
-def to_mermaid(model: Model) -> str:
+def to_mermaid(
+    model: Model, *, node: int = 0, depth: int | None = None, path: Path | None = None, most_nodes: int | None = None
+) -> str:
     """Give the tree as a Mermaid flowchart: tests as boxes, leaves round, branches as labelled arrows.
 
-    A list of rules is a chain: a box a rule, which answers where it holds and else asks the next one.
+    A list of rules is a chain: a box a rule, which answers where it holds and else asks the next one. What is folded
+    has double sides, the way of a row thick lines. Texts are cut at 300 characters. Arguments and errors as `to_text`.
     """
-    lines = _mermaid_chain(model) if isinstance(model.body, RuleList) else _mermaid_lines(model)
+    lines = mermaid_lines(_chart(model, node, depth, path, most_nodes))
     return "\n".join(["flowchart TD", *(f"    {line}" for line in lines)]) + "\n"
 
 
-def branch_text(model: Model, node: int) -> str:
-    """Say what must hold of a row at the parent of `node` for it to go to `node`."""
-    tree = model.tree
-    parent, branch = int(tree.parent[node]), int(tree.branches[node])
-    feature = model.schema.attributes[int(tree.feature[parent])]
-    if tree.test[parent] == NUMERIC:
-        bound = bound_text(feature, float(tree.threshold[parent]))
-        return f"{one_line(feature.name)} {'≤' if branch == 0 else '>'} {bound}"
-    if tree.test[parent] == NOMINAL:
-        codes = tree.codes(parent).tolist()
-        taken = tuple(label for label, code in zip(feature.categories, codes, strict=True) if code == branch)
-        return condition_text(Condition(feature, categories=taken))
-    return f"{one_line(feature.name)} is {'known' if branch == 0 else 'missing'}"
+def to_dot(
+    model: Model, *, node: int = 0, depth: int | None = None, path: Path | None = None, most_nodes: int | None = None
+) -> str:
+    """Give the tree as a directed graph in Graphviz's language, DOT: tests as boxes, leaves rounded.
+
+    A list of rules is a chain, as in `to_mermaid`. What is folded is dashed, the way of a row has thick lines. Texts
+    are cut at 300 characters. Arguments and errors as `to_text`.
+    """
+    lines = dot_lines(_chart(model, node, depth, path, most_nodes))
+    return "\n".join(["digraph tree {", *(f"  {line};" for line in lines), "}"]) + "\n"
+
+
+def to_svg(
+    model: Model, *, node: int = 0, depth: int | None = None, path: Path | None = None, caption: str = ""
+) -> str:
+    """Draw the tree as SVG, from left to right, with the distribution of the training rows in each box.
+
+    The file is whole in itself and safe to embed: no script, no outside reference, every text escaped. Its texts are
+    read by screen readers, its colours follow the reader's light or dark scheme.
+
+    Args:
+        model: The model.
+        node: Where to begin: the tree below this node.
+        depth: At most so many tests below each other; what is below is a dashed box that says how many leaves it is.
+            None: as many as fit into about a hundred boxes.
+        path: A row, or an `Explanation` of one: its way is drawn thick, with the row's values, and is never folded.
+        caption: A line below the title, such as when the answer was given.
+
+    Raises:
+        ConfigError: There is no such node or depth, or the explanation is one of another model.
+        NotApplicable: A list of rules; or more than 4 000 boxes.
+        RowError: The row has faults.
+    """
+    if isinstance(model.body, RuleList):
+        raise NotApplicable("a list of rules is no tree that could be drawn: take its text, Mermaid or DOT")
+    return svg_of(model, node=node, depth=depth, path=path, caption=caption)
+
+
+def _chart(
+    model: Model, node: int, depth: int | None, path: Path | None, most_nodes: int | None
+) -> Iterator[Cell | Arrow]:
+    if isinstance(model.body, RuleList):
+        _check_rules(node, depth)
+        return rule_chart(model, explained(model, path))
+    return tree_chart(draw(model, node=node, depth=depth, path=path, enough=most_nodes, most_boxes=most_nodes))
+
+
+def _check_rules(node: int, depth: int | None) -> None:
+    if node != 0 or depth is not None:
+        raise NotApplicable("a list of rules has neither nodes nor depth: it is shown whole")
+
+
+def _rule_lines(model: Model, node: int, depth: int | None, path: Path | None) -> str:
+    _check_rules(node, depth)
+    explanation = explained(model, path)
+    if explanation is None:
+        return rules_to_text(model)
+    lines = rules_to_text(model).splitlines()
+    return "".join(
+        f"{'→ ' if number == explanation.prediction.leaf else '  '}{line}\n" for number, line in enumerate(lines)
+    )
+
+
+def _tree_lines(drawing: Drawing) -> Iterator[str]:
+    words = BranchWords(drawing.model)
+    if drawing.top:
+        yield f"{top_line(drawing.model, drawing.top)}:"
+    for box in drawing.boxes:
+        if box.level == 0 and box.form == "test":
+            continue
+        branch = words.text(box.node) if box.level else ""
+        indent = _indent(box.level - 1) if box.level else ""
+        end = _end(drawing.model, box)
+        line = f"{indent}{cut(branch)}{': ' if branch and end else ''}{end}"
+        if drawing.explanation is not None:
+            part = f"  ({box.share:.4g} of the row)" if 0 < box.share < 1 else ""
+            line = f"{'→ ' if box.share else '  '}{line}{part}"
+        yield legal_text(line)
+
+
+def _end(model: Model, box: Box) -> str:
+    if box.form == "test":
+        return ""
+    return leaf_text(model, box.node) if box.form == "leaf" else folded_text(model, box.nodes, box.n_leaves)
 
 
 def _indent(level: int) -> str:
@@ -67,63 +153,11 @@ def _indent(level: int) -> str:
     return "|   " * MAX_INDENT + f"({level} levels) "
 
 
-def _leaf_text(model: Model, node: int) -> str:
-    way, weight = router(model), float(model.tree.weight[node])
-    answer = way.answers[node]
-    if way.linear is not None:
-        return f"LM{way.linear.numbers[node]} ({_weight_text(weight)} ± {answer.std:.4g})"
-    if answer.value is not None:
-        return f"{number_text(answer.value)} ({_weight_text(weight)} ± {answer.std:.4g})"
-    errors = weight - float(model.tree.stats[node, int(model.tree.value[node])])
-    shown = f"{_weight_text(weight)}/{_weight_text(errors)}" if round(errors, 4) > 0 else _weight_text(weight)
-    return f"{label_line(answer.label) if answer.label is not None else ''} ({shown})"
-
-
-def _equation_lines(model: Model) -> Iterator[str]:
-    linear = router(model).linear
-    if linear is not None:
+def _equation_lines(drawing: Drawing) -> Iterator[str]:
+    linear = router(drawing.model).linear
+    leaves = [box.node for box in drawing.boxes if box.form == "leaf"]
+    if linear is not None and leaves:
         yield ""
-        for node, leaf in linear.leaf_models():
-            yield f"LM{linear.numbers[node]}: {equation_text(model, linear, leaf)}"
-
-
-def _weight_text(weight: float) -> str:
-    return f"{weight:.4f}".rstrip("0").rstrip(".")
-
-
-def _mermaid_lines(model: Model) -> Iterator[str]:
-    tree, linear = model.tree, router(model).linear
-    leaves = (
-        [] if linear is None else [(node, equation_text(model, linear, leaf)) for node, leaf in linear.leaf_models()]
-    )
-    equations = {node: f" {text}" for node, text in leaves}
-    for node in range(tree.n_nodes):
-        if tree.test[node] == LEAF:
-            yield f'n{node}(["{_quoted(_leaf_text(model, node) + equations.get(node, ""))}"])'
-        else:
-            yield f'n{node}["{_quoted(one_line(model.schema.attributes[int(tree.feature[node])].name))}"]'
-        if node:
-            parent = int(tree.parent[node])
-            name = one_line(model.schema.attributes[int(tree.feature[parent])].name)
-            # The box names the attribute already: the arrow says the rest.
-            label = branch_text(model, node).removeprefix(name).strip().removeprefix("is ")
-            yield f'n{parent} -->|"{_quoted(label)}"| n{node}'
-
-
-def _mermaid_chain(model: Model) -> Iterator[str]:
-    *pairs, last = rules_to_mermaid(model)
-    n_rules = len(pairs) // 2
-    for number in range(n_rules):
-        following = f"r{number + 1}"
-        yield f'r{number}["{_quoted(pairs[2 * number])}"]'
-        yield f'a{number}(["{_quoted(pairs[2 * number + 1])}"])'
-        yield f'r{number} -->|"yes"| a{number}'
-        yield f'r{number} -->|"no"| {following}'
-    yield f'r{n_rules}(["{_quoted(last)}"])'
-
-
-def _quoted(text: str) -> str:
-    """Write text as Mermaid's entities where a character would end or style the label."""
-    return "".join(
-        character if character.isalnum() or character in PLAIN else f"#{ord(character)};" for character in text
-    )
+        for node in leaves:
+            leaf = linear.leaf_model(router(drawing.model).nodes_to(node))
+            yield f"LM{linear.numbers[node]}: {equation_text(drawing.model, linear, leaf)}"

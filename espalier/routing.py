@@ -1,7 +1,6 @@
 """From the encoded cells of many rows to the leaves of a tree: by numpy where they are few, else by compiled code."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -12,6 +11,8 @@ import numpy.typing as npt
 from espalier.cells import Cells, MatrixCells
 from espalier.model import Model
 from espalier.prediction import router
+from espalier.processors import in_threads, n_threads
+from espalier.strategies import STOP
 from espalier.tree import LEAF, NOMINAL, NUMERIC, UNKNOWN, Tree
 
 __all__ = ["Stretch", "in_parts", "leaves_by_levels", "routed", "stretches", "ways_of"]
@@ -54,7 +55,8 @@ def leaves_by_levels(model: Model, values: Floats) -> Ints:
         branch = np.where(tree.test[node] == UNKNOWN, absent, branch)
         branch = _without_value(model, branch, node, values, moving)
         stuck = branch < 0
-        at[moving] = np.where(stuck, -1, tree.child[tree.child_start[node] + np.maximum(branch, 0)])
+        ending = np.where(branch == STOP, node, -1)
+        at[moving] = np.where(stuck, ending, tree.child[tree.child_start[node] + np.maximum(branch, 0)])
         moving = moving[~stuck]
         moving = moving[tree.test[at[moving]] != LEAF]
     return at
@@ -150,15 +152,12 @@ def routed(model: Model, stretch: Stretch, leaves: Ints) -> None:
 
 def in_parts(n_rows: int, work: Callable[[int, int], None]) -> None:
     """Do `work` on ``low:high`` for parts of the rows, on all processors."""
-    from espalier.kernels.fast_table import n_threads  # noqa: PLC0415
-
     n_parts = max(1, min(PARTS_A_THREAD * n_threads(), n_rows // LONGEST))
     bounds = [n_rows * part // n_parts for part in range(n_parts + 1)]
     if n_parts == 1:
         work(0, n_rows)
         return
-    with ThreadPoolExecutor(n_threads()) as pool:
-        list(pool.map(work, bounds[:-1], bounds[1:]))
+    in_threads(work, bounds[:-1], bounds[1:])
 
 
 def _packed(tree: Tree) -> PackedTree:

@@ -5,19 +5,21 @@ a missing value. A category that the schema does not list is answered like a mis
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from espalier.errors import Fault, RowError, pointer, within
+from espalier.marks import Marks, number_from_text
 from espalier.schema import Feature, FeatureKind, Role, Schema, label_key, label_text, parse_instant
 
-__all__ = ["EncodedRow", "RowEncoder", "encode_rows", "rows_from_text"]
+__all__ = ["EncodedRow", "RowEncoder", "encode_each", "encode_rows", "rows_from_text"]
 
 MISSING: Final = -1.0
 """Code of a missing category; NaN is a missing number."""
 UNSEEN: Final = -2.0
 """Code of a category that the schema does not list."""
+NUMBERS: Final = (int, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,9 @@ class RowEncoder:
         self._readers = [_reader(feature) for feature in schema.attributes]
         self._columns = list(zip(self.names, self._readers, self.is_number, strict=True))
         self._legal = frozenset(feature.name for feature in schema.features)
-        self._missing_texts = frozenset(schema.missing_values)
+        marks = Marks.of(schema.missing_values)
+        self._missing_texts = marks.texts
+        self._missing_numbers = marks.numbers
 
     def __call__(self, row: Mapping[str, Any]) -> EncodedRow:
         """Read one row.
@@ -64,9 +68,15 @@ class RowEncoder:
         faults = [] if self._legal.issuperset(row) else [self._unknown(name) for name in row if name not in self._legal]
         values: list[float] = []
         missing, unseen = [], []
+        missing_numbers = self._missing_numbers
         for name, reader, is_number in self._columns:
             cell = row.get(name)
-            if cell is None or (isinstance(cell, str) and cell in self._missing_texts) or cell != cell:  # noqa: PLR0124
+            if (
+                cell is None
+                or (isinstance(cell, str) and cell in self._missing_texts)
+                or cell != cell  # noqa: PLR0124
+                or (missing_numbers and type(cell) in NUMBERS and cell in missing_numbers)
+            ):
                 missing.append(name)
                 values.append(math.nan if is_number else MISSING)
                 continue
@@ -110,6 +120,15 @@ def encode_rows(encode: RowEncoder, rows: Sequence[Mapping[str, Any]]) -> list[E
     return encoded
 
 
+def encode_each(encode: RowEncoder, rows: Iterable[Mapping[str, Any]]) -> Iterator[EncodedRow | RowError]:
+    """Read rows into numbers, one by one; give the error of a row that cannot be read."""
+    for row in rows:
+        try:
+            yield encode(row)
+        except RowError as error:
+            yield error
+
+
 def rows_from_text(schema: Schema, names: Sequence[str], lines: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
     """Read lines of a text format as rows: numbers where an attribute is numeric, categories by how they are written.
 
@@ -138,21 +157,6 @@ def _text_reader(feature: Feature | None) -> Callable[[str], Any]:
 def _number_or_text(cell: str) -> Any:
     value = number_from_text(cell)
     return cell if value is None else value
-
-
-def number_from_text(text: str) -> float | None:
-    """Read a number as people and programs write it; None where it is none, or not finite.
-
-    >>> number_from_text(" -1.5e3"), number_from_text("1_000"), number_from_text("nan")
-    (-1500.0, None, None)
-    """
-    if "_" in text or not text.isascii():
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
 
 
 def _reader(feature: Feature) -> Callable[[Any], float | str]:

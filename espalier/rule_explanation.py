@@ -9,7 +9,7 @@ from espalier.rules import Condition, sentence, shown_bound
 from espalier.schema import label_text
 from espalier.steps import DecisionStep, PassedOver, shown_value, step_reason
 
-__all__ = ["passed_over", "rule_sentence", "rule_steps"]
+__all__ = ["looked_at", "passed_over", "rule_sentence", "rule_steps"]
 
 
 def rule_sentence(model: Model, number: int) -> str:
@@ -46,6 +46,16 @@ def passed_over(model: Model, prediction: Prediction) -> tuple[PassedOver, ...]:
         shown = None if absent else shown_value(failed.attribute, value)
         found.append(PassedOver(number, rule_sentence(model, number), failed, shown, reason))
     return tuple(found)
+
+
+def looked_at(model: Model, prediction: Prediction) -> list[int]:
+    """Give the places of the attributes that were looked at until a rule fired, in that order, each once."""
+    way, found = rule_router(model), dict[int, None]()
+    for number in range(min(prediction.leaf + 1, model.rules.n_rules)):
+        conditions, failed = model.rules.rules[number].conditions, way.failed(number, prediction.row.values)
+        seen = conditions if failed < 0 else conditions[: failed + 1]
+        found |= dict.fromkeys(way.place[condition.attribute.name] for condition in seen)
+    return list(found)
 
 
 def _value(model: Model, prediction: Prediction, condition: Condition) -> float:

@@ -1,6 +1,6 @@
 """Answering rows by a list of rules: the first one whose conditions all hold."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -11,9 +11,9 @@ from espalier.answers import LeafVisit, Prediction, answer_from
 from espalier.model import Model
 from espalier.rows import EncodedRow, RowEncoder, encode_rows
 from espalier.rules import Condition, RuleList
-from espalier.schema import Feature, Schema, label_key
+from espalier.schema import Schema, label_key
 
-__all__ = ["RuleRouter", "condition_mask", "firing_rules", "rule_router"]
+__all__ = ["RuleRouter", "condition_codes", "condition_mask", "firing_rules", "rule_router"]
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -49,7 +49,7 @@ def condition_mask(condition: Condition, column: Floats) -> Mask:
     holds = ~absent & (column > condition.above) & (column <= condition.at_most)
     if condition.categories is not None:
         listed = np.zeros(len(condition.attribute.categories) + 1, dtype=np.bool_)
-        listed[list(_codes(condition.attribute, condition.categories))] = True
+        listed[list(condition_codes(condition))] = True
         holds &= listed[np.where(absent, -1, column).astype(np.intp)]
     return holds
 
@@ -107,6 +107,10 @@ class RuleRouter:
         number = next(
             (place for place in range(len(self._tests)) if self.failed(place, row.values) < 0), len(self._tests)
         )
+        return self.answer_by(number, row)
+
+    def answer_by(self, number: int, row: EncodedRow) -> Prediction:
+        """Give what rule `number` answers."""
         answer = self.answers[number]
         return Prediction(
             label=answer.label,
@@ -119,6 +123,7 @@ class RuleRouter:
             leaf=number,
             nodes=(number,),
             visits=(LeafVisit(1.0, (number,)),),
+            n_visits=1,
             row=row,
         )
 
@@ -126,6 +131,13 @@ class RuleRouter:
         """Give the place of the first condition of rule `number` that does not hold; -1 where all hold."""
         for place, (attribute, test) in enumerate(self._tests[number]):
             if not test.holds(values[attribute]):
+                return place
+        return -1
+
+    def failed_among(self, number: int, values: Sequence[float], asked: Collection[int]) -> int:
+        """Give the first condition of rule `number` on one of these attributes that does not hold, by place, or -1."""
+        for place, (attribute, test) in enumerate(self._tests[number] if number < len(self._tests) else ()):
+            if attribute in asked and not test.holds(values[attribute]):
                 return place
         return -1
 
@@ -142,7 +154,7 @@ def _fired_by_kernel(
     for condition in conditions:
         flags_start.append(-1 if condition.categories is None else len(flags))
         if condition.categories is not None:
-            listed = set(_codes(condition.attribute, condition.categories))
+            listed = set(condition_codes(condition))
             flags += [code in listed for code in range(len(condition.attribute.categories))]
     fired = np.empty(values.shape[1], dtype=np.int32)
     kernel.fire(
@@ -172,7 +184,7 @@ class _Test:
         self.coded = condition.attribute.coded
         self.above, self.at_most = condition.above, condition.at_most
         listed = condition.categories
-        self.codes = None if listed is None else frozenset(_codes(condition.attribute, listed))
+        self.codes = None if listed is None else frozenset(condition_codes(condition))
         self.wants_absent = condition.known is False
 
     def holds(self, value: float) -> bool:
@@ -183,6 +195,7 @@ class _Test:
         return self.codes is None or int(value) in self.codes
 
 
-def _codes(feature: Feature, labels: Sequence[object]) -> list[int]:
-    code = {label_key(label): place for place, label in enumerate(feature.categories)}
-    return [code[label_key(label)] for label in labels]  # type: ignore[arg-type]
+def condition_codes(condition: Condition) -> list[int]:
+    """Give the codes of a condition's categories; none where it has no set of them."""
+    code = {label_key(label): place for place, label in enumerate(condition.attribute.categories)}
+    return [code[label_key(label)] for label in condition.categories or ()]

@@ -16,6 +16,8 @@ __all__ = ["ClassDescription", "Condition", "Rule", "RuleList", "number_text", "
 
 LINE_BREAKERS: Final = frozenset({"Cc", "Zl", "Zp"})
 """Unicode categories of what ends a line or drives a terminal."""
+TURNING: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""What turns the direction in which the rest of a line is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,7 @@ def sentence(conditions: tuple[Condition, ...], answer: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Write control characters and line ends as escapes: a name must not begin a line of its own.
+    r"""Write control characters and line ends as escapes: a name must not begin a line of its own, nor turn one round.
 
     >>> print(one_line("cost\nif always then yes"))
     cost\nif always then yes
@@ -156,7 +158,9 @@ def one_line(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        character.encode("unicode_escape").decode() if category(character) in LINE_BREAKERS else character
+        character.encode("unicode_escape").decode()
+        if category(character) in LINE_BREAKERS or character in TURNING
+        else character
         for character in text
     )
 

@@ -98,7 +98,8 @@ class Schema:
 
     Attributes:
         features: One a column.
-        missing_values: Texts that stand for a missing value in text formats, besides the empty cell.
+        missing_values: Texts that stand for a missing value, besides the empty cell of CSV and null; where one is the
+            text of a number, that number does, too.
 
     Raises:
         SchemaError: Two columns of one name, two targets, an ordinal without an order and the like; every fault.

@@ -7,7 +7,43 @@ from typing import Any
 from espalier.rules import Condition, condition_text, label_line, number_text, one_line
 from espalier.schema import Feature, FeatureKind, Label, instant_text
 
-__all__ = ["DecisionStep", "PassedOver", "passed_over_text", "shown_value", "step_reason", "step_text"]
+__all__ = [
+    "DecisionStep",
+    "PassedOver",
+    "StandIn",
+    "passed_over_text",
+    "shown_value",
+    "step_reason",
+    "step_text",
+    "value_text",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """A surrogate test that took the place of a node's own (Breiman et al. 1984, chapter 5).
+
+    Attributes:
+        attribute: What it looks at.
+        test: ``<=`` or ``in``.
+        threshold: Of a ``<=`` test, as it is shown; None otherwise.
+        categories: Of an ``in`` test: those that go the way that was taken; None otherwise.
+        value: The row's own value.
+        branch: Whether the test held: ``yes`` or ``no``. An ``in`` test is worded so that it held.
+    """
+
+    attribute: Feature
+    test: str
+    threshold: Label | None
+    categories: tuple[Label, ...] | None
+    value: Label
+    branch: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        bounds = {"threshold": self.threshold} if self.categories is None else {"set": list(self.categories)}
+        named = {"attribute": self.attribute.name, "test": self.test}
+        return {**named, **bounds, "value": self.value, "branch": self.branch}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +63,7 @@ class DecisionStep:
         weight: Training weight at the node.
         distribution: Share of each class among the training rows at the node; None for a regression.
         mean: Of the training rows at the node; None for a classification.
+        surrogate: The test that decided where the row's own value could not; None where none did.
     """
 
     node: int
@@ -41,6 +78,7 @@ class DecisionStep:
     weight: float
     distribution: Mapping[str, float] | None
     mean: float | None
+    surrogate: StandIn | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Give the JSON form."""
@@ -52,6 +90,8 @@ class DecisionStep:
         document |= {"value": self.value, "branch": self.branch}
         if self.reason != "value":
             document["reason"] = self.reason
+        if self.surrogate is not None:
+            document["surrogate"] = self.surrogate.to_dict()
         if self.margin is not None:
             document["margin"] = self.margin
         document["weight"] = self.weight
@@ -87,25 +127,36 @@ class PassedOver:
 
 def step_text(step: DecisionStep) -> str:
     """Write a step as a person would, with the row's value."""
-    if step.test == "<=" and step.threshold is not None:
-        bound = number_text(step.threshold) if isinstance(step.threshold, float) else label_line(step.threshold)
-        test = f"{one_line(step.attribute.name)} {'≤' if step.branch == 'yes' else '>'} {bound}"
-    elif step.categories is not None:
-        test = condition_text(Condition(step.attribute, categories=step.categories))
-    else:
-        test = f"{one_line(step.attribute.name)} is {'known' if step.branch == 'yes' else 'missing'}"
+    test = _test_text(step)
+    if step.surrogate is not None:
+        other = _test_text(step.surrogate)
+        return f"{test}  (the value is {step.reason}; in its place {other}: it is {_label_text(step.surrogate.value)})"
     if step.reason != "value":
         return f"{test}  (taken because the value is {step.reason})"
-    value = step.value
-    shown = number_text(value) if isinstance(value, float) else label_line(value if value is not None else "")
-    return f"{test}  (it is {shown})"
+    return f"{test}  ({value_text(step)})"
+
+
+def value_text(step: DecisionStep) -> str:
+    """Say what the row has: ``it is 85``, ``it is missing``."""
+    return f"it is {_label_text(step.value) if step.reason == 'value' else step.reason}"
+
+
+def _test_text(step: DecisionStep | StandIn) -> str:
+    if step.test == "<=" and step.threshold is not None:
+        sign = "≤" if step.branch == "yes" else ">"
+        return f"{one_line(step.attribute.name)} {sign} {_label_text(step.threshold)}"
+    if step.categories is not None:
+        return condition_text(Condition(step.attribute, categories=step.categories))
+    return f"{one_line(step.attribute.name)} is {'known' if step.branch == 'yes' else 'missing'}"
+
+
+def _label_text(value: Label | None) -> str:
+    return number_text(value) if isinstance(value, float) else label_line(value if value is not None else "")
 
 
 def passed_over_text(rule: PassedOver) -> str:
     """Write why a rule did not fire: ``rule 2, if … (it is 3.5, which is not: length ≤ 1.5)``."""
-    number = rule.value
-    shown = number_text(number) if isinstance(number, float) else label_line(number if number is not None else "")
-    found = f"it is {shown}" if rule.reason == "value" else f"it is {rule.reason}"
+    found = f"it is {_label_text(rule.value)}" if rule.reason == "value" else f"it is {rule.reason}"
     return f"rule {rule.number}, {rule.rule}: {condition_text(rule.failed)} does not hold ({found})"
 
 

@@ -2,12 +2,14 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from espalier.ahead import compiling_ahead
 from espalier.config import (
     Holdout,
     TrainingConfig,
@@ -136,8 +138,8 @@ def prune(
     use = "validation" if needs_held_out(chosen) or model.training.held_out_use == "validation" else "holdout"
     record = dataclasses.replace(
         model.training,
-        train=_training_figures(pruned.model, dataset),
-        held_out=None if held_out is None else evaluate(pruned.model, held_out).figures(),
+        train=_training_figures(pruned.model, dataset, watch),
+        held_out=None if held_out is None else _measured(pruned.model, held_out, watch),
         held_out_use=None if held_out is None else use,
     )
     watch.begin("done")
@@ -225,12 +227,15 @@ def _trained(
     chosen = resolved(chosen, dataset.schema)
     holdout = needed_holdout(chosen, _read_holdout(holdout))
     kept, held_out = _set_aside(dataset, holdout)
-    grown = grow(kept, chosen, progress=watch, validation=held_out if chosen.validation_stop else None)
+    with ThreadPoolExecutor(1) as pool, compiling_ahead(chosen, watch):
+        # Hashing needs no interpreter, so it goes on beside the growing.
+        fingerprint = pool.submit(getattr, dataset, "fingerprint")
+        grown = grow(kept, chosen, progress=watch, validation=held_out if chosen.validation_stop else None)
     grown = _with_linear_models(grown, kept, chosen, watch)
     record = TrainingRecord(
         n_rows=dataset.n_rows,
         n_training_rows=kept.n_rows,
-        fingerprint=dataset.fingerprint,
+        fingerprint=fingerprint.result(),
         holdout=holdout if isinstance(holdout, Holdout) else None,
         train={},
     )
@@ -242,9 +247,8 @@ def _trained(
         pruned = PRUNING_FUNCTIONS[type(chosen.pruning)](model, chosen.pruning, PruningRows(kept, held_out), watch)
         model = pruned.model
     watch.begin("measuring")
-    figures = _figures_of_growing(model, kept) if pruned is None else evaluate(model, kept).figures()
-    watch.check()
-    held = evaluate(model, held_out).figures() if held_out is not None else None
+    figures = _figures_of_growing(model, kept, watch) if pruned is None else _measured(model, kept, watch)
+    held = _measured(model, held_out, watch) if held_out is not None else None
     use = "validation" if chosen.validation_stop or needs_held_out(chosen.pruning) else "holdout"
     record = dataclasses.replace(record, train=figures, held_out=held, held_out_use=use if held else None)
     watch.begin("done")
@@ -344,15 +348,19 @@ def _refuse_training_rows(model: Model, dataset: Dataset, holdout: Holdout) -> N
         )
 
 
-def _training_figures(model: Model, dataset: Dataset | None) -> Mapping[str, float]:
+def _training_figures(model: Model, dataset: Dataset | None, watch: Progress) -> Mapping[str, float]:
     if dataset is None:
         # The training rows are not at hand; their counts are in the leaves.
         return _figures_of_leaves(model)
     kept, _ = _set_aside(dataset, model.training.holdout)
-    return evaluate(model, kept).figures()
+    return _measured(model, kept, watch)
 
 
-def _figures_of_growing(model: Model, kept: Dataset) -> Mapping[str, float]:
+def _measured(model: Model, rows: Dataset, watch: Progress) -> Mapping[str, float]:
+    return evaluate(model, rows, progress=watch).figures()
+
+
+def _figures_of_growing(model: Model, kept: Dataset, watch: Progress) -> Mapping[str, float]:
     """Give the training figures of a tree as it was grown; without routing a row, where its leaves counted them all."""
     tested = {model.schema.attributes[place].name for place in np.unique(model.tree.feature).tolist() if place >= 0}
     whole = float(kept.weight.sum()) < LARGEST_EXACT and bool(np.all(kept.weight == np.rint(kept.weight)))
@@ -362,7 +370,7 @@ def _figures_of_growing(model: Model, kept: Dataset) -> Mapping[str, float]:
         for feature, column in zip(kept.schema.features, kept.columns, strict=True)
         if feature.name in tested
     ):
-        return evaluate(model, kept).figures()
+        return _measured(model, kept, watch)
     leaves = model.tree.test == LEAF
     total = float(kept.weight.sum())
     errors = total - float(model.tree.stats[leaves, model.tree.value[leaves]].sum())

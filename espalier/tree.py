@@ -24,8 +24,10 @@ from espalier.linear import LinearModels
 from espalier.node_tests import LEAF, NOMINAL, NUMERIC, UNKNOWN
 from espalier.surrogates import Surrogates, arranged_surrogates, gathered, surrogate_conditions
 
-__all__ = ["LEAF", "NOMINAL", "NUMERIC", "UNKNOWN", "Surrogates", "Tree", "tree_from_parents"]
+__all__ = ["LEAF", "MAX_NODES", "NOMINAL", "NUMERIC", "UNKNOWN", "Surrogates", "Tree", "tree_from_parents"]
 
+MAX_NODES: Final = 20_000_000
+"""No tree is grown, or read, that is larger: 3 GB of arrays."""
 LARGEST: Final = 1e300
 """No weight or statistic is larger, so that a sum of some of them is a number."""
 SHARE_SLACK: Final = 1e-6

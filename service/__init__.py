@@ -16,12 +16,17 @@ Every environment variable, its default, and what it sets. Legal values stand in
     ESPALIER_JOB_SECONDS       3600                       time limit of one attempt at a job
     ESPALIER_JOB_MEMORY_MB     4096                       memory limit of one attempt at a job, in MiB resident
     ESPALIER_JOB_ATTEMPTS      3                          attempts at a job before it is given up as dead
-    ESPALIER_MAX_BODY_MB       64                         largest request body, in MiB
+    ESPALIER_REPLAY_SECONDS    86400                      how long what an Idempotency-Key was answered is kept
+    ESPALIER_MAX_BODY_MB       64                         largest body, in MiB; of data sets only of JSON
+    ESPALIER_MAX_UPLOAD_MB     1024                       largest data set, in MiB, as it comes and unpacked
     ESPALIER_MAX_ROWS          2000000                    most rows of a data set
     ESPALIER_MAX_COLUMNS       2000                       most columns of a data set
+    ESPALIER_MAX_CELLS         100000000                  most cells of a data set, rows times columns
     ESPALIER_MAX_CELL_CHARS    10000                      longest text in a cell, in characters
+    ESPALIER_READER_MEMORY_MB  1024                       memory of a process that reads Parquet or Arrow, in MiB
     ESPALIER_MAX_NODES         1000000                    most nodes of a tree that is kept
     ESPALIER_MAX_JOBS          1000                       most unfinished jobs of one key
     ESPALIER_MAX_REQUESTS      0                          most requests a second of one key, a process; 0: any
     ESPALIER_MAX_PREDICT_ROWS  10000                      most rows of one prediction request
+    ESPALIER_MAX_FULL_NODES    2000000                    most rows times nodes of a request with explain=full
 """

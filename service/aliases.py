@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from service.catalog import find_model, find_version
@@ -21,7 +21,7 @@ from service.db import now
 from service.errors import Conflict, NotFound
 from service.paging import Page, check_page
 from service.recent import Recent
-from service.tables import AliasEvent, ModelName
+from service.tables import AliasEvent, ModelName, Version
 
 DEFAULT = "production"  # answers where neither a version nor an alias is named
 ANY = object()  # whatever is in force may be replaced
@@ -35,7 +35,7 @@ class AliasCache:
 
     def find(self, session: Session, name: str, alias: str) -> str | None:
         """Give the id of the version that `alias` of the model `name` points at; None where there is none."""
-        return self.recent.get((name, alias), lambda: _version_id(session, name, alias))
+        return self.recent.get((name, alias), lambda: version_id(session, name, alias))
 
 
 def point(
@@ -59,10 +59,11 @@ def point(
 
     Raises:
         NotFound: There is no such model or version.
-        Conflict: Another version is in force than the caller thinks.
+        Conflict: Another version is in force than the caller thinks, or the version is archived.
     """
     model = _locked(session, name)
     wanted = find_version(session, name, version)
+    _check_answers(wanted)
     current = _current(session, model.id, alias)
     number = None if current is None else current.version.number
     if if_current is not ANY and if_current != number:
@@ -76,7 +77,7 @@ def roll_back(session: Session, name: str, alias: str, *, key_id: str | None = N
 
     Raises:
         NotFound: There is no such model or alias.
-        Conflict: There is nothing before.
+        Conflict: There is nothing before, or that version is archived.
     """
     model = _locked(session, name)
     current = _current(session, model.id, alias)
@@ -85,6 +86,7 @@ def roll_back(session: Session, name: str, alias: str, *, key_id: str | None = N
     if current.before is None:
         raise Conflict(f"alias {alias!r} of model {name!r} has pointed at nothing else before")
     target = session.get_one(AliasEvent, (model.id, alias, current.before))
+    _check_answers(target.version)
     earlier = None if target.before is None else session.get_one(AliasEvent, (model.id, alias, target.before))
     return _append(
         session, model, alias, target.version_id, event="rollback", last=current, before=earlier, key_id=key_id
@@ -119,7 +121,31 @@ def history(
     return Page(items=tuple(found[:limit]), next=str(found[limit - 1].number) if len(found) > limit else None)
 
 
-def _version_id(session: Session, name: str, alias: str) -> str | None:
+def list_current(session: Session, name: str, *, limit: int = 50, cursor: str | None = None) -> Page[AliasEvent]:
+    """Of each alias of a model the event that is in force, in the order of their names; `cursor` is a name.
+
+    Raises:
+        NotFound: There is no such model.
+        Rejected: The limit is not legal.
+    """
+    check_page(limit=limit, cursor=None)
+    model = find_model(session, name)
+    last = (
+        select(func.max(AliasEvent.number).label("number"), AliasEvent.alias)
+        .where(AliasEvent.model_id == model.id)
+        .group_by(AliasEvent.alias)
+        .subquery()
+    )
+    in_force = (AliasEvent.alias == last.c.alias) & (AliasEvent.number == last.c.number)
+    query = select(AliasEvent).join(last, in_force).where(AliasEvent.model_id == model.id)
+    if cursor is not None:
+        query = query.where(AliasEvent.alias > cursor)
+    found = session.scalars(query.order_by(AliasEvent.alias).limit(limit + 1)).all()
+    return Page(items=tuple(found[:limit]), next=found[limit - 1].alias if len(found) > limit else None)
+
+
+def version_id(session: Session, name: str, alias: str) -> str | None:
+    """Give the id of the version that an alias points at now; None where there is no such model or alias."""
     return session.scalar(
         select(AliasEvent.version_id)
         .join(ModelName, AliasEvent.model_id == ModelName.id)
@@ -127,6 +153,24 @@ def _version_id(session: Session, name: str, alias: str) -> str | None:
         .order_by(AliasEvent.number.desc())
         .limit(1)
     )
+
+
+def pointing_at(session: Session, model_id: str, version_id: str) -> Sequence[str]:
+    """Give the aliases of a model that point at one of its versions now."""
+    last = (
+        select(func.max(AliasEvent.number).label("number"), AliasEvent.alias)
+        .where(AliasEvent.model_id == model_id)
+        .group_by(AliasEvent.alias)
+        .subquery()
+    )
+    in_force = (AliasEvent.alias == last.c.alias) & (AliasEvent.number == last.c.number)
+    mine = AliasEvent.model_id == model_id, AliasEvent.version_id == version_id
+    return session.scalars(select(AliasEvent.alias).join(last, in_force).where(*mine)).all()
+
+
+def _check_answers(version: Version) -> None:
+    if version.archived is not None:
+        raise Conflict(f"version {version.number} of model {version.model.name!r} is archived: it answers no more")
 
 
 def _locked(session: Session, name: str) -> ModelName:

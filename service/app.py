@@ -14,18 +14,23 @@ from flask.sessions import SecureCookieSession, SessionInterface
 from service import db, schemas
 from service.api.access import admit_only_callers, refuse_foreign_pages, scopes_of
 from service.api.aliases import aliases
+from service.api.answers import JSON
+from service.api.asking import asking
 from service.api.context import EXTENSION, Service
 from service.api.contract import SECURITY
+from service.api.curation import curation
 from service.api.datasets import data_sets
 from service.api.decisions import decisions
 from service.api.docs import docs
 from service.api.health import health
+from service.api.inference_v2 import inference
 from service.api.jobs import jobs
 from service.api.keys import keys
 from service.api.models import models
 from service.api.names import CONVERTERS
+from service.api.outcomes import outcomes
 from service.api.predictions import predictions
-from service.api.problems import CONTENT_TYPE, answer
+from service.api.problems import CONTENT_TYPE, answer, is_inference
 from service.api.surroundings import surround
 from service.settings import Settings
 
@@ -33,7 +38,20 @@ __all__ = ["create_app"]
 
 log = logging.getLogger("service")
 
-RESOURCES = (data_sets, jobs, models, aliases, predictions, decisions, keys, health)
+RESOURCES = (
+    data_sets,
+    jobs,
+    models,
+    curation,
+    aliases,
+    predictions,
+    inference,
+    decisions,
+    asking,
+    outcomes,
+    keys,
+    health,
+)
 DESCRIPTION = """Decision trees you can read: upload a data set, train a model on it, prune it, ask it. Each answer
 comes with the path that led to it, and can be looked up and explained again later.
 
@@ -42,10 +60,14 @@ and `admin` stands for all of them. A key may be limited to some models. The lim
 scope `read` such a key sees all of them, but it may not change or delete any. Of the jobs for no model, comparisons, it
 reaches only those that it asked for.
 
-Errors are problem documents (RFC 9457). Of duplicate keys in a JSON object the last one counts. A whole number beyond
-2^53 in a nominal attribute must be sent as text."""
+Errors are problem documents (RFC 9457), below /v2 with the member `error` besides. Of duplicate keys in a JSON object
+the last one counts. A whole number beyond 2^53 in a nominal attribute must be sent as text."""
 
 KEYS = {"type": "http", "scheme": "bearer", "bearerFormat": "esp_<id>_<secret>", "description": "A key of this service"}
+INFERENCE_ERROR = {
+    "description": "Error of the Open Inference Protocol",
+    "content": {JSON: {"schema": {"$ref": "#/components/schemas/InferenceError"}}},
+}
 REFUSALS = ("401", "403", "429")  # what every route may answer that needs a scope
 
 
@@ -130,11 +152,13 @@ def _openapi(document: dict[str, Any]) -> Callable[[], Response]:
 
 def _complete(document: dict[str, Any], *, keys_are_on: bool) -> dict[str, Any]:
     """Say what every route may answer, put the statuses in order, and drop what does not hold of this service."""
-    failure = {"$ref": "#/components/responses/DEFAULT_ERROR"}
-    for operations in document["paths"].values():
+    document["components"]["responses"]["INFERENCE_ERROR"] = INFERENCE_ERROR
+    for path, operations in document["paths"].items():
+        failure = {"$ref": f"#/components/responses/{'INFERENCE' if is_inference(path) else 'DEFAULT'}_ERROR"}
         for operation in operations.values():
             if isinstance(operation, dict):
                 statuses = operation["responses"]
+                statuses["default"] = failure
                 if not keys_are_on:
                     del operation["security"]
                 refusals = REFUSALS if operation.get("security") else () if keys_are_on else ("403",)

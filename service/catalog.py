@@ -7,9 +7,9 @@ import hashlib
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import delete, or_, select, update
 from sqlalchemy.exc import IntegrityError
@@ -23,6 +23,7 @@ from service.tables import DataSet, Job, ModelName, State, Version
 
 MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 CACHED_MODELS = 64
+MOST_LISTED = 100_000  # versions where all are given at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,31 @@ class LoadedVersion:
 # --- data sets
 
 
-def add_data_set(session: Session, *, name: str, dataset: espalier.Dataset) -> DataSet:
+class Described(Protocol):
+    """What is entered of a data set besides its cells: `espalier.Dataset`, and `service.staging.StagedDataSet`."""
+
+    @property
+    def schema(self) -> espalier.Schema:
+        """Kind, role and categories of each column."""
+        ...
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        ...
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a person should know of the data."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of schema and cells."""
+        ...
+
+
+def add_data_set(session: Session, *, name: str, dataset: Described) -> DataSet:
     """Enter a data set; its cells are saved by `storage.save` in the same transaction.
 
     Raises:
@@ -94,7 +119,7 @@ def find_data_set(session: Session, data_set_id: str) -> DataSet:
     Raises:
         NotFound: there is none.
     """
-    row = session.get(DataSet, data_set_id)
+    row = None if "\0" in data_set_id else session.get(DataSet, data_set_id)  # PostgreSQL takes no such text
     if row is None:
         raise NotFound("data set", data_set_id)
     return row
@@ -120,7 +145,7 @@ def delete_data_set(session: Session, data_set_id: str) -> None:
     session.execute(delete(DataSet).where(DataSet.id == data_set_id))
 
 
-def redeclare_data_set(session: Session, data_set_id: str, *, dataset: espalier.Dataset, was: str) -> DataSet:
+def redeclare_data_set(session: Session, data_set_id: str, *, dataset: Described, was: str) -> DataSet:
     """Enter another declaration of the same rows; its cells are replaced by `storage.replace` in the same transaction.
 
     Raises:
@@ -175,6 +200,7 @@ def add_version(session: Session, new: NewVersion, *, job_id: str | None = None)
 
     Raises:
         Rejected: the model's name is not legal.
+        Conflict: the model was deleted meanwhile.
     """
     check_model_name(new.model)
     model_id = _model_id(session, new.model)
@@ -183,7 +209,9 @@ def add_version(session: Session, new: NewVersion, *, job_id: str | None = None)
         .where(ModelName.id == model_id)
         .values(last_number=ModelName.last_number + 1)
         .returning(ModelName.last_number)
-    ).scalar_one()
+    ).scalar_one_or_none()
+    if number is None:
+        raise Conflict(f"model {new.model!r} was deleted at the same time by another request")
     version = Version(
         id=new_id(),
         model_id=model_id,
@@ -211,7 +239,7 @@ def find_model(session: Session, name: str) -> ModelName:
     Raises:
         NotFound: there is none.
     """
-    row = session.scalars(select(ModelName).where(ModelName.name == name)).first()
+    row = None if "\0" in name else session.scalars(select(ModelName).where(ModelName.name == name)).first()
     if row is None:
         raise NotFound("model", name)
     return row
@@ -235,6 +263,8 @@ def find_version(session: Session, name: str, number: int | None = None) -> Vers
     Raises:
         NotFound: there is no such model or no such version.
     """
+    if "\0" in name:  # PostgreSQL takes no such text
+        raise NotFound("model", name)
     query = select(Version).join(ModelName).where(ModelName.name == name).order_by(Version.number.desc()).limit(1)
     if number is not None:
         query = query.where(Version.number == number)
@@ -246,15 +276,19 @@ def find_version(session: Session, name: str, number: int | None = None) -> Vers
 
 
 def newest_version_id(session: Session, name: str) -> str:
-    """The id of the newest version of a model, by the shortest query: the hot route of predictions.
+    """The id of the newest version that answers, by the shortest query: the hot route of predictions.
 
     Raises:
-        NotFound: there is no such model.
+        NotFound: there is no such model, or it has no version.
+        Conflict: all its versions are archived.
     """
-    query = select(Version.id).join(ModelName).where(ModelName.name == name).order_by(Version.number.desc()).limit(1)
-    found = session.scalar(query)
-    if found is None:
+    if "\0" in name:  # as above
         raise NotFound("model", name)
+    query = select(Version.id).join(ModelName).where(ModelName.name == name).order_by(Version.number.desc()).limit(1)
+    found = session.scalar(query.where(Version.archived.is_(None)))
+    if found is None:
+        find_version(session, name)
+        raise Conflict(f"all versions of model {name!r} are archived: they answer no more")
     return found
 
 
@@ -267,6 +301,14 @@ def list_versions(session: Session, name: str, *, limit: int = 50, cursor: str |
     """
     model = find_model(session, name)
     return page(session, Version, [Version.model_id == model.id], limit=limit, cursor=cursor)
+
+
+def version_numbers(session: Session, *, names: Collection[str] | None = None) -> Sequence[tuple[str, int, bool]]:
+    """Model name and number of every version, newest first, and whether it answers; of these models, if any."""
+    query = select(ModelName.name, Version.number, Version.archived).join(ModelName, Version.model_id == ModelName.id)
+    query = query if names is None else query.where(ModelName.name.in_(names))
+    found = session.execute(query.order_by(Version.id.desc()).limit(MOST_LISTED))
+    return [(name, number, archived is None) for name, number, archived in found]
 
 
 def document(session: Session, version_id: str) -> bytes:

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 import sqlalchemy
-from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, OperationalError
+from sqlalchemy import Connection, Engine, create_engine, event, func, select
+from sqlalchemy.exc import DatabaseError, DataError, DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import NullPool, Pool
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from service.errors import Conflict, Unavailable
+from service.errors import Conflict, Fault, Rejected, Unavailable
 from service.settings import Settings
 from service.tables import UtcTime
 
@@ -89,6 +89,7 @@ def transaction(source: Sessions) -> Iterator[Session]:
     Raises:
         Unavailable: the database cannot be reached or written now.
         Conflict: another request changed the same thing at the same time.
+        Rejected: a value is none that this database takes.
     """
     with _translated(), source.write.begin() as session:
         yield session
@@ -100,9 +101,20 @@ def reading(source: Sessions) -> Iterator[Session]:
 
     Raises:
         Unavailable: the database cannot be reached now.
+        Rejected: a value is none that this database takes.
     """
     with _translated(), source.read() as session:
         yield session
+
+
+def take_turn(session: Session, name: str) -> None:
+    """Wait until no other transaction holds this name, and hold it until the end of this one.
+
+    Who counts rows and then adds one does so alone; what the others committed is seen by the next statement. A writer
+    of SQLite is alone anyway.
+    """
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(name, 0))))
 
 
 def forget_connections(engine: Engine) -> None:
@@ -206,6 +218,10 @@ def _translated() -> Iterator[None]:
         raise Conflict("something this request depends on was changed by another one at the same time") from error
     except OperationalError as error:
         raise Unavailable("the database cannot be used at the moment") from error
+    except DataError as error:
+        # A net: whoever takes such a value in should have said where it stands.
+        message = "a text with the character NUL, or a number that is too large, can be neither kept nor looked for"
+        raise Rejected([Fault("", "not_kept", message)]) from error
     except DBAPIError as error:
         if error.connection_invalidated:
             raise Unavailable("the connection to the database was lost") from error

@@ -1,30 +1,37 @@
 """The decision log: what was asked, what was answered, by which document, and the proof that it would be so again.
 
-A record is one prediction request. One row makes a decision named by the record's id; of more rows the i-th (from 0)
-is named "id:i". The path is not stored as prose: it is replayed from the immutable version and compared.
+A record is one prediction request, or a part of a stream. One row makes a decision named by the record's id; of more
+rows, and of a table, the i-th (from 0) is named "id:i". The path is not stored as prose: `service.replays` derives it
+again from the immutable version and compares. What the model's mask names is not stored at all.
 """
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, fields
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import orjson
-from sqlalchemy import insert, or_, select
+from sqlalchemy import func, insert, or_, select
 from sqlalchemy.orm import Session
 
-import espalier
 from service.catalog import LoadedVersion
 from service.db import new_id, utc_now
 from service.errors import Fault, NotFound, Rejected
+from service.packed import PackedRow, PackedRows, unpack
 from service.paging import Page, check_page
+from service.policies import PLAIN, Policy
 from service.tables import DecisionRecord, ModelName, Version
 
-ANSWER_FIELDS = ("label", "value", "std", "distribution", "confidence", "support", "leaf", "flags")
+ANSWER_FIELDS = ("label", "value", "std", "distribution", "confidence", "support", "leaf", "flags", "errors")
 DECISION_ID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?::(0|[1-9][0-9]{0,8}))?")
 SUBJECT_LENGTH = 200
-RECORDS_A_LOOK = 500  # packed records that one page of the list looks through at most
+RECORDS_A_LOOK = 500  # records that one page of the list looks through at most
+RECORDS_AT_ONCE = 20  # in memory: some are large
+ROWS_A_LOOK = 200_000  # after so many rows a page of the list ends, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +47,19 @@ class Decision:
     time: datetime
     input: dict[str, Any]  # attributes as they were given
     missing: str  # the strategy for missing values
-    answer: dict[str, Any]  # ANSWER_FIELDS, as far as the task has them
-    nodes: tuple[int, ...]  # node ids, root first
+    answer: dict[str, Any]  # ANSWER_FIELDS, as far as the task has them; of a row that was refused only `errors`
+    nodes: tuple[int, ...]  # node ids, root first; none of a row that was refused
     subject: str | None
     key_id: str | None  # of the key that asked; None where keys were off
     milliseconds: float  # of the whole request
+    masked: tuple[str, ...]  # attributes whose values were not kept
+    erased: datetime | None  # when all values were erased
+    operating_point: dict[str, Any] | None  # that was in force: {"label", "probability"}
 
     @property
-    def leaf(self) -> int:
-        """The node that answered."""
-        return int(self.answer["leaf"])
-
-
-@dataclass(frozen=True, slots=True)
-class Replay:
-    """A decision explained again: is it the answer that was given, by the document that gave it?"""
-
-    explanation: espalier.Explanation
-    verified: bool
+    def leaf(self) -> int | None:
+        """The node that answered; None of a row that was refused."""
+        return self.answer.get("leaf")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +84,11 @@ def record(
     answers: Sequence[Mapping[str, Any]],
     nodes: Sequence[Sequence[int]],
     milliseconds: float,
+    missing: str | None = None,
     subject: str | None = None,
     alias: str | None = None,
     key_id: str | None = None,
+    policy: Policy = PLAIN,
 ) -> list[str]:
     """Log the answers to one request and return their decision ids; the caller commits before it answers.
 
@@ -95,9 +99,11 @@ def record(
         answers: the JSON form of each answer, with or without its path, which is not kept.
         nodes: the node ids that each row visited, root first.
         milliseconds: from the arrival of the request until now.
+        missing: the strategy for missing values that was asked for, if not the model's own.
         subject: whom the decisions are about.
         alias: the alias by which the version was chosen.
         key_id: the key that asked.
+        policy: of the model: which inputs are not kept.
 
     Raises:
         Rejected: the subject is empty, too long or holds a control character.
@@ -106,6 +112,7 @@ def record(
     record_id = new_id()
     kept = [{name: answer[name] for name in ANSWER_FIELDS if name in answer} for answer in answers]
     single = kept[0] if len(kept) == 1 else {}
+    attributes = version.attributes - policy.mask
     session.execute(
         insert(DecisionRecord).values(
             id=record_id,
@@ -114,8 +121,8 @@ def record(
             alias=alias,
             time=utc_now(),
             n_rows=len(kept),
-            inputs=[{name: row[name] for name in row if name in version.attributes} for row in inputs],
-            missing=version.model.config.missing,
+            inputs=[_kept(row, answer, attributes) for row, answer in zip(inputs, kept, strict=True)],
+            missing=missing or version.model.config.missing,
             answers=kept,
             nodes=[list(path) for path in nodes],
             label=orjson.dumps(single["label"]).decode() if "label" in single else None,
@@ -123,9 +130,77 @@ def record(
             subject=subject,
             key_id=key_id,
             milliseconds=milliseconds,
+            masked=policy.masked(version.attributes),
+            operating_point=policy.operating_point,
         )
     )
     return decision_ids(record_id, len(kept))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where the answers to a table came from; what a decision says of all its rows."""
+
+    version_id: str
+    document_sha256: str
+    missing: str  # the strategy for missing values that was in force
+    alias: str | None = None
+    subject: str | None = None
+    key_id: str | None = None
+    job_id: str | None = None
+    first_row: int | None = None  # of a job: place of the first row in its data set
+    masked: Sequence[str] | None = None  # attributes whose values are not kept
+    operating_point: Mapping[str, Any] | None = None  # that was in force
+
+
+def record_packed(session: Session, origin: Origin, *, n_rows: int, content: bytes, milliseconds: float) -> str:
+    """Log the answers to the rows of a table, as `packed.PackedRows.to_bytes` gives them.
+
+    Returns:
+        The id of the record; a single row has a number, too, where it came in a table.
+
+    Raises:
+        Rejected: the subject is empty, too long or holds a control character.
+    """
+    check_subject(origin.subject)
+    record_id = new_id()
+    told = {field.name: getattr(origin, field.name) for field in fields(origin)}
+    session.execute(
+        insert(DecisionRecord).values(
+            id=record_id, time=utc_now(), n_rows=n_rows, packed=content, milliseconds=milliseconds, **told
+        )
+    )
+    return record_id
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A record of a job: some of its rows in their order."""
+
+    record_id: str
+    first_row: int
+    rows: PackedRows
+
+
+def n_rows_of_job(session: Session, job_id: str) -> int:
+    """How many rows a job has answered and logged so far, from the first on."""
+    last = func.max(DecisionRecord.first_row + DecisionRecord.n_rows)
+    return session.scalar(select(last).where(DecisionRecord.job_id == job_id)) or 0
+
+
+def next_part(session: Session, job_id: str, *, first_row: int) -> Part | None:
+    """The record of a job that begins at this row; None where there is none."""
+    wanted = DecisionRecord.job_id == job_id, DecisionRecord.first_row == first_row
+    found = session.execute(select(DecisionRecord.id, DecisionRecord.packed).where(*wanted)).first()
+    return None if found is None else Part(found.id, first_row, unpack(found.packed or b""))
+
+
+def _kept(row: Mapping[str, Any], answer: Mapping[str, Any], attributes: Collection[str]) -> dict[str, Any]:
+    """What is kept of a row: its attributes; of one that was refused, those with a text, a number, true or false."""
+    if "errors" not in answer:
+        return {name: row[name] for name in row if name in attributes}
+    cells = row.items() if isinstance(row, Mapping) else ()
+    return {name: cell for name, cell in cells if name in attributes and isinstance(cell, str | int | float | None)}
 
 
 def check_subject(subject: str | None, *, pointer: str = "/subject") -> None:
@@ -148,18 +223,19 @@ def find(session: Session, decision_id: str) -> Decision:
     """The decision of this id.
 
     Raises:
-        NotFound: there is none; also for the id of a packed record without the number of a row.
+        NotFound: there is none; also for the id of a record of many rows without the number of one.
     """
     parts = DECISION_ID.fullmatch(decision_id)
     if parts is None:
         raise NotFound("decision", decision_id)
     found = session.execute(_records().where(DecisionRecord.id == parts[1])).first()
+    if found is None:
+        raise NotFound("decision", decision_id)
+    opened = _Opened(found)
     position = None if parts[2] is None else int(parts[2])
-    if found is None or (position is None) != (found.DecisionRecord.n_rows == 1):
+    if (position is None) != opened.has_one_name or (position or 0) >= opened.n_rows:
         raise NotFound("decision", decision_id)
-    if position is not None and position >= found.DecisionRecord.n_rows:
-        raise NotFound("decision", decision_id)
-    return _decision(found, position or 0)
+    return opened.decision(position or 0)
 
 
 def list_decisions(session: Session, wanted: Filter, *, limit: int = 50, cursor: str | None = None) -> Page[Decision]:
@@ -179,30 +255,21 @@ def list_decisions(session: Session, wanted: Filter, *, limit: int = 50, cursor:
         seen_position = int(row or 0)
         query = query.where(DecisionRecord.id <= seen_id)
     items: list[Decision] = []
-    last_seen, n_records = cursor, 0
-    for found in session.execute(query):
-        n_records += 1
-        logged = found.DecisionRecord
-        first = seen_position + 1 if logged.id == seen_id else 0
-        for position in _matching(logged, wanted, first=first):
-            if len(items) == limit:
+    last_seen, n_records, n_looked_at = cursor, 0, 0
+    # Closed here: what is left of a result is held by the server otherwise.
+    with closing(session.execute(query.execution_options(yield_per=RECORDS_AT_ONCE))) as records:
+        for opened in map(_Opened, records):
+            n_records, n_looked_at = n_records + 1, n_looked_at + opened.n_rows
+            first = seen_position + 1 if opened.id == seen_id else 0
+            for position in opened.matching(wanted, first=first):
+                if len(items) == limit:
+                    return Page(items=tuple(items), next=last_seen)
+                items.append(opened.decision(position))
+                last_seen = f"{opened.id}:{position}"
+            last_seen = f"{opened.id}:{opened.n_rows - 1}"
+            if n_looked_at >= ROWS_A_LOOK:
                 return Page(items=tuple(items), next=last_seen)
-            items.append(_decision(found, position))
-            last_seen = f"{logged.id}:{position}"
-        last_seen = f"{logged.id}:{logged.n_rows - 1}"
     return Page(items=tuple(items), next=last_seen if n_records == RECORDS_A_LOOK else None)
-
-
-def replay(version: LoadedVersion, decision: Decision, *, detail: str = "path") -> Replay:
-    """Answer the logged input again with the version that answered it, and compare document, answer and path."""
-    explanation = espalier.explain(version.model, [decision.input], detail=detail)[0]
-    again = orjson.loads(orjson.dumps(explanation.to_dict(), option=orjson.OPT_NON_STR_KEYS))
-    verified = (
-        version.document_sha256 == decision.document_sha256
-        and explanation.prediction.nodes == decision.nodes
-        and {name: again[name] for name in ANSWER_FIELDS if name in again} == decision.answer
-    )
-    return Replay(explanation=explanation, verified=verified)
 
 
 def _records() -> Any:
@@ -238,32 +305,69 @@ def _label_texts(label: str) -> tuple[str, str]:
     return orjson.dumps(label).decode(), label
 
 
-def _matching(logged: DecisionRecord, wanted: Filter, *, first: int) -> Iterator[int]:
-    labels = None if wanted.label is None else _label_texts(wanted.label)
-    for position in range(first, logged.n_rows):
-        answer = logged.answers[position]
-        if wanted.leaf is not None and answer["leaf"] != wanted.leaf:
-            continue
-        if labels is not None and orjson.dumps(answer.get("label")).decode() not in labels:
-            continue
-        yield position
+class _Opened:
+    """A record with its model's name and its version's number; what is packed is unpacked when it is asked for."""
 
+    def __init__(self, found: Any) -> None:
+        self.logged: DecisionRecord = found.DecisionRecord
+        self.id, self.n_rows = self.logged.id, self.logged.n_rows
+        self.has_one_name = self.logged.answers is not None and self.n_rows == 1
+        self._name, self._number = found.name, found.number
 
-def _decision(found: Any, position: int) -> Decision:
-    logged: DecisionRecord = found.DecisionRecord
-    return Decision(
-        id=decision_ids(logged.id, logged.n_rows)[position],
-        model_name=found.name,
-        version=found.number,
-        version_id=logged.version_id,
-        document_sha256=logged.document_sha256,
-        alias=logged.alias,
-        time=logged.time,
-        input=logged.inputs[position],
-        missing=logged.missing,
-        answer=logged.answers[position],
-        nodes=tuple(logged.nodes[position]),
-        subject=logged.subject,
-        key_id=logged.key_id,
-        milliseconds=logged.milliseconds,
-    )
+    def matching(self, wanted: Filter, *, first: int) -> Iterator[int]:
+        """Give the positions of the rows from `first` on that were answered as is wanted."""
+        labels = None if wanted.label is None else _label_texts(wanted.label)
+        if wanted.leaf is None and labels is None:
+            yield from range(first, self.n_rows)
+        elif self._answers is None:
+            fits = np.ones(self.n_rows, np.bool_)
+            if wanted.leaf is not None:
+                fits &= self._packed.leaves() == wanted.leaf
+            if labels is not None:
+                fits &= np.isin(self._packed.labels(), labels)
+            yield from (first + np.flatnonzero(fits[first:])).tolist()
+        else:
+            for position in range(first, self.n_rows):
+                answer = self._answers[position]
+                if wanted.leaf is not None and answer.get("leaf") != wanted.leaf:
+                    continue
+                if labels is not None and orjson.dumps(answer.get("label")).decode() not in labels:
+                    continue
+                yield position
+
+    def decision(self, position: int) -> Decision:
+        """Give the decision on one row."""
+        logged, row = self.logged, self._row(position)
+        return Decision(
+            id=self.id if self.has_one_name else f"{self.id}:{position}",
+            model_name=self._name,
+            version=self._number,
+            version_id=logged.version_id,
+            document_sha256=logged.document_sha256,
+            alias=logged.alias,
+            time=logged.time,
+            input=row.input,
+            missing=logged.missing,
+            answer=row.answer,
+            nodes=row.nodes,
+            subject=logged.subject,
+            key_id=logged.key_id,
+            milliseconds=logged.milliseconds,
+            masked=tuple(logged.masked or ()),
+            erased=logged.erased,
+            operating_point=logged.operating_point,
+        )
+
+    def _row(self, position: int) -> PackedRow:
+        logged = self.logged
+        if logged.inputs is None or logged.answers is None or logged.nodes is None:
+            return self._packed.row(position)
+        return PackedRow(logged.inputs[position], logged.answers[position], tuple(logged.nodes[position]))
+
+    @property
+    def _answers(self) -> list[dict[str, Any]] | None:
+        return self.logged.answers
+
+    @cached_property
+    def _packed(self) -> PackedRows:
+        return unpack(self.logged.packed or b"")

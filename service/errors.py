@@ -7,6 +7,7 @@ ServiceError
 ├ Forbidden       the key is valid, but not for this
 ├ Foreign         keys are off, and a web page of elsewhere may be asking
 ├ Conflict        the thing exists, but its state does not allow the request
+├ StillRunning    the same request, by its Idempotency-Key, is being worked at
 ├ Rejected        well-formed, but not valid; every fault with the place it was found at
 ├ TooMany         more requests or jobs than one key may have at a time
 ├ TooLarge        a limit of the settings is exceeded
@@ -79,6 +80,13 @@ class Conflict(ServiceError):  # noqa: N818 - as above
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
+
+
+class StillRunning(ServiceError):  # noqa: N818 - as above
+    """The same request, by its Idempotency-Key, is being worked at; soon it can be asked for its answer."""
+
+    def __init__(self) -> None:
+        super().__init__("a request with this Idempotency-Key is still being worked at: ask again for its answer")
 
 
 class Rejected(ServiceError):  # noqa: N818 - as above

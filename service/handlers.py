@@ -6,22 +6,50 @@ It runs in the worker's child process and only reads the database; the worker sa
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 import espalier
-from service import catalog, storage
+from service import catalog, decisions, storage
 from service.catalog import NewVersion
 from service.db import Sessions, reading
 from service.errors import NotFound, Unavailable
-from service.tables import Kind, Version
+from service.operating import at_point
+from service.packed import pack
+from service.policies import policy_of
+from service.tables import Job, Kind, Version
 
 LOG = logging.getLogger(__name__)
 
 Report = dict[str, Any]
-Handler = Callable[[Sessions, Mapping[str, Any], espalier.Progress], NewVersion | Report]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some rows that a job has answered, to be logged by the worker before the next ones."""
+
+    origin: decisions.Origin
+    n_rows: int
+    content: bytes  # packed.PackedRows.to_bytes
+    milliseconds: float
+
+
+def _nowhere(part: Part) -> None:
+    raise RuntimeError("this job was given nowhere to keep its parts")
+
+
+@dataclass(frozen=True, slots=True)
+class JobLog:
+    """What a job of many parts has behind it, and where the next part goes."""
+
+    job_id: str = ""
+    keep: Callable[[Part], None] = _nowhere
+
+
+Handler = Callable[[Sessions, Mapping[str, Any], espalier.Progress, JobLog], NewVersion | Report]
+NO_LOG = JobLog()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +89,18 @@ class GivenBack:
 Outcome = Finished | Reported | Failed | Cancelled | GivenBack
 
 
-def perform(source: Sessions, *, kind: Kind, payload: Mapping[str, Any], progress: espalier.Progress) -> Outcome:
+def perform(
+    source: Sessions,
+    *,
+    kind: Kind,
+    payload: Mapping[str, Any],
+    progress: espalier.Progress,
+    log: JobLog = NO_LOG,
+) -> Outcome:
     """Do a job and say how it went; nothing is raised."""
     progress.begin("loading")
     try:
-        made = HANDLERS[kind](source, payload, progress)
+        made = HANDLERS[kind](source, payload, progress, log)
         return Finished(made) if isinstance(made, NewVersion) else Reported(made)
     except espalier.Cancelled:
         return Cancelled()
@@ -80,7 +115,7 @@ def problem(code: str, message: str, errors: list[dict[str, str]] | None = None)
     return {"code": code, "message": message, "errors": errors or []}
 
 
-def train(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> NewVersion:
+def train(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress, log: JobLog) -> NewVersion:
     """Train on a data set: payload as `service.payloads.TrainingPayload`."""
     with reading(source) as session:
         dataset = storage.load(session, payload["dataset"])
@@ -101,7 +136,7 @@ def train(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progr
     )
 
 
-def prune(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> NewVersion:
+def prune(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress, log: JobLog) -> NewVersion:
     """Prune a version into a new one: payload as `service.payloads.PruningPayload`."""
     with reading(source) as session:
         model = catalog.load_version(session, payload["version_id"]).model
@@ -128,7 +163,7 @@ def prune(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progr
     )
 
 
-def evaluate(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> Report:
+def evaluate(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress, log: JobLog) -> Report:
     """Compare several ways of training: payload as `service.payloads.EvaluationPayload`."""
     with reading(source) as session:
         dataset = storage.load(session, payload["dataset"])
@@ -149,7 +184,52 @@ def evaluate(source: Sessions, payload: Mapping[str, Any], progress: espalier.Pr
     return {"dataset": payload["dataset"], **comparison.to_dict()}
 
 
-HANDLERS: Mapping[Kind, Handler] = {Kind.TRAIN: train, Kind.PRUNE: prune, Kind.EVALUATE: evaluate}
+def predict(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress, log: JobLog) -> Report:
+    """Answer every row of a data set: payload as `service.payloads.PredictionPayload`.
+
+    Each part is logged before the next is made; an attempt goes on behind the last one that was.
+    """
+    with reading(source) as session:
+        model = catalog.load_version(session, payload["version_id"]).model
+        n_rows = catalog.find_data_set(session, payload["dataset"]).n_rows
+        start = decisions.n_rows_of_job(session, log.job_id)
+        key_id = session.get_one(Job, log.job_id).key_id
+    point = payload.get("operating_point")  # of a job from before there were any: none
+    as_asked = espalier.answering_with(at_point(model, point), payload["missing"])
+    origin = decisions.Origin(
+        version_id=payload["version_id"],
+        document_sha256=payload["document_sha256"],
+        missing=payload["missing"] or model.config.missing,
+        alias=payload["alias"],
+        key_id=key_id,
+        job_id=log.job_id,
+        operating_point=point,
+    )
+    attributes = [attribute.name for attribute in model.schema.attributes]
+    progress.begin("predicting")
+    parts = storage.datasets(source, payload["dataset"], roles={espalier.Role.ATTRIBUTE}, start=start)
+    for first_row, dataset in parts:
+        progress.state[0] = first_row / n_rows
+        began = time.perf_counter()
+        answers = espalier.predict_table(as_asked, dataset)
+        with reading(source) as session:  # again for each part: a mask holds from the moment that it is set
+            policy = policy_of(session, payload["version_id"])
+        rows = pack(as_asked, dataset, answers, erased=policy.mask, rules=payload["explain"] != "none")
+        content = rows.to_bytes(with_rules=True)
+        milliseconds = (time.perf_counter() - began) * 1000
+        told = replace(origin, first_row=first_row, masked=policy.masked(attributes))
+        log.keep(Part(told, dataset.n_rows, content, milliseconds))
+        progress.check()
+    done = {"model": payload["model"], "version": payload["version"], "n_rows": n_rows}
+    return done if point is None else {**done, "operating_point": point}
+
+
+HANDLERS: Mapping[Kind, Handler] = {
+    Kind.TRAIN: train,
+    Kind.PRUNE: prune,
+    Kind.EVALUATE: evaluate,
+    Kind.PREDICT: predict,
+}
 
 
 def _holdout(

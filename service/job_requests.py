@@ -24,7 +24,17 @@ from service.holdouts import HeldOut, Learned, check_rows, find_data_set, load_j
 from service.settings import Settings
 from service.tables import DataSet, Job, Kind, Version
 
-__all__ = ["Plan", "plan_evaluation", "plan_pruning", "plan_training", "submit", "try_again"]
+__all__ = [
+    "Plan",
+    "asked_version",
+    "fingerprints",
+    "named_data_set",
+    "plan_evaluation",
+    "plan_pruning",
+    "plan_training",
+    "submit",
+    "try_again",
+]
 
 # Where a fault that the core finds in configuration and schema together sits in a request for training; the rest is a
 # field of the configuration.
@@ -95,7 +105,7 @@ def plan_training(
         Rejected: Every fault, by its place in the request: no such data set, preset, field or combination.
     """
     found = list(faults)
-    data_set = _named_data_set(session, asked, faults=found)
+    data_set = named_data_set(session, asked, faults=found)
     config: espalier.TrainingConfig | None = None
     params = _without("preset", asked, faults=found)
     place = placed("/params", PLACES_IN_TRAINING)
@@ -121,7 +131,7 @@ def plan_training(
         preset=asked["preset"],
         config=espalier.config_to_dict(config),
         holdout=asked["holdout"],
-        fingerprints=_fingerprints(data_set, held_out.data_set),
+        fingerprints=fingerprints(data_set, held_out.data_set),
     )
     return Plan(Kind.TRAIN, dict(payload), asked["model"], data_set.id, held_out.data_set_id)
 
@@ -142,7 +152,7 @@ def plan_pruning(
             method that cannot take this version.
     """
     found = list(faults)
-    version = _version(session, asked, faults=found)
+    version = asked_version(session, asked, faults=found)
     params = _without("method", asked, faults=found)
     method: Any = None
     if "method" in asked:
@@ -168,7 +178,7 @@ def plan_pruning(
         method=asked["method"],
         params=dict(asked["params"]),
         holdout=asked["holdout"],
-        fingerprints=_fingerprints(parent.learned.data_set, voting),
+        fingerprints=fingerprints(parent.learned.data_set, voting),
     )
     return Plan(Kind.PRUNE, dict(payload), version.model.name, version.data_set_id, voters)
 
@@ -188,7 +198,7 @@ def plan_evaluation(
         Rejected: Every fault, by its place in the request.
     """
     found = list(faults)
-    data_set = _named_data_set(session, asked, faults=found)
+    data_set = named_data_set(session, asked, faults=found)
     learned = None if data_set is None else Learned.of(data_set)
     schema = None if learned is None else learned.schema
     # What is no object leaves a gap in the list, and the numbers of those after it would be wrong.
@@ -223,7 +233,7 @@ def plan_evaluation(
         holdout=asked["holdout"],
         label_noise=asked["label_noise"],
         seed=asked["seed"],
-        fingerprints=_fingerprints(data_set, held_out.data_set),
+        fingerprints=fingerprints(data_set, held_out.data_set),
     )
     return Plan(Kind.EVALUATE, dict(payload), None, data_set.id, held_out.data_set_id)
 
@@ -238,7 +248,8 @@ def _changed(session: Session, fingerprints: Mapping[str, str]) -> Iterator[tupl
             yield data_set_id, "changed_data_set", "was declared anew"
 
 
-def _fingerprints(*data_sets: DataSet | None) -> dict[str, str]:
+def fingerprints(*data_sets: DataSet | None) -> dict[str, str]:
+    """Give what the data sets are when a job is asked for, by their ids."""
     return {data_set.id: data_set.fingerprint for data_set in data_sets if data_set is not None}
 
 
@@ -257,7 +268,8 @@ def _parent(session: Session, models: catalog.ModelCache, version: Version) -> P
     return Parent(version, model, Learned(model.schema, model.training.fingerprint, data_set))
 
 
-def _named_data_set(session: Session, asked: Mapping[str, Any], *, faults: list[Fault]) -> DataSet | None:
+def named_data_set(session: Session, asked: Mapping[str, Any], *, faults: list[Fault]) -> DataSet | None:
+    """Find the data set of a request; None, and a fault, where there is none."""
     if "dataset" not in asked:  # said already: it is not there, or no text
         return None
     return find_data_set(session, asked["dataset"], pointer="/dataset", faults=faults)
@@ -272,13 +284,16 @@ def _without(name: str, asked: Mapping[str, Any], *, faults: list[Fault]) -> dic
     return params
 
 
-def _version(session: Session, asked: Mapping[str, Any], *, faults: list[Fault]) -> Version | None:
+def asked_version(session: Session, asked: Mapping[str, Any], *, faults: list[Fault]) -> Version | None:
+    """Find the version of a request, else the newest that answers; None, and a fault, where there is none."""
     if "model" not in asked:
         return None
     try:
         if "version" not in asked:
             catalog.find_model(session, asked["model"])
             return None
+        if asked["version"] is None:
+            return session.get_one(Version, catalog.newest_version_id(session, asked["model"]))
         return catalog.find_version(session, asked["model"], asked["version"])
     except NotFound as error:
         unknown_model = Fault("/model", "unknown_model", "there is no model of this name; GET /v1/models lists them")

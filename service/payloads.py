@@ -2,7 +2,7 @@
 
 from typing import Any, TypedDict
 
-__all__ = ["EvaluationPayload", "PruningPayload", "TrainingPayload"]
+__all__ = ["EvaluationPayload", "PredictionPayload", "PruningPayload", "TrainingPayload"]
 
 
 class TrainingPayload(TypedDict):
@@ -37,4 +37,19 @@ class EvaluationPayload(TypedDict):
     holdout: dict[str, Any] | None  # None: folds
     label_noise: float
     seed: int
+    fingerprints: dict[str, str]  # as for a training
+
+
+class PredictionPayload(TypedDict):
+    """What a job of kind `predict` is told."""
+
+    model: str
+    version: int
+    version_id: str
+    document_sha256: str
+    alias: str | None  # that led to the version
+    dataset: str
+    explain: str  # none, or path for the rule as a sentence
+    missing: str | None  # a strategy for missing values; None: the model's own
+    operating_point: dict[str, Any] | None  # {"label", "probability"} that was in force when the job was asked for
     fingerprints: dict[str, str]  # as for a training

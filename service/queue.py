@@ -21,7 +21,7 @@ from typing import Any
 from sqlalchemy import exists, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from service.db import new_id, now
+from service.db import new_id, now, take_turn
 from service.errors import Conflict, LeaseLost, NotFound, TooMany
 from service.paging import Page, page
 from service.tables import Job, JobEvent, Kind, State
@@ -114,9 +114,12 @@ def enqueue(
 def check_room(session: Session, *, key_id: str | None, limit: int) -> None:
     """Refuse another job of a key that has `limit` unfinished ones (None: of everybody, where keys are off).
 
+    Until the end of the transaction no other one adds a job of this key, so the limit is exact.
+
     Raises:
         TooMany: It has.
     """
+    take_turn(session, f"jobs of {key_id}")
     mine = Job.key_id.is_not_distinct_from(key_id)
     unfinished = select(func.count()).where(mine, Job.state.in_((State.QUEUED, State.RUNNING)))
     if (session.scalar(unfinished) or 0) >= limit:

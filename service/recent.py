@@ -45,3 +45,8 @@ class Recent(Generic[Key, Value]):
         """Look `key` up again next time."""
         with self._lock:
             self._kept.pop(key, None)
+
+    def forget_all(self) -> None:
+        """Look everything up again next time."""
+        with self._lock:
+            self._kept.clear()

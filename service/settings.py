@@ -121,16 +121,33 @@ class Settings:
         default=4096, metadata=_whole(64, 1048576, "memory limit of one attempt at a job, in MiB resident")
     )
     job_attempts: int = field(default=3, metadata=_whole(1, 20, "attempts at a job before it is given up as dead"))
-    max_body_mb: int = field(default=64, metadata=_whole(1, 4096, "largest request body, in MiB"))
+    replay_seconds: float = field(
+        default=86400.0, metadata=_seconds(60, 604_800, "how long what an Idempotency-Key was answered is kept")
+    )
+    max_body_mb: int = field(default=64, metadata=_whole(1, 4096, "largest body, in MiB; of data sets only of JSON"))
+    max_upload_mb: int = field(
+        default=1024, metadata=_whole(1, 1048576, "largest data set, in MiB, as it comes and unpacked")
+    )
     max_rows: int = field(default=2_000_000, metadata=_whole(1, 100_000_000, "most rows of a data set"))
     max_columns: int = field(default=2_000, metadata=_whole(1, 100_000, "most columns of a data set"))
+    max_cells: int = field(
+        default=100_000_000, metadata=_whole(1, 10_000_000_000, "most cells of a data set, rows times columns")
+    )
     max_cell_chars: int = field(default=10_000, metadata=_whole(1, 1_000_000, "longest text in a cell, in characters"))
+    reader_memory_mb: int = field(
+        default=1024,
+        metadata=_whole(512, 1048576, "memory of a process that reads Parquet or Arrow, in MiB"),
+    )
     max_nodes: int = field(default=1_000_000, metadata=_whole(1, 100_000_000, "most nodes of a tree that is kept"))
     max_jobs: int = field(default=1_000, metadata=_whole(1, 1_000_000, "most unfinished jobs of one key"))
     max_requests: int = field(
         default=0, metadata=_whole(0, 1_000_000, "most requests a second of one key, a process; 0: any")
     )
     max_predict_rows: int = field(default=10_000, metadata=_whole(1, 1_000_000, "most rows of one prediction request"))
+    max_full_nodes: int = field(
+        default=2_000_000,
+        metadata=_whole(1, 1_000_000_000, "most rows times nodes of a request with explain=full"),
+    )
 
     @classmethod
     def from_env(cls) -> "Settings":

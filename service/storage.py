@@ -1,49 +1,24 @@
-"""The cells of data sets: Parquet chunks in the database. The seam where an object store would go.
+"""The cells of data sets: chunks in the database. The seam where an object store would go."""
 
-    rows      0 ........ 65 535 | 65 536 ........ 131 071 | ...
-    chunk     first_row = 0     | first_row = 65 536      |
-    columns   c0, c1, …: one a feature of the schema, in its order; float64, or int32 codes with -1 for missing
-
-pyarrow is loaded by the first call that needs it: a process that only predicts never does.
-"""
-
-import io
+import importlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
 import espalier
+from service.chunks import CHUNK_ROWS, Chunk, cells, encode
 from service.db import Sessions, reading
 from service.errors import NotFound
 from service.tables import DataSet, DataSetChunk
 
-CHUNK_ROWS = 65_536
+__all__ = ["CHUNK_ROWS", "Chunk", "datasets", "encode", "load", "load_reader", "replace", "rows", "save", "stream"]
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """Consecutive rows of a data set as the bytes of one Parquet file."""
-
-    first_row: int
-    n_rows: int
-    content: bytes
-
-
-def encode(dataset: espalier.Dataset, *, chunk_rows: int = CHUNK_ROWS) -> Iterator[Chunk]:
-    """Pack a data set into chunks; do it before the transaction, since it takes the longest."""
-    import pyarrow  # noqa: PLC0415 - see the top of this module
-    from pyarrow import parquet  # noqa: PLC0415 - as above
-
-    names = [f"c{position}" for position in range(len(dataset.columns))]
-    for first_row in range(0, dataset.n_rows, chunk_rows):
-        rows = slice(first_row, min(first_row + chunk_rows, dataset.n_rows))
-        table = pyarrow.table([pyarrow.array(column[rows]) for column in dataset.columns], names=names)
-        content = io.BytesIO()
-        parquet.write_table(table, content, compression="zstd")
-        yield Chunk(first_row=first_row, n_rows=rows.stop - rows.start, content=content.getvalue())
+def load_reader() -> None:
+    """Load what reads chunks now, so that the first reading need not."""
+    importlib.import_module("pyarrow.parquet")
 
 
 def save(session: Session, data_set_id: str, chunks: Iterable[Chunk]) -> None:
@@ -91,6 +66,26 @@ def rows(
     return _assembled(session, data_set_id, schema=schema, places=places, start=start, stop=stop).rows()
 
 
+def datasets(
+    source: Sessions, data_set_id: str, *, roles: Collection[espalier.Role], start: int = 0
+) -> Iterator[tuple[int, espalier.Dataset]]:
+    """The columns of some roles, chunk by chunk, each with the place of its first row; a transaction a chunk.
+
+    Raises:
+        NotFound: no data set has this id.
+    """
+    while True:
+        with reading(source) as session:
+            schema, n_rows = _declaration(session, data_set_id)
+            if start >= n_rows:
+                return
+            stop = min(n_rows, (start // CHUNK_ROWS + 1) * CHUNK_ROWS)
+            places = [place for place, feature in enumerate(schema.features) if feature.role in roles]
+            part = _assembled(session, data_set_id, schema=schema, places=places, start=start, stop=stop)
+        yield start, part
+        start = stop
+
+
 def stream(
     source: Sessions, data_set_id: str, *, start: int = 0, stop: int | None = None
 ) -> Iterator[list[dict[str, espalier.Label | None]]]:
@@ -127,19 +122,12 @@ def _assembled(
         )
         .order_by(DataSetChunk.first_row)
     )
-    names = [f"c{place}" for place in places]
     pieces = [
-        _cells(chunk.content, names, start=start - chunk.first_row, stop=stop - chunk.first_row) for chunk in chunks
+        cells(chunk.content, list(places), start=start - chunk.first_row, stop=stop - chunk.first_row)
+        for chunk in chunks
     ]
     shown = espalier.Schema(tuple(schema.features[place] for place in places), schema.missing_values)
     if not pieces:
         return espalier.Dataset(shown, tuple(np.empty(0) for _ in places))
     columns = (np.concatenate(column) for column in zip(*pieces, strict=True))
     return espalier.Dataset(shown, tuple(columns))
-
-
-def _cells(content: bytes, names: list[str], *, start: int, stop: int) -> list[np.ndarray]:
-    from pyarrow import parquet  # noqa: PLC0415 - see the top of this module
-
-    table = parquet.read_table(io.BytesIO(content), columns=names, use_threads=False)
-    return [column.to_numpy()[max(start, 0) : stop] for column in table.columns]

@@ -8,7 +8,9 @@
                   │ 1
                   └── n decisions
 
+    outcomes: what turned out to be true of a decision, with the version that made it
     alias_events: which version of a model an alias points at, change by change
+    idempotent_requests: requests with an Idempotency-Key and what they were answered, for a time
     keys: who may call; named by jobs and decisions, which outlive them
 
 Ids are UUIDv7 as text, so their order is the order of creation. Times are UTC.
@@ -67,6 +69,7 @@ class Kind(StrEnum):
     TRAIN = "train"
     PRUNE = "prune"
     EVALUATE = "evaluate"
+    PREDICT = "predict"
 
 
 class Scope(StrEnum):
@@ -129,6 +132,27 @@ class Key(Identified):
     revoked: Mapped[datetime | None]
 
 
+class IdempotentRequest(Identified):
+    """A request with an Idempotency-Key: claimed while it is worked at, then with its answer until it expires."""
+
+    __tablename__ = "idempotent_requests"
+    __table_args__ = (
+        UniqueConstraint("owner", "key_sha256"),
+        CheckConstraint("(status IS NULL) = (claimed_until IS NOT NULL)", name="running_or_answered"),
+    )
+
+    owner: Mapped[str] = mapped_column(Id)  # id of the API key that asks; empty where keys are off
+    key_sha256: Mapped[str] = mapped_column(Digest)  # of what the caller calls the request
+    token: Mapped[str] = mapped_column(Id)  # fresh at each claim; guards the end of the request
+    claimed_until: Mapped[datetime | None]  # by the database's clock; None once it is answered
+    request_sha256: Mapped[str | None] = mapped_column(Digest)  # of method, path, query, type and body
+    status: Mapped[int | None]
+    headers: Mapped[dict[str, Any] | None]
+    body: Mapped[bytes | None] = mapped_column(LargeBinary)
+    sealed: Mapped[bool] = mapped_column(default=False, server_default=false())  # readable with the caller's key only
+    expires: Mapped[datetime] = mapped_column(index=True)  # by the database's clock
+
+
 class DataSet(Identified):
     """An uploaded data set; its cells are in `data_set_chunks`."""
 
@@ -164,11 +188,19 @@ class ModelName(Identified):
     """A model: a name under which versions are counted."""
 
     __tablename__ = "models"
-    __table_args__ = (CheckConstraint("last_number >= 0", name="last_number_not_negative"),)
+    __table_args__ = (
+        CheckConstraint("last_number >= 0", name="last_number_not_negative"),
+        CheckConstraint("retention_days >= 1", name="retention_positive"),
+    )
 
     name: Mapped[str] = mapped_column(String(64), unique=True)
     last_number: Mapped[int] = mapped_column(default=0)  # the highest version number ever given, never given again
     created: Mapped[datetime]
+    description: Mapped[str | None] = mapped_column(Text)
+    tags: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
+    mask: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))  # attributes that are not logged
+    retention_days: Mapped[int | None]  # how long decisions are kept; None: for ever
+    operating_point: Mapped[dict[str, Any] | None]  # {"label", "probability"}: from which share on it is answered
 
 
 class Job(Identified):
@@ -247,6 +279,7 @@ class Version(Identified):
     trace: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True), deferred=True)  # of the pruning
     seconds: Mapped[float]  # of training or pruning
     created: Mapped[datetime]
+    archived: Mapped[datetime | None]  # it answers no more from then on
 
     model: Mapped[ModelName] = relationship(lazy="joined", innerjoin=True)
     parent: Mapped["Version | None"] = relationship(remote_side="Version.id", lazy="joined", join_depth=1)
@@ -279,14 +312,18 @@ class AliasEvent(Table):
 
 
 class DecisionRecord(Identified):
-    """The answers to one prediction request: one row of the caller, or many packed together.
+    """The answers to one prediction request: one row of the caller, or many together.
 
-    The decisions of a packed record of id B are called "B:0", "B:1" and so on.
+    The decisions of a record of many rows of id B are called "B:0", "B:1" and so on. They stand row by row, as JSON,
+    or, where they came as a table, column by column in `packed`.
     """
 
     __tablename__ = "decisions"
     __table_args__ = (
         CheckConstraint("n_rows >= 1", name="n_rows_positive"),
+        CheckConstraint("(packed IS NULL) = (answers IS NOT NULL)", name="packed_or_row_by_row"),
+        CheckConstraint("(job_id IS NULL) = (first_row IS NULL)", name="job_has_first_row"),
+        Index(None, "job_id", "first_row", unique=True),
         Index(None, "version_id", "id"),
         Index(None, "subject", "id"),
     )
@@ -297,11 +334,38 @@ class DecisionRecord(Identified):
     key_id: Mapped[str | None] = mapped_column(Id)  # of the key that asked; None: keys were off
     time: Mapped[datetime] = mapped_column(index=True)
     n_rows: Mapped[int]
-    inputs: Mapped[list[dict[str, Any]]] = mapped_column(JSON)  # as given, attributes only
+    inputs: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))  # as given, attributes only
     missing: Mapped[str] = mapped_column(String(20))  # the strategy for missing values
-    answers: Mapped[list[dict[str, Any]]] = mapped_column(JSON)
-    nodes: Mapped[list[list[int]]] = mapped_column(JSON)  # node ids from the root, a list a row
-    label: Mapped[str | None] = mapped_column(Text)  # as JSON text, of a single decision; None in a packed record
-    leaf: Mapped[int | None]  # of a single decision; None in a packed record
+    answers: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
+    nodes: Mapped[list[list[int]] | None] = mapped_column(JSON(none_as_null=True))  # ids from the root
+    packed: Mapped[bytes | None] = mapped_column(LargeBinary, deferred=True)  # as `service.packed` does
+    label: Mapped[str | None] = mapped_column(Text)  # as JSON text, of a single decision; None of many
+    leaf: Mapped[int | None]  # of a single decision; None of many
     subject: Mapped[str | None] = mapped_column(String(200))
     milliseconds: Mapped[float]  # from the request's arrival to the record
+    job_id: Mapped[str | None] = mapped_column(ForeignKey("jobs.id"))  # that made it; its records are its result
+    first_row: Mapped[int | None] = mapped_column(BigInteger)  # place of the first row in the job's data set
+    operating_point: Mapped[dict[str, Any] | None]  # that was in force
+    masked: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))  # attributes that were not kept
+    erased: Mapped[datetime | None]  # when the inputs were erased
+
+
+class Outcome(Table):
+    """What turned out to be true of a decision; it stays when the decision goes, so that accuracy has a history."""
+
+    __tablename__ = "outcomes"
+    __table_args__ = (
+        CheckConstraint("(label IS NULL) = (value IS NOT NULL)", name="label_or_value"),
+        CheckConstraint("(label IS NULL) = (answered_label IS NULL)", name="label_answered"),
+        CheckConstraint("(value IS NULL) = (answered_value IS NULL)", name="value_answered"),
+    )
+
+    record_id: Mapped[str] = mapped_column(Id, primary_key=True)  # of the decision's record
+    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # of its row there
+    version_id: Mapped[str] = mapped_column(ForeignKey("versions.id", ondelete="CASCADE"), index=True)
+    label: Mapped[str | None] = mapped_column(Text)  # the true one, as JSON text
+    answered_label: Mapped[str | None] = mapped_column(Text)  # as JSON text
+    value: Mapped[float | None]
+    answered_value: Mapped[float | None]
+    at: Mapped[datetime]
+    key_id: Mapped[str | None] = mapped_column(Id)  # of the key that said so; None: keys were off

@@ -3,16 +3,18 @@
 Whoever calls opens and ends the transaction. What a worker does is asked for in `service.job_requests`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 import espalier
-from service import aliases, catalog, decisions, storage
-from service.errors import NotFound, TooLarge
+from service import aliases, catalog, decisions, replays, storage
+from service.errors import Conflict, Fault, NotFound, Rejected, TooLarge
 from service.settings import Settings
+from service.staging import StagedDataSet, stage
 from service.tables import DataSet
 
 __all__ = [
@@ -20,16 +22,21 @@ __all__ = [
     "Answered",
     "NewDataSet",
     "check_cells",
+    "check_explaining",
     "check_size",
     "explain_decision",
     "find_loaded",
     "find_pointed_at",
     "predict",
+    "predict_each",
+    "read_document",
+    "reading_of",
     "redeclare_data_set",
     "upload_data_set",
 ]
 
 CELL = "characters in one cell"
+FAULTS_A_ROW = 20  # shown of a row that is refused while the others are answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +44,7 @@ class NewDataSet:
     """A data set that was read and packed, but is not stored yet."""
 
     name: str
-    dataset: espalier.Dataset
-    chunks: Sequence[storage.Chunk]
+    staged: StagedDataSet
 
     @classmethod
     def of(cls, dataset: espalier.Dataset, *, name: str, settings: Settings) -> "NewDataSet":
@@ -49,11 +55,9 @@ class NewDataSet:
             Rejected: The name cannot be stored.
         """
         catalog.check_data_set_name(name)
-        check_size("columns", given=len(dataset.columns), limit=settings.max_columns)
+        _check_columns(dataset.schema, settings)
         check_size("rows", given=dataset.n_rows, limit=settings.max_rows)
-        texts = (text for feature in dataset.schema.features for text in feature.categories if isinstance(text, str))
-        check_size(CELL, given=max(map(len, texts), default=0), limit=settings.max_cell_chars)
-        return cls(name, dataset, list(storage.encode(dataset)))
+        return cls(name, stage(dataset))
 
 
 def check_size(what: str, *, given: int, limit: int) -> None:
@@ -78,11 +82,49 @@ def check_cells(rows: Sequence[Mapping[str, Any]], *, limit: int) -> None:
     check_size(CELL, given=max(lengths, default=0), limit=limit)
 
 
+def check_explaining(model: espalier.Model, n_rows: int, *, explain: str, limit: int) -> None:
+    """Refuse more of `full` than the settings allow: each row is a look at every node, or at every rule.
+
+    Raises:
+        TooLarge: There are more rows times nodes.
+    """
+    if explain == "full":
+        n_nodes = model.rules.n_rules + 1 if isinstance(model.body, espalier.RuleList) else model.tree.n_nodes
+        check_size("rows times nodes (explain: full)", given=n_rows * n_nodes, limit=limit)
+
+
 def upload_data_set(session: Session, new: NewDataSet) -> DataSet:
     """Store a data set: its declaration and its cells."""
-    row = catalog.add_data_set(session, name=new.name, dataset=new.dataset)
-    storage.save(session, row.id, list(new.chunks))
+    row = catalog.add_data_set(session, name=new.name, dataset=new.staged)
+    storage.save(session, row.id, new.staged.chunks())
     return row
+
+
+def read_document(content: bytes, *, name: str, settings: Settings) -> catalog.NewVersion:
+    """Read a model document, taking nothing on trust, into a version that is not stored yet.
+
+    What is kept is the canonical form, so that a document that came from here has the same SHA-256 again.
+
+    Raises:
+        espalier.DocumentError: It is not a model document; what is wrong, and where.
+        TooLarge: More nodes or conditions, more columns or a longer text than the settings allow.
+    """
+    model = espalier.from_json(content)
+    _check_columns(model.schema, settings)
+    sizes = espalier.summary(model)
+    check_size("nodes", given=sizes.get("n_nodes") or 0, limit=settings.max_nodes)
+    if isinstance(model.body, espalier.RuleList):
+        n_conditions = sum(len(rule.conditions) + 1 for rule in model.body.rules)
+        check_size("rules and conditions", given=n_conditions, limit=settings.max_nodes)
+    return catalog.NewVersion(
+        model=name, document=espalier.to_json(model), preset=model.config.preset, summary=sizes, seconds=0.0
+    )
+
+
+def _check_columns(schema: espalier.Schema, settings: Settings) -> None:
+    check_size("columns", given=len(schema.features), limit=settings.max_columns)
+    texts = (text for feature in schema.features for text in feature.categories if isinstance(text, str))
+    check_size(CELL, given=max(map(len, texts), default=0), limit=settings.max_cell_chars)
 
 
 def redeclare_data_set(session: Session, data_set_id: str, new: NewDataSet, *, was: str) -> DataSet:
@@ -92,8 +134,8 @@ def redeclare_data_set(session: Session, data_set_id: str, new: NewDataSet, *, w
         NotFound: There is no such data set.
         Conflict: It is used, or was changed meanwhile.
     """
-    row = catalog.redeclare_data_set(session, data_set_id, dataset=new.dataset, was=was)
-    storage.replace(session, data_set_id, new.chunks)
+    row = catalog.redeclare_data_set(session, data_set_id, dataset=new.staged, was=was)
+    storage.replace(session, data_set_id, new.staged.chunks())
     return row
 
 
@@ -134,27 +176,108 @@ class Answered:
     answers: list[dict[str, Any]]
     nodes: list[tuple[int, ...]]
 
+    def add(self, one: "espalier.Prediction | espalier.Explanation") -> None:
+        """Add the answer to a row."""
+        self.answers.append(one.to_dict())
+        self.nodes.append(one.nodes if isinstance(one, espalier.Prediction) else one.prediction.nodes)
 
-def predict(version: catalog.LoadedVersion, rows: Sequence[Mapping[str, Any]], *, explain: str) -> Answered:
-    """Answer `rows`, with as much explanation as is asked for: ``none``, ``path`` or ``full``.
+    def add_refused(self, faults: Sequence[espalier.Fault]) -> None:
+        """Add what is said of a row that cannot be answered."""
+        shown = [{"pointer": one.path, "code": one.code, "message": one.message} for one in faults[:FAULTS_A_ROW]]
+        self.answers.append({"errors": shown})
+        self.nodes.append(())
+
+
+def predict(
+    version: catalog.LoadedVersion, rows: Sequence[Mapping[str, Any]], *, explain: str, missing: str | None = None
+) -> Answered:
+    """Answer `rows`.
+
+    Args:
+        version: The version that answers.
+        rows: The rows as they were given.
+        explain: How much explanation is asked for: ``none``, ``path`` or ``full``.
+        missing: What is done where a value is missing; None: as in training.
 
     Raises:
         espalier.RowError: Rows that the model cannot take; every fault, by row and attribute.
+        Rejected: The model cannot take missing values in this way.
     """
-    if explain == "none":
-        plain = espalier.predict(version.model, rows)
-        return Answered([one.to_dict() for one in plain], [one.nodes for one in plain])
-    explained = espalier.explain(version.model, rows, detail=explain)
-    return Answered([one.to_dict() for one in explained], [one.prediction.nodes for one in explained])
+    answered = Answered([], [])
+    with _strategy_refused():
+        for one in (
+            espalier.predict(version.model, rows, missing=missing)
+            if explain == "none"
+            else espalier.explain(version.model, rows, detail=explain, missing=missing)
+        ):
+            answered.add(one)
+    return answered
+
+
+def predict_each(
+    version: catalog.LoadedVersion,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    explain: str,
+    missing: str | None,
+    place: Callable[[int, str], str],
+) -> Answered:
+    """Answer the rows that can be answered; of the others, say what is wrong with them.
+
+    Args:
+        version: The version that answers.
+        rows: The rows as they were given.
+        explain: As in `predict`.
+        missing: As in `predict`.
+        place: Gives the JSON pointer of a fault in the request from the row's number and the pointer within the row.
+
+    Raises:
+        Rejected: As in `predict`.
+    """
+    answered = Answered([], [])
+    with _strategy_refused():
+        for number, one in enumerate(
+            espalier.predict_each(version.model, rows, missing=missing)
+            if explain == "none"
+            else espalier.explain_each(version.model, rows, detail=explain, missing=missing)
+        ):
+            if isinstance(one, espalier.RowError):
+                faults = [espalier.Fault(place(number, each.path), each.code, each.message) for each in one.faults]
+                answered.add_refused(faults)
+            else:
+                answered.add(one)
+    return answered
+
+
+def reading_of(version: catalog.LoadedVersion, missing: str | None) -> espalier.Model:
+    """Give the model of a version, as it takes missing values by this strategy.
+
+    Raises:
+        Rejected: It cannot.
+    """
+    with _strategy_refused():
+        return espalier.answering_with(version.model, missing)
+
+
+@contextmanager
+def _strategy_refused() -> Iterator[None]:
+    """Say of a strategy for missing values that the model cannot take what is said of any other field of a request."""
+    try:
+        yield
+    except espalier.ConfigError as error:
+        raise Rejected([Fault(fault.path, fault.code, fault.message) for fault in error.faults]) from None
 
 
 def explain_decision(
     session: Session, models: catalog.ModelCache, decision_id: str
-) -> tuple[decisions.Decision, decisions.Replay]:
+) -> tuple[decisions.Decision, replays.Replay]:
     """Answer a logged row again by the version that answered it, and compare.
 
     Raises:
         NotFound: There is no such decision.
+        Conflict: The row was refused: there is no answer that could be explained.
     """
     decision = decisions.find(session, decision_id)
-    return decision, decisions.replay(models.get(session, decision.version_id), decision)
+    if decision.leaf is None:
+        raise Conflict(f"decision {decision_id} is a row that was refused: its errors stand in the decision itself")
+    return decision, replays.replay(models.get(session, decision.version_id), decision)

@@ -1,6 +1,7 @@
 """The worker: claims jobs, runs each in a child process, keeps its lease alive, and saves what comes of it.
 
-    worker ──spawn──> child        the job's payload
+    worker ──spawn──> child        while there is no job: it loads what a job needs, and waits
+    worker ──pipe───> child        the job's payload
     worker <──pipe─── child        progress now and then, at the end the outcome
     worker ──pipe───> child        "stop"; the end of the pipe means that the worker is gone: the child ends itself
 
@@ -8,16 +9,14 @@ The child only computes. The worker alone writes, guarded by the lease: the new 
 one transaction. Whatever kills the child (a crash, the memory limit, the time limit) is an attempt with a reason.
 """
 
-import ctypes
 import logging
 import multiprocessing
 import os
 import signal
 import socket
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
@@ -26,14 +25,13 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy.pool import NullPool
-
-import espalier
-from service import catalog, db, queue
+from service import catalog, db, decisions, queue
 from service.db import Sessions, reading, transaction
 from service.errors import LeaseLost, Unavailable
-from service.handlers import Cancelled, Failed, Finished, GivenBack, Outcome, Reported, perform, problem
+from service.handlers import Cancelled, Failed, Finished, GivenBack, Outcome, Part, Reported, problem
+from service.job_child import Child, child_main, wait_for_a_job
 from service.queue import Claim
+from service.retention import Cleaner
 from service.settings import Settings
 
 LOG = logging.getLogger(__name__)
@@ -46,13 +44,37 @@ STOP_SECONDS = 0.8  # that a child has to stop by itself before it is killed
 PAUSE_SECONDS = 2.0  # before a job is tried again that could not read the database
 
 
-# Settings, claim, the pipe to the worker, the worker's process id.
-Child = Callable[[Settings, Claim, Connection, int], None]
-
-
 @dataclass(frozen=True, slots=True)
 class Lost:
     """Another worker has the job: nothing is to be written."""
+
+
+@dataclass(slots=True)
+class Spare:
+    """The child that waits for the next job, if there is one."""
+
+    settings: Settings
+    child: Child
+    waiting: tuple[BaseProcess, Connection] | None = None
+
+    def prepare(self) -> None:
+        """Have one wait."""
+        if self.waiting is None or not self.waiting[0].is_alive():
+            self.end()
+            self.waiting = _spawned(self.settings, self.child)
+
+    def take(self) -> tuple[BaseProcess, Connection]:
+        """Give the one that waits, or a new one."""
+        self.prepare()
+        taken, self.waiting = self.waiting, None
+        assert taken is not None  # noqa: S101 - it was prepared
+        return taken
+
+    def end(self) -> None:
+        """End the one that waits."""
+        if self.waiting is not None:
+            _end(*self.waiting)
+            self.waiting = None
 
 
 @dataclass(slots=True)
@@ -68,6 +90,7 @@ class Attempt:
     told: tuple[float, str] = (0.0, "")  # the progress that was last written
     beat_at: float = field(default_factory=time.monotonic)  # of the last heartbeat
     looked_at: float = field(default_factory=time.monotonic)  # of the last look at the cancel flag
+    part: Part | None = None  # of the result, not logged yet
 
 
 def run(settings: Settings, stop: threading.Event | None = None, *, child: Child | None = None) -> None:
@@ -86,15 +109,20 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: Child
     engine = db.connect(settings)
     source = db.sessions(engine)
     name = f"{socket.gethostname()}:{os.getpid()}"
+    spare = Spare(settings, child or child_main)
+    cleaner = Cleaner(source)
     try:
         while not stop.is_set():
-            if not _work_once(settings, source, name=name, stop=stop, child=child or child_main):
+            if not _work_once(settings, source, name=name, stop=stop, spare=spare):
+                spare.prepare()
+                cleaner.clean_up()
                 stop.wait(POLL_SECONDS)
     finally:
+        spare.end()
         engine.dispose()
 
 
-def _work_once(settings: Settings, source: Sessions, *, name: str, stop: threading.Event, child: Child) -> bool:
+def _work_once(settings: Settings, source: Sessions, *, name: str, stop: threading.Event, spare: Spare) -> bool:
     """Do one job if there is one; True if it is worth looking for the next at once."""
     try:
         with reading(source) as session:
@@ -105,7 +133,7 @@ def _work_once(settings: Settings, source: Sessions, *, name: str, stop: threadi
         if claim is None:
             return False
         LOG.info("job %s: attempt %d of %d", claim.job_id, claim.attempt, claim.max_attempts)
-        with _started(settings, claim, child) as attempt:
+        with _started(claim, spare) as attempt:
             outcome = _watch(settings, source, attempt, stop)
         _settle(source, claim, _within_limits(settings, outcome), stop)
     except Unavailable as error:
@@ -123,10 +151,26 @@ def _work_once(settings: Settings, source: Sessions, *, name: str, stop: threadi
 
 
 @contextmanager
-def _started(settings: Settings, claim: Claim, child: Child) -> Iterator[Attempt]:
+def _started(claim: Claim, spare: Spare) -> Iterator[Attempt]:
+    process, pipe = spare.take()
+    try:
+        with suppress(OSError):  # it has ended: whoever watches it sees that
+            pipe.send(claim)
+        yield Attempt(claim=claim, process=process, pipe=pipe)
+    finally:
+        _end(process, pipe)
+
+
+def _end(process: BaseProcess, pipe: Connection) -> None:
+    process.kill()
+    process.join()
+    pipe.close()
+
+
+def _spawned(settings: Settings, child: Child) -> tuple[BaseProcess, Connection]:
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
-    process = context.Process(target=child, args=(settings, claim, there, os.getpid()), daemon=True)
+    process = context.Process(target=wait_for_a_job, args=(child, settings, there, os.getpid()), daemon=True)
     resource_tracker.ensure_running()  # its start would lift the mask that comes next
     # Ctrl-C reaches every process of the terminal; the child inherits the mask and leaves the decision to the worker.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
@@ -135,12 +179,7 @@ def _started(settings: Settings, claim: Claim, child: Child) -> Iterator[Attempt
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         there.close()
-    try:
-        yield Attempt(claim=claim, process=process, pipe=here)
-    finally:
-        process.kill()
-        process.join()
-        here.close()
+    return process, here
 
 
 def _watch(settings: Settings, source: Sessions, attempt: Attempt, stop: threading.Event) -> Outcome | Lost:
@@ -155,6 +194,8 @@ def _watch(settings: Settings, source: Sessions, attempt: Attempt, stop: threadi
         if outcome is not None:
             return outcome
         try:
+            if attempt.part is not None:
+                _log_part(settings, source, attempt, stop)
             if _is_cancelled(settings, source, attempt):
                 return _cancel(attempt)
         except LeaseLost:
@@ -169,6 +210,9 @@ def _receive(attempt: Attempt) -> Outcome | None:
     with suppress(EOFError, OSError):
         while attempt.pipe.poll():
             message = attempt.pipe.recv()
+            if isinstance(message, Part):  # the child waits until the pipe is read again
+                attempt.part = message
+                return None
             if not isinstance(message, tuple):
                 return message  # type: ignore[no-any-return]
             attempt.progress, attempt.phase = message
@@ -176,6 +220,22 @@ def _receive(attempt: Attempt) -> Outcome | None:
         attempt.process.join()
         return _failed("child_ended", f"the process of the job ended: {_ending(attempt.process.exitcode)}")
     return None
+
+
+def _log_part(settings: Settings, source: Sessions, attempt: Attempt, stop: threading.Event) -> None:
+    """Log a part of the result; while the database is away, try again until the worker is stopped."""
+    while attempt.part is not None and not stop.is_set():
+        part = attempt.part
+        try:
+            with transaction(source) as session:
+                _beat(session, settings, attempt)  # raises LeaseLost where another has the job
+                decisions.record_packed(
+                    session, part.origin, n_rows=part.n_rows, content=part.content, milliseconds=part.milliseconds
+                )
+            attempt.part = None
+        except Unavailable as error:
+            LOG.warning("job %s: a part is not logged yet: %s", attempt.claim.job_id, error)
+            stop.wait(PAUSE_SECONDS)
 
 
 def _ending(code: int | None) -> str:
@@ -218,21 +278,20 @@ def _is_cancelled(settings: Settings, source: Sessions, attempt: Attempt) -> boo
     news = (attempt.progress, attempt.phase) != attempt.told
     due = PROGRESS_SECONDS if news else settings.lease_seconds / 3
     if moment - attempt.beat_at >= min(due, settings.lease_seconds / 3):
-        attempt.beat_at = attempt.looked_at = moment
-        attempt.told = (attempt.progress, attempt.phase)
         with transaction(source) as session:
-            return queue.heartbeat(
-                session,
-                attempt.claim,
-                lease_seconds=settings.lease_seconds,
-                progress=attempt.progress,
-                phase=attempt.phase,
-            )
+            return _beat(session, settings, attempt)
     if moment - attempt.looked_at >= FLAG_SECONDS:
         attempt.looked_at = moment
         with reading(source) as session:
             return queue.is_cancel_requested(session, attempt.claim)
     return False
+
+
+def _beat(session: Any, settings: Settings, attempt: Attempt) -> bool:
+    attempt.beat_at = attempt.looked_at = time.monotonic()
+    attempt.told = (attempt.progress, attempt.phase)
+    lease = settings.lease_seconds
+    return queue.heartbeat(session, attempt.claim, lease_seconds=lease, progress=attempt.progress, phase=attempt.phase)
 
 
 def _cancel(attempt: Attempt) -> Outcome:
@@ -290,52 +349,3 @@ def _save(session: Any, claim: Claim, outcome: Outcome) -> str:
         case GivenBack(reason=reason):
             job = queue.release(session, claim, reason=reason)
     return job.state
-
-
-# --- in the child
-
-
-def child_main(settings: Settings, claim: Claim, pipe: Connection, worker_pid: int) -> None:
-    """The child process of one attempt: compute, send the outcome, end."""
-    _die_with_worker(worker_pid)
-    progress = espalier.Progress()
-    sending = threading.Lock()
-    done = threading.Event()
-    threading.Thread(target=_listen, args=(pipe, progress), daemon=True).start()
-    reporter = threading.Thread(target=_report, args=(pipe, progress, sending, done), daemon=True)
-    reporter.start()
-    engine = db.connect(settings, pool=NullPool)
-    outcome = perform(db.sessions(engine), kind=claim.kind, payload=claim.payload, progress=progress)
-    done.set()
-    with sending:
-        pipe.send(outcome)
-
-
-def _listen(pipe: Connection, progress: espalier.Progress) -> None:
-    """Wait for the worker's word; without a worker there is nobody to compute for."""
-    try:
-        while True:
-            pipe.recv()
-            progress.stop()
-    except (EOFError, OSError):
-        os._exit(1)
-
-
-def _report(pipe: Connection, progress: espalier.Progress, sending: threading.Lock, done: threading.Event) -> None:
-    told = (0.0, "")
-    while not done.wait(WATCH_SECONDS * 2):
-        news = (float(progress.share), progress.phase)
-        if news == told:
-            continue
-        with sending, suppress(OSError):
-            if not done.is_set():
-                pipe.send(news)
-        told = news
-
-
-def _die_with_worker(worker_pid: int) -> None:
-    """On Linux the kernel kills the child with its worker; elsewhere the end of the pipe tells it."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 = PR_SET_PDEATHSIG
-    if os.getppid() != worker_pid:  # it died before the line above
-        os._exit(1)

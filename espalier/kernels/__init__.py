@@ -1,7 +1,7 @@
 """Compiled code: arrays and numbers in, arrays and numbers out. The only place that sees numba.
 
 =============  ==========================================================================================
-`jit`          the decorators, numba's passes, the cache folder
+`jit`          the decorators, numba's passes; `kept` where machine code is kept and found again
 `codes`        small whole numbers shared with Python, and the named tuples that kernels take
 `encode`       rank-coding of columns: radix sort, dense ranks, presorted orders
 `impurity`     what a group of rows adds to a score; chi-square; costs

@@ -24,9 +24,9 @@ from espalier.kernels.nodes import (
 
 
 @inner
-def start_root(rules, rows, node_ints, node_reals, node_stats, master, master_weight):
+def start_root(rules, rows, node_ints, node_reals, node_stats, master, master_weight, depth):
     """Write the root, and all rows into the master sequence."""
-    start_node(node_ints, node_reals, 0, -1, 0, -1)
+    start_node(node_ints, node_reals, 0, -1, depth, -1)
     for k in range(node_stats.shape[1]):
         node_stats[0, k] = 0.0
     for row in range(rows.weight.size):

@@ -11,12 +11,11 @@ from espalier.kernels.nominal import offer_nominal
 from espalier.kernels.offers import (
     INT_TEST,
     REAL_GAIN,
-    REAL_KNOWN,
     REAL_SCORE,
     REAL_SECOND,
     WEIGHT_TOLERANCE,
     nothing,
-    tie_of,
+    tie_of_scores,
 )
 from espalier.kernels.ordered import offer_ordered
 from espalier.kernels.scratch import Place
@@ -81,7 +80,7 @@ def place_of(rules, rows, work, rare, master, master_weight, start, stop, weight
 @inner
 def _winner(rules, columns, place, offer_ints, offer_reals):
     """Give the attribute of the best score among those that may compete, -1 for none."""
-    least_gain = nothing(rules, place.impurity)
+    least_gain = nothing(rules, place)
     average = -math.inf
     if rules.average_gain_guard == 1:
         total = 0.0
@@ -111,13 +110,12 @@ def _winner(rules, columns, place, offer_ints, offer_reals):
         if gain < average:
             continue
         score = offer_reals[attribute, REAL_SCORE]
-        if best < 0 or score > worth + tie_of(rules, worth, place.impurity):
+        if best < 0 or score > worth + tie_of_scores(rules, worth, place):
             best = attribute
             worth = score
-    if best >= 0 and rules.leaf_weight_of_winner == 1:
+    # With `spread` the winner is weighed once its rows have sides: see `sides.weigh_row_by_row`.
+    if best >= 0 and rules.leaf_weight_of_winner == 1 and rules.missing != c.SPREAD:
         second = offer_reals[best, REAL_SECOND]
-        if rules.missing == c.SPREAD:
-            second *= place.weight / offer_reals[best, REAL_KNOWN]
         if second < rules.min_weight_leaf - WEIGHT_TOLERANCE:
             return -1
     return best

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from espalier.kernels.jit import compiled
+from espalier.kernels.jit import compiled, maker
 
 DIGIT_BITS = 11
 N_DIGITS = 6
+SMALL_NUMBERS = 256
 
 
 @compiled
@@ -92,6 +93,10 @@ def code_column(values, cells, distinct, most):
     values: float64 (n), none missing. cells: uint8 (n), written. distinct: float64 (most), written. Returns how many
     distinct values there are, -1 for too many: a hash table of values, sorted at the end.
     """
+    if most >= SMALL_NUMBERS:
+        n_found = _code_small_numbers(values, cells, distinct)
+        if n_found >= 0:
+            return n_found
     n_slots = 1024
     slots = np.full(n_slots, -1, np.int32)
     found = np.empty(most, np.float64)
@@ -120,6 +125,31 @@ def code_column(values, cells, distinct, most):
         distinct[place] = found[order[place]]
     for row in range(values.size):
         cells[row] = rank[cells[row]]
+    return n_found
+
+
+@maker
+def _code_small_numbers(values, cells, distinct):
+    """Do the same where all values are whole numbers from 0 to 255, as the codes of categories are; -1 elsewhere."""
+    present, rank = np.zeros(SMALL_NUMBERS, np.uint8), np.zeros(SMALL_NUMBERS, np.uint8)
+    for row in range(values.size):
+        value = values[row]
+        if not 0.0 <= value < SMALL_NUMBERS:
+            return -1
+        code = np.uint8(value)
+        if np.float64(code) != value:
+            return -1
+        cells[row] = code
+        present[code] = 1
+    n_found = 0
+    for code in range(SMALL_NUMBERS):
+        if present[code]:
+            rank[code] = n_found
+            distinct[n_found] = code
+            n_found += 1
+    if n_found > 0 and distinct[n_found - 1] != n_found - 1:
+        for row in range(values.size):
+            cells[row] = rank[cells[row]]
     return n_found
 
 

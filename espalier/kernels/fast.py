@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from espalier.kernels import codes as c
 from espalier.kernels import grow_binary, scans
-from espalier.kernels.fast_table import FastTable, n_threads
+from espalier.kernels.fast_table import FastTable
 from espalier.kernels.nodes import (
     FALLBACK,
     FEATURE,
@@ -28,6 +28,7 @@ from espalier.kernels.nodes import (
     THRESHOLD,
     WEIGHT,
 )
+from espalier.processors import in_threads, n_threads
 
 __all__ = ["grow_fast"]
 
@@ -134,7 +135,8 @@ class _Grower:
                 self.state,
             )  # fmt: skip
 
-        parts = [(at, at + 1, 0, 0) for at in range(n_sorted)]
+        # Two a thread: one that finds little to pass over does not keep the others waiting.
+        parts = [(low, high, 0, 0) for low, high in _even_parts(n_sorted, 2 * self.threads)]
         parts += [(0, 0, low, high) for low, high in _even_parts(n_coded, self.threads)]
         _run(pool, scan, parts)
         attribute = grow_binary.choose(rules, table.numeric, table.kind, gains, self.stats, self.reals, node)
@@ -208,7 +210,7 @@ class _Grower:
                 part[0][job.node] = own[0]
                 part.append(own[1:n_nodes])
             offset += n_nodes - 1
-        ints, reals, stats, beside = (np.concatenate(part) for part in parts)
+        ints, reals, stats, beside = in_threads(np.concatenate, parts)
         if self.rules.missing in (c.FRACTIONAL, c.SPREAD):
             ints[:, FALLBACK] = -1
         self._write_thresholds(ints, reals, beside)
@@ -229,13 +231,8 @@ class _Grower:
         grow_binary.write_thresholds(values, nodes, beside, reals)
         if not self.rules.observed:
             return
-        cuts = reals[nodes, THRESHOLD]
-        if column.dtype == np.int32:
-            # Of an ordered category every code is a value, whether a row has it or not.
-            reals[nodes, THRESHOLD] = np.floor(cuts)
-            return
         values.sort()
-        reals[nodes, THRESHOLD] = values[np.searchsorted(values, cuts, side="right") - 1]
+        reals[nodes, THRESHOLD] = values[np.searchsorted(values, reals[nodes, THRESHOLD], side="right") - 1]
 
 
 def _even_parts(count: int, n_parts: int) -> list[tuple[int, int]]:

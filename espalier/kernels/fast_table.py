@@ -1,6 +1,5 @@
 """The columns as the fast lane's kernels take them: few values coded, many values sorted, once a training."""
 
-import os
 import queue
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +11,9 @@ import numpy.typing as npt
 
 from espalier.kernels import codes as c
 from espalier.kernels import encode, packed_sort, scans
+from espalier.processors import n_threads
 
-__all__ = ["FastTable", "can_grow_fast", "fast_table", "n_threads"]
+__all__ = ["FastTable", "can_grow_fast", "fast_table"]
 
 Array = npt.NDArray[Any]
 
@@ -75,11 +75,6 @@ def can_grow_fast(rules: Any, table_columns: Sequence[Array], n_categories: Sequ
             for column in table_columns
         )
     )
-
-
-def n_threads() -> int:
-    """Give the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def fast_table(

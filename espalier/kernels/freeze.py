@@ -136,7 +136,7 @@ def write_surrogates(
             test[count] = surrogate_ints[j, S_TEST]
             nominal = test[count] == c.NOMINAL
             threshold[count] = np.nan if nominal else surrogate_reals[j, S_THRESHOLD]
-            below[count] = surrogate_ints[j, S_BELOW]
+            below[count] = 0 if nominal else surrogate_ints[j, S_BELOW]
             agreement[count] = surrogate_reals[j, S_AGREEMENT]
             code_start[count] = n_codes
             n_codes += n_categories[feature[count]] if nominal else 0

@@ -50,15 +50,20 @@ def gather_groups(rules, columns, rows, work, groups, place, master, attribute):
 
 @inner
 def fill_buckets(columns, groups, rare, place, master, attribute, n_present):
-    """List the node's rows by category (ascending), those without one behind: medians need the rows themselves."""
+    """List the node's rows by category (ascending), those without one behind: medians need the rows themselves.
+
+    The rows of the j-th category are rare.bucket[rare.bucket_start[j] : rare.bucket_start[j + 1]], counted from 0 and
+    not from place.start: a node may stand far behind the first n entries of the master sequence.
+    """
     codes = columns.codes[attribute]
-    at = place.start
+    at = 0
     for j in range(n_present):
         slot = groups.place[j]
         groups.slot[groups.present[slot]] = j
         rare.bucket_start[j] = at
         at += groups.group_rows[slot]
     rare.bucket_start[n_present] = at
+    rare.bucket_start[n_present + 1] = place.stop - place.start
     for j in range(n_present):
         groups.scratch[j] = rare.bucket_start[j]
     for i in range(place.start, place.stop):
@@ -81,7 +86,7 @@ def group_term(rules, rows, work, groups, rare, place, j, n_present, share, tota
         end = rare.bucket_start[n_present]
         first = end if j == n_present else rare.bucket_start[j]
         last = end if j == n_present else rare.bucket_start[j + 1]
-        stop = place.stop if share > 0.0 else end
+        stop = rare.bucket_start[n_present + 1] if share > 0.0 else end
         return group_deviation(
             rare.bucket, first, last, rare.bucket, end, stop, share, work.weight, rare.target_rank, rows.target,
             rare.target_value, rare.weight_tree, rare.sum_tree,
@@ -96,9 +101,9 @@ def group_term(rules, rows, work, groups, rare, place, j, n_present, share, tota
 def whole_term(rules, rows, work, rare, place, n_present, with_unknown):
     """Give the term of all known rows together, or of all rows."""
     if rare is not None and rules.criterion == c.ABSOLUTE_ERROR:
-        stop = place.stop if with_unknown else rare.bucket_start[n_present]
+        stop = rare.bucket_start[n_present + 1 if with_unknown else n_present]
         return group_deviation(
-            rare.bucket, place.start, stop, rare.bucket, stop, stop, 0.0, work.weight, rare.target_rank, rows.target,
+            rare.bucket, 0, stop, rare.bucket, stop, stop, 0.0, work.weight, rare.target_rank, rows.target,
             rare.target_value, rare.weight_tree, rare.sum_tree,
         )  # fmt: skip
     totals = work.node if with_unknown else work.known

@@ -44,7 +44,16 @@ from espalier.kernels.nodes import (
     more_reals,
 )
 from espalier.kernels.offers import INT_TEST, INT_UNKNOWN, N_INTS, N_REALS, REAL_GAIN
-from espalier.kernels.sides import assign_sides, fallback_of, send_unknown, weigh_branches, write_codes, write_test
+from espalier.kernels.sides import (
+    assign_sides,
+    fallback_of,
+    forget_codes,
+    send_unknown,
+    weigh_branches,
+    weigh_row_by_row,
+    write_codes,
+    write_test,
+)
 from espalier.kernels.surrogates import (
     N_S_INTS,
     N_S_REALS,
@@ -59,20 +68,21 @@ from espalier.kernels.waiting import pop, push, remember
 
 @compiled
 def grow_tree(  # one loop, told from top to bottom
-    rules, columns, rows, work, groups, subsets, rare, orders, progress, first_capacity, most_nodes, most_codes
+    rules, columns, rows, work, groups, subsets, rare, orders, progress, depth, hand_over, most_nodes, most_codes
 ):  # fmt: skip
-    """Grow one tree.
+    """Grow one tree, or its top, or the subtree of one of its nodes.
 
     rules, columns, rows: the named tuples of `codes`. work, groups, subsets, rare: those of `scratch`, None for what is
-    not asked for. orders: int32 (ordered attributes, capacity), the first n entries of each presorted. progress:
-    float64 (2), share settled (written) and stop flag (read).
+    not asked for. orders: int32 (ordered attributes, n), presorted. progress: float64 (2), share settled (written) and
+    stop flag (read). depth: of the root. hand_over: a node of at most so many rows is left as it is (0: none).
 
     Returns (status, nodes, node ints, node reals, node statistics, code table, its length, surrogate ints, surrogate
-    reals, number of surrogates, side of surrogate codes, its length).
+    reals, number of surrogates, side of surrogate codes, its length), and of the nodes that are left: (node, start,
+    stop) of each, int64 (left, 3), the master sequence, its weights, and the orders.
     """
     n_attributes, n_rows = columns.codes.shape
     width = rules.n_classes if rules.n_classes > 0 else 3
-    capacity = first_capacity
+    capacity = n_rows if n_rows > 0 else 1
     master, master_weight = np.empty(capacity, np.int32), np.empty(capacity, np.float64)
     spare, spare_weight = np.empty(capacity, np.int32), np.empty(capacity, np.float64)
     side = np.empty(n_rows, np.int32)
@@ -105,6 +115,8 @@ def grow_tree(  # one loop, told from top to bottom
     # Waiting nodes: node, start, stop, validation start and stop, and for best-first growth the split it has chosen.
     waiting = np.empty((64, 5), np.int64)
     n_waiting = 0
+    left = np.empty((64, 3), np.int64)
+    n_left = 0
     if rare is not None:
         best_first = rules.max_leaf_nodes >= 0
         waiting_ints, waiting_reals = np.empty((64, N_INTS + 1), np.int32), np.empty((64, N_REALS), np.float64)
@@ -122,7 +134,7 @@ def grow_tree(  # one loop, told from top to bottom
             valid_weight[row] = rare.valid_weight[row]
         valid_top = n_validation
 
-    start_root(rules, rows, node_ints, node_reals, node_stats, master, master_weight)
+    start_root(rules, rows, node_ints, node_reals, node_stats, master, master_weight, depth)
     n_nodes = 1
     top = n_rows
     settled = 0.0
@@ -156,6 +168,13 @@ def grow_tree(  # one loop, told from top to bottom
         if entry < 0:
             break
         node, start, stop = waiting[entry, 0], waiting[entry, 1], waiting[entry, 2]
+        if stop - start <= hand_over:
+            # Its stretch stays where it is: who grows it further finds it there.
+            if n_left == left.shape[0]:
+                left = more_long_rows(left, n_left, 2 * n_left)
+            left[n_left, 0], left[n_left, 1], left[n_left, 2] = node, start, stop
+            n_left += 1
+            continue
         chosen = -1
         if rare is not None and best_first:
             chosen = waiting_ints[entry, N_INTS]
@@ -183,6 +202,36 @@ def grow_tree(  # one loop, told from top to bottom
             n_branches = columns.n_codes[chosen]
         if rare is not None and best_first and n_leaves + n_branches - 1 > rules.max_leaf_nodes:
             chosen = -1
+        if chosen >= 0 and n_nodes + n_branches > node_ints.shape[0]:
+            more = max(n_nodes + n_branches, 2 * node_ints.shape[0])
+            node_ints = more_int_rows(node_ints, n_nodes, more)
+            node_reals = more_real_rows(node_reals, n_nodes, more)
+            node_stats = more_real_rows(node_stats, n_nodes, more)
+        if chosen >= 0 and n_nodes + n_branches > most_nodes:
+            status = c.TOO_MANY_NODES
+            break
+
+        # Sides of the rows, weights of the branches.
+        unknown_weight, n_unknown = 0.0, 0
+        if chosen >= 0:
+            assign_sides(
+                rules, columns, rows, work, groups, subsets, rare, master, master_weight, start, stop,
+                node_reals[node, WEIGHT], node_stats[node], chosen, chosen_ints, side, branch_of_code, again_ints,
+                again_reals,
+            )  # fmt: skip
+            unknown_weight, n_unknown = weigh_branches(
+                master, master_weight, start, stop, side, n_branches, branch_weight, branch_count
+            )
+            if rules.leaf_weight_of_winner == 1 and rules.missing == c.SPREAD:
+                is_cut = columns.kind[chosen] == c.ORDERED_KIND
+                n_heavy = weigh_row_by_row(
+                    rules, rows, work, orders[columns.order_place[chosen]] if is_cut else master, start, stop, side,
+                    is_cut, node_stats[n_nodes : n_nodes + n_branches], branch_weight, branch_count,
+                )  # fmt: skip
+                if n_heavy < 2:
+                    if subsets is not None and columns.kind[chosen] == c.NOMINAL_KIND:
+                        forget_codes(columns, master, start, stop, chosen, branch_of_code)
+                    chosen = -1
         if chosen < 0:
             settled += node_reals[node, WEIGHT]
             progress[0] = settled / rules.root_weight
@@ -191,24 +240,6 @@ def grow_tree(  # one loop, told from top to bottom
             if rare is not None and waiting[entry, 4] == valid_top:
                 valid_top = waiting[entry, 3]
             continue
-        if n_nodes + n_branches > node_ints.shape[0]:
-            more = max(n_nodes + n_branches, 2 * node_ints.shape[0])
-            node_ints = more_int_rows(node_ints, n_nodes, more)
-            node_reals = more_real_rows(node_reals, n_nodes, more)
-            node_stats = more_real_rows(node_stats, n_nodes, more)
-        if n_nodes + n_branches > most_nodes:
-            status = c.TOO_MANY_NODES
-            break
-
-        # Sides of the rows, weights of the branches.
-        assign_sides(
-            rules, columns, rows, work, groups, subsets, rare, master, master_weight, start, stop,
-            node_reals[node, WEIGHT], node_stats[node], chosen, chosen_ints, side, branch_of_code, again_ints,
-            again_reals,
-        )  # fmt: skip
-        unknown_weight, n_unknown = weigh_branches(
-            master, master_weight, start, stop, side, n_branches, branch_weight, branch_count
-        )
         fallback = -1
         if rules.missing not in (c.FRACTIONAL, c.SPREAD):
             fallback = fallback_of(chosen_ints[INT_UNKNOWN], n_branches, branch_weight, unknown_weight)
@@ -235,8 +266,8 @@ def grow_tree(  # one loop, told from top to bottom
                 surrogate_codes = more_ints(surrogate_codes, n_surrogate_codes, max(n_codes, 2 * surrogate_codes.size))
             n_surrogate_codes = n_codes
             write_surrogate_codes(
-                columns, master, start, stop, work.weight, side, surrogate_ints, surrogate_codes, n_surrogates,
-                n_surrogates + n_found, scratch_side, scratch_left, scratch_right, scratch_count,
+                columns, master, start, stop, work.weight, side, surrogate_ints, surrogate_reals, surrogate_codes,
+                n_surrogates, n_surrogates + n_found, scratch_side, scratch_left, scratch_right, scratch_count,
             )  # fmt: skip
             send_by_surrogates(
                 columns, master, start, stop, side, branch_count, surrogate_ints, surrogate_reals, surrogate_codes,
@@ -269,9 +300,7 @@ def grow_tree(  # one loop, told from top to bottom
             write_codes(rules, columns, chosen, chosen_ints, branch_of_code, code_table, n_code_entries)
             n_code_entries += n_codes
         if subsets is not None and columns.kind[chosen] == c.NOMINAL_KIND and node_ints[node, TEST] == c.NOMINAL:
-            for at in range(start, stop):
-                if columns.codes[chosen, master[at]] >= 0:
-                    branch_of_code[columns.codes[chosen, master[at]]] = -1
+            forget_codes(columns, master, start, stop, chosen, branch_of_code)
         if rare is not None:
             valid_start, valid_stop, n_routed = waiting[entry, 3], waiting[entry, 4], 0
             if rules.criterion == c.ABSOLUTE_ERROR:
@@ -405,5 +434,5 @@ def grow_tree(  # one loop, told from top to bottom
         status = c.STOPPED
     return (
         status, n_nodes, node_ints, node_reals, node_stats, code_table, n_code_entries, surrogate_ints, surrogate_reals,
-        n_surrogates, surrogate_codes, n_surrogate_codes,
+        n_surrogates, surrogate_codes, n_surrogate_codes, left[:n_left], master, master_weight, orders,
     )  # fmt: skip

@@ -14,6 +14,7 @@ from espalier.kernels import codes as c
 from espalier.kernels.jit import inner
 
 NOISE = 1e-13
+LN_2 = math.log(2.0)
 
 
 @inner
@@ -126,13 +127,16 @@ def chi_square_tail(statistic, freedom):
 def with_cost(score, cost, paid, cost_function, cost_weight, cheapest):
     """Weigh a score against what the attribute costs.
 
-    Nunez (1991), Tan and Schlimmer (1990), Norton (1989). What the path has paid for costs nothing more; where a
-    function divides by the cost, that is as cheap as the cheapest attribute.
+    Nunez (1991), as the logarithm to base 2 so that no large gain overflows; Tan and Schlimmer (1990), Norton (1989).
+    What the path has paid for costs nothing more; where a function divides by the cost, that is as cheap as the
+    cheapest attribute.
     """
     if cost_function == c.NO_COSTS:
         return score
     if cost_function == c.NUNEZ:
-        return (2.0**score - 1.0) / ((0.0 if paid else cost) + 1.0) ** cost_weight
+        if score <= 0.0:
+            return -math.inf
+        return score + math.log2(-math.expm1(-score * LN_2)) - cost_weight * math.log2((0.0 if paid else cost) + 1.0)
     price = cheapest if paid else cost
     if cost_function == c.TAN_SCHLIMMER:
         return score * score / price

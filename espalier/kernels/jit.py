@@ -1,23 +1,15 @@
-"""The one decorator of compiled functions, and where their machine code is kept."""
+"""The one decorator of compiled functions: how numba compiles them here."""
 
-import contextlib
-import functools
-import hashlib
 import operator
-import os
-import re
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
 import numba
 from numba import types
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import LoweringPass, PassManager, register_pass
-from numba.core.registry import cpu_target
 from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import (
     AnnotateTypes,
@@ -39,12 +31,12 @@ from numba.core.untyped_passes import (
 )
 from numba.extending import register_jitable
 
-__all__ = ["cache_folder", "compiled", "inner", "maker", "phase_of", "shared"]
+from espalier.kernels.kept import KernelCache, cache_folder, filled_folders
+
+__all__ = ["compiled", "inner", "maker", "must_compile", "phase_of", "shared"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-CACHE_VARIABLE: Final = "NUMBA_CACHE_DIR"
 ANSWERS: Final[dict[tuple[int, str], dict[Any, Any]]] = {}
-IMPORTED: Final = re.compile(r"espalier\.kernels(?:\.|\s+import\s+)(\w+)")
 
 
 def inner(function: Function) -> Function:
@@ -227,48 +219,11 @@ def compiled(function: Function) -> Function:
     """
     options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "pipeline_class": _KernelCompiler}
     dispatcher = numba.njit(**options)(function)
-    if hasattr(dispatcher, "py_func") and cache_folder(Path(function.__code__.co_filename)) is not None:
-        # What enable_caching() does, with a folder of our own choice.
+    path = Path(function.__code__.co_filename)
+    if hasattr(dispatcher, "py_func") and (cache_folder(path) is not None or filled_folders(path)):
+        # What enable_caching() does, with folders of our own choice.
         dispatcher._cache = KernelCache(dispatcher.py_func)
     return dispatcher  # type: ignore[no-any-return]
-
-
-def cache_folder(path: Path) -> Path | None:
-    """Give the folder of the machine code of a kernel file, or None where none can be written or read.
-
-    Its name holds a hash of that file and of every kernel file that it imports, however indirectly: numba does not
-    notice an edit in a *called* function of another file. A folder that is already filled is used even if it cannot be
-    written, as in a read-only image.
-    """
-    return _folder_of(sources_hash(path))
-
-
-@functools.cache
-def _folder_of(digest: str) -> Path | None:
-    for base in _bases():
-        folder = base / f"espalier-{digest[:16]}"
-        if folder.is_dir() and any(folder.glob("*.nbi")):
-            return folder
-        if _is_writable(folder):
-            return folder
-    return None
-
-
-@functools.cache
-def sources_hash(path: Path) -> str:
-    """Give the SHA-256 over a kernel file, those that it imports, and numba's version."""
-    # Code with its indexes checked is other code.
-    digest = hashlib.sha256(f"{numba.__version__} {numba.config.BOUNDSCHECK}".encode())
-    waiting, seen = [path, Path(__file__)], {path, Path(__file__)}
-    while waiting:
-        source = waiting.pop().read_text(encoding="utf-8")
-        digest.update(source.encode())
-        for name in sorted(set(IMPORTED.findall(source))):
-            imported = path.parent / f"{name}.py"
-            if imported.is_file() and imported not in seen:
-                seen.add(imported)
-                waiting.append(imported)
-    return digest.hexdigest()
 
 
 def phase_of(kernel: Any, phase: str, arguments: tuple[Any, ...] = ()) -> str:
@@ -279,6 +234,11 @@ def phase_of(kernel: Any, phase: str, arguments: tuple[Any, ...] = ()) -> str:
     return phase if _is_kept(kernel, arguments) else f"compiling kernels, then {phase}"
 
 
+def must_compile(kernel: Any) -> bool:
+    """Whether the first call of a kernel compiles it, and leaves its machine code for the next process."""
+    return not _is_kept(kernel, ()) and cache_folder(Path(kernel.py_func.__code__.co_filename)) is not None
+
+
 def _is_kept(kernel: Any, arguments: tuple[Any, ...]) -> bool:
     function = getattr(kernel, "py_func", None)
     if function is None:
@@ -287,70 +247,7 @@ def _is_kept(kernel: Any, arguments: tuple[Any, ...]) -> bool:
     if arguments and signature in kernel.overloads:
         return True
     path = Path(function.__code__.co_filename)
-    folder = cache_folder(path)
-    if folder is None or not any(folder.glob(f"{path.stem}.{function.__qualname__}-*.nbi")):
+    pattern = f"{path.stem}.{function.__qualname__}-*.nbi"
+    if not any(any(folder.glob(pattern)) for folder in filled_folders(path)):
         return False
     return not arguments or kernel._cache.holds(signature)
-
-
-class _KernelLocator(_CacheLocator):  # type: ignore[misc]
-    """Keeps a kernel in the folder of its file; the folder's name says which sources, so the stamp need not."""
-
-    def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
-        self._path = Path(py_file)
-        self._place = f"{self._path.stem}.{py_func.__qualname__}"
-
-    def get_cache_path(self) -> str:
-        return str(cache_folder(self._path))
-
-    def ensure_cache_path(self) -> None:
-        """Nothing to do: `cache_folder` has made it."""
-
-    def get_source_stamp(self) -> str:
-        return sources_hash(self._path)
-
-    def get_disambiguator(self) -> str:
-        return self._place
-
-    @classmethod
-    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> "_KernelLocator":
-        return cls(py_func, py_file)
-
-
-class _KernelCacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
-    _locator_classes = (_KernelLocator,)
-
-
-class KernelCache(FunctionCache):  # type: ignore[misc]
-    """numba's function cache in a folder of our own, silent where it cannot write."""
-
-    _impl_class = _KernelCacheImpl
-
-    def holds(self, signature: tuple[Any, ...]) -> bool:
-        """Whether the machine code for arguments of these types is kept."""
-        return self._index_key(signature, cpu_target.target_context.codegen()) in self._cache_file._load_index()
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep one compiled signature; a full disk or a read-only folder costs time, not the training."""
-        try:
-            super().save_overload(sig, data)
-        except OSError:
-            return
-
-
-def _bases() -> list[Path]:
-    bases = [Path(os.environ[CACHE_VARIABLE])] if os.environ.get(CACHE_VARIABLE) else []
-    bases.append(Path(__file__).parent / "__pycache__")
-    user = os.environ.get("XDG_CACHE_HOME")
-    with contextlib.suppress(RuntimeError):  # no home folder is known
-        bases.append((Path(user) if user else Path.home() / ".cache") / "espalier")
-    return bases
-
-
-def _is_writable(folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return True
-    except OSError:
-        return False

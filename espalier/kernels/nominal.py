@@ -19,7 +19,7 @@ from espalier.kernels.offers import (
     WEIGHT_TOLERANCE,
     finish_two,
     rate,
-    tie_of,
+    tie_of_gains,
 )
 from espalier.kernels.subsets import offer_one_vs_rest, offer_subset
 
@@ -99,8 +99,9 @@ def _offer_multiway(rules, columns, rows, work, groups, rare, place, attribute, 
     ints[INT_UNKNOWN] = -1
     if rare is not None and both:
         return _multiway_with_unknown(
-            rules, columns, rows, work, groups, rare, place, attribute, n_present, inner, offset, scale, margin, ints
-        )
+            rules, columns, rows, work, groups, rare, place, attribute, n_present, inner, offset, scale, margin, ints,
+            reals,
+        )  # fmt: skip
     if n_heavy < 2:
         return 0.0, 0.0
     ints[INT_TEST] = c.NOMINAL
@@ -112,7 +113,7 @@ def _offer_multiway(rules, columns, rows, work, groups, rare, place, attribute, 
 
 @inner
 def _multiway_with_unknown(
-    rules, columns, rows, work, groups, rare, place, attribute, n_present, inner, offset, scale, margin, ints
+    rules, columns, rows, work, groups, rare, place, attribute, n_present, inner, offset, scale, margin, ints, reals
 ):  # fmt: skip
     """Try the unknown rows in every branch, the first branch without rows included."""
     totals = work.node
@@ -141,21 +142,26 @@ def _multiway_with_unknown(
         if heavy < 2:
             continue
         gain = offset + scale * trial
-        if not found or gain > worth + tie_of(rules, worth, place.impurity):
+        if not found or gain > worth + tie_of_gains(rules, place):
             found = True
             worth = gain
             ints[INT_TEST] = c.NOMINAL
             ints[INT_UNKNOWN] = code
     information = 0.0
+    first, second = 0.0, 0.0
     chosen_seen = False
-    for i in range(n_present):
-        weight = weight_of(groups.group[groups.place[i]], rules.n_classes)
-        if groups.present[groups.place[i]] == ints[INT_UNKNOWN]:
+    for i in range(n_present + 1):
+        if i == n_present and chosen_seen:
+            continue
+        weight = weight_of(groups.group[groups.place[i]], rules.n_classes) if i < n_present else 0.0
+        if i == n_present or groups.present[groups.place[i]] == ints[INT_UNKNOWN]:
             weight += unknown_weight
             chosen_seen = True
         information += plogp(weight, place.weight)
-    if not chosen_seen:
-        information += plogp(unknown_weight, place.weight)
+        second = max(second, min(first, weight))
+        first = max(first, weight)
+    reals[REAL_SECOND] = second
+    reals[REAL_KNOWN] = place.weight
     return worth, information
 
 
@@ -175,8 +181,14 @@ def _or_unknown(rules, rows, work, groups, rare, place, n_present, gain, ints):
     else:
         inner += term(rules.criterion, work.known, work.node)
     trial = offset + scale * inner
-    if ints[INT_TEST] != c.LEAF and not trial > gain + tie_of(rules, gain, place.impurity):
-        return gain
+    if ints[INT_TEST] != c.LEAF:
+        tried, so_far = trial, gain
+        if rules.nominal == c.ONE_VS_REST and rules.criterion == c.GAIN_RATIO:
+            tried /= plogp(known_weight, place.weight) + plogp(unknown_weight, place.weight)
+            left_weight = weight_of(work.best_left, rules.n_classes)
+            so_far /= plogp(left_weight, place.weight) + plogp(place.weight - left_weight, place.weight)
+        if not tried > so_far + tie_of_gains(rules, place):
+            return gain
     ints[INT_TEST] = c.UNKNOWN
     ints[INT_UNKNOWN] = 1
     for k in range(work.known.size):
@@ -242,7 +254,7 @@ def _spread_gain_of_groups(rules, rows, work, groups, rare, place, n_present, n_
 @inner
 def _shared_deviation_of_two(rows, work, groups, rare, place, n_present, left_share):
     """Give the deviations of both branches of groups.branch, each with its share of the unknown rows."""
-    end = rare.bucket_start[n_present]
+    end, stop = rare.bucket_start[n_present], rare.bucket_start[n_present + 1]
     answer = 0.0
     for branch in range(2):
         at = 0
@@ -252,7 +264,7 @@ def _shared_deviation_of_two(rows, work, groups, rare, place, n_present, left_sh
                     rare.sequence[at] = rare.bucket[i]
                     at += 1
         answer += group_deviation(
-            rare.sequence, 0, at, rare.bucket, end, place.stop, left_share if branch == 0 else 1.0 - left_share,
+            rare.sequence, 0, at, rare.bucket, end, stop, left_share if branch == 0 else 1.0 - left_share,
             work.weight, rare.target_rank, rows.target, rare.target_value, rare.weight_tree, rare.sum_tree,
         )  # fmt: skip
     return answer

@@ -25,6 +25,7 @@ N_REALS = 4
 
 TIE_OF_RATIOS = 1e-6
 TIE = 1e-9
+TIE_OF_LOGARITHMS = TIE / math.log(2.0)
 LEAST_M5_GAIN = 1e-6
 WEIGHT_TOLERANCE = 1e-6
 NEIGHBOUR_GAP = 1e-5
@@ -34,23 +35,27 @@ ABOVE_ALL = 1 << 30
 
 
 @inner
-def tie_of(rules, worth, impurity):
-    """Give the difference below which another score counts as equal to `worth`."""
+def tie_of_gains(rules, place):
+    """Give the difference below which two gains count as equal: a share of what there is to gain, less for ratios."""
     if rules.criterion == c.GAIN_RATIO:
         return TIE_OF_RATIOS
-    if rules.criterion in (c.CHI_SQUARE, c.NORMALIZED_GAIN) or rules.cost_function != c.NO_COSTS:
-        return TIE * abs(worth)
-    return TIE * impurity
+    return TIE * (place.weight if rules.criterion == c.CHI_SQUARE else place.impurity)
 
 
 @inner
-def nothing(rules, impurity):
+def tie_of_scores(rules, worth, place):
+    """Give the difference below which another attribute's score counts as equal to `worth`."""
+    if rules.cost_function == c.NUNEZ:
+        return TIE_OF_LOGARITHMS
+    if rules.cost_function != c.NO_COSTS:
+        return TIE * worth
+    return TIE if rules.criterion == c.NORMALIZED_GAIN else tie_of_gains(rules, place)
+
+
+@inner
+def nothing(rules, place):
     """Give the gain up to which a split gains nothing."""
-    if rules.criterion == c.GAIN_RATIO:
-        return TIE_OF_RATIOS
-    if rules.criterion == c.M5:
-        return LEAST_M5_GAIN
-    return TIE * impurity
+    return LEAST_M5_GAIN if rules.criterion == c.M5 else tie_of_gains(rules, place)
 
 
 @inner
@@ -107,8 +112,15 @@ def finish_two(rules, columns, work, rare, place, attribute, paid, gain, aside, 
 
 @inner
 def rate(rules, columns, rare, place, attribute, paid, gain, information, ints, reals):
-    """Write gain and score: what attributes compete by, the ratio where asked for, weighed against costs."""
+    """Write gain and score: what attributes compete by, the ratio where asked for, weighed against costs.
+
+    A trace of a gain, of either sign, is none: rounding would decide between splits that gain nothing.
+    """
+    if abs(gain) <= TIE * (place.weight if rules.criterion == c.CHI_SQUARE else place.impurity):
+        gain = 0.0
     score = gain
+    if rules.cost_function != c.NO_COSTS and gain <= nothing(rules, place):
+        score = 0.0
     if rules.criterion == c.GAIN_RATIO:
         if information <= 0.0:
             ints[INT_TEST] = c.LEAF

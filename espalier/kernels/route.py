@@ -72,7 +72,7 @@ def code_branch(start, branches, test, value):  # type: ignore[no-untyped-def]
 def branch_of(ways, node, values, first, step):  # type: ignore[no-untyped-def]
     """Give the branch that a row takes at a node, SEVERAL for all of them; its cells are ``values[first + step * f]``.
 
-    NaN is a missing number or category.
+    A fallback below SEVERAL ends the row's way at the node. NaN is a missing number or category.
     """
     value = values[first + step * ways.feature[node]]
     test = ways.test[node]
@@ -126,7 +126,7 @@ def route(ways, values, row_step, column_step, n_rows, leaves):  # type: ignore[
                 going_on = branch >= 0
                 if going_on:
                     at[slot] = ways.child[ways.child_start[node] + branch]
-                else:
+                elif branch == SEVERAL:
                     node = SEVERAL
             if not going_on:
                 leaves[row[slot]] = node

@@ -23,13 +23,17 @@ class Work(NamedTuple):
 
     weight: Any  # float64 (n): weight of each row in the node at hand
     node: Any  # float64 (width): statistics of the node
-    known: Any  # float64 (width), and so on down to best_right
+    known: Any  # float64 (width), and so on down to corner_right
     unknown: Any
     left: Any
     right: Any
     trial: Any
     best_left: Any
     best_right: Any
+    ahead_left: Any  # after the next block of rows
+    ahead_right: Any
+    corner_left: Any
+    corner_right: Any
 
 
 class Groups(NamedTuple):

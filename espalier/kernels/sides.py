@@ -2,6 +2,7 @@
 
 from espalier.kernels import codes as c
 from espalier.kernels.choosing import place_of
+from espalier.kernels.impurity import weight_of
 from espalier.kernels.jit import inner
 from espalier.kernels.nodes import CODE_START, FEATURE, HEURISTIC, TEST, THRESHOLD
 from espalier.kernels.nominal import offer_nominal
@@ -130,6 +131,58 @@ def weigh_branches(master, master_weight, start, stop, side, n_branches, branch_
             unknown_weight += master_weight[at]
             n_unknown += 1
     return unknown_weight, n_unknown
+
+
+@inner
+def weigh_row_by_row(rules, rows, work, sequence, start, stop, side, is_cut, parts, branch_weight, branch_count):
+    """Weigh the branches as REPTree does, to the last bit; returns how many weigh M with their share of unknown rows.
+
+    Each class is summed on its own. The upper side of a cut is what is left when the rows below it are taken away one
+    by one, in their order: where weights are shares, 2 is then often a little less than 2, and the node a leaf.
+
+    sequence: int32, the attribute's presorted order for a cut, else the master sequence. parts: float64 (branches,
+    classes or 3), scratch. branch_weight: float64 (branches), written: known weights, what shares are made of.
+    """
+    n_branches = parts.shape[0]
+    width = max(rules.n_classes, 1)
+    for branch in range(n_branches):
+        for k in range(width):
+            parts[branch, k] = 0.0
+    for at in range(start, stop):
+        row = sequence[at]
+        if side[row] >= 0:
+            k = rows.target_class[row] if rules.n_classes > 0 else 0
+            parts[1 if is_cut else side[row], k] += work.weight[row]
+    if is_cut:
+        for at in range(start, stop):
+            row = sequence[at]
+            if side[row] == 0:
+                k = rows.target_class[row] if rules.n_classes > 0 else 0
+                parts[0, k] += work.weight[row]
+                parts[1, k] -= work.weight[row]
+    known_weight = 0.0
+    for branch in range(n_branches):
+        branch_weight[branch] = max(0.0, weight_of(parts[branch], rules.n_classes))
+        known_weight += branch_weight[branch]
+    for at in range(start, stop):
+        row = sequence[at]
+        if side[row] < 0:
+            k = rows.target_class[row] if rules.n_classes > 0 else 0
+            for branch in range(n_branches):
+                parts[branch, k] += work.weight[row] * (branch_weight[branch] / known_weight)
+    n_heavy = 0
+    for branch in range(n_branches):
+        if branch_count[branch] > 0 and weight_of(parts[branch], rules.n_classes) >= rules.min_weight_leaf:
+            n_heavy += 1
+    return n_heavy
+
+
+@inner
+def forget_codes(columns, master, start, stop, chosen, branch_of_code):
+    """Take back what `assign_sides` has written of the categories of a node."""
+    for at in range(start, stop):
+        if columns.codes[chosen, master[at]] >= 0:
+            branch_of_code[columns.codes[chosen, master[at]]] = -1
 
 
 @inner

@@ -18,7 +18,7 @@ from espalier.kernels.offers import (
     WEIGHT_TOLERANCE,
     keep_sides,
     term_with_unknown,
-    tie_of,
+    tie_of_gains,
 )
 
 
@@ -54,6 +54,8 @@ def offer_subset(rules, rows, work, groups, subsets, rare, place, n_present, bot
     if first_is_right == 1:
         for j in range(n_present):
             groups.branch[j] = 1 - groups.branch[j]
+        for k in range(work.best_left.size):
+            work.best_left[k], work.best_right[k] = work.best_right[k], work.best_left[k]
     return gain, 0.0
 
 
@@ -84,7 +86,7 @@ def _best_mask(rules, work, groups, place, n_present, both, offset, scale, ints)
             else:
                 inner = term(rules.criterion, work.left, totals) + term(rules.criterion, work.right, totals)
             gain = offset + scale * inner
-            if not found or gain > worth + tie_of(rules, worth, place.impurity):
+            if not found or gain > worth + tie_of_gains(rules, place):
                 found = True
                 worth = gain
                 ints[INT_TEST] = c.NOMINAL
@@ -161,7 +163,7 @@ def _best_cut_of_groups(
     absolute = rules.criterion == c.ABSOLUTE_ERROR
     n_known = 0
     if rare is not None and absolute:
-        n_known = _deviations_of_groups(rows, work, groups, subsets, rare, place, n_present, both)
+        n_known = _deviations_of_groups(rows, work, groups, subsets, rare, n_present, both)
     clear(work.left)
     n_left = 0
     first_is_left = False
@@ -190,7 +192,7 @@ def _best_cut_of_groups(
             else:
                 inner = term(rules.criterion, work.left, totals) + term(rules.criterion, work.right, totals)
             gain = offset + scale * inner
-            if not found or gain > worth + tie_of(rules, worth, place.impurity):
+            if not found or gain > worth + tie_of_gains(rules, place):
                 found = True
                 worth = gain
                 ints[INT_TEST] = c.NOMINAL
@@ -202,9 +204,9 @@ def _best_cut_of_groups(
 
 
 @inner
-def _deviations_of_groups(rows, work, groups, subsets, rare, place, n_present, both):
+def _deviations_of_groups(rows, work, groups, subsets, rare, n_present, both):
     """Fill the tables of prefix deviations along subsets.order; returns the number of known rows."""
-    end = rare.bucket_start[n_present]
+    end, stop = rare.bucket_start[n_present], rare.bucket_start[n_present + 1]
     listed = rare.sequence
     n_known = 0
     for i in range(n_present):
@@ -212,9 +214,9 @@ def _deviations_of_groups(rows, work, groups, subsets, rare, place, n_present, b
         for at in range(rare.bucket_start[j], rare.bucket_start[j + 1]):
             listed[n_known] = rare.bucket[at]
             n_known += 1
-    for i in range(end, place.stop):
-        listed[n_known + i - end] = rare.bucket[i]
-    deviations_of_order(rows, work, rare, listed, 0, n_known, n_known + place.stop - end, both)
+    for i in range(end, stop):
+        listed[i] = rare.bucket[i]
+    deviations_of_order(rows, work, rare, listed, 0, n_known, stop, both)
     return n_known
 
 
@@ -232,7 +234,7 @@ def offer_one_vs_rest(rules, rows, work, groups, rare, place, n_present, both, i
     worth = 0.0
     best_gain = 0.0
     if rare is not None and rules.criterion == c.ABSOLUTE_ERROR:
-        _load_trees(rows, work, rare, place.start, rare.bucket_start[n_present], 1.0)
+        _load_trees(rows, work, rare, 0, rare.bucket_start[n_present], 1.0)
     for j in range(n_present):
         group = groups.group[groups.place[j]]
         for k in range(group.size):
@@ -246,7 +248,7 @@ def offer_one_vs_rest(rules, rows, work, groups, rare, place, n_present, both, i
             if left_full < margin or right_full < margin:
                 continue
             if rare is not None and rules.criterion == c.ABSOLUTE_ERROR:
-                inner = _one_against_rest_deviation(rows, work, rare, place, j, n_present, way if both else -1)
+                inner = _one_against_rest_deviation(rows, work, rare, j, n_present, way if both else -1)
             elif both:
                 inner = term_with_unknown(rules, work, way, totals)
             else:
@@ -257,7 +259,7 @@ def offer_one_vs_rest(rules, rows, work, groups, rare, place, n_present, both, i
                 aside = 0.0 if both else unknown_weight
                 whole = known_weight + unknown_weight
                 value /= plogp(left_full, whole) + plogp(right_full, whole) + plogp(aside, whole)
-            if not found or value > worth + tie_of(rules, worth, place.impurity):
+            if not found or value > worth + tie_of_gains(rules, place):
                 found = True
                 worth = value
                 best_gain = gain
@@ -266,7 +268,7 @@ def offer_one_vs_rest(rules, rows, work, groups, rare, place, n_present, both, i
                 ints[INT_UNKNOWN] = way if both else -1
                 keep_sides(work, way if both else -1)
     if rare is not None and rules.criterion == c.ABSOLUTE_ERROR:
-        for at in range(place.start, place.stop):
+        for at in range(rare.bucket_start[n_present + 1]):
             take_out(rare.bucket[at], rare.target_rank, rare.weight_tree, rare.sum_tree)
     for j in range(n_present):
         groups.branch[j] = 0 if groups.present[groups.place[j]] == ints[INT_BELOW] else 1
@@ -281,22 +283,22 @@ def _load_trees(rows, work, rare, start, stop, sign):
 
 
 @inner
-def _one_against_rest_deviation(rows, work, rare, place, j, n_present, way):
+def _one_against_rest_deviation(rows, work, rare, j, n_present, way):
     """Give the deviations of one category and of the rest, while the trees hold all known rows."""
     first, last = rare.bucket_start[j], rare.bucket_start[j + 1]
-    end = rare.bucket_start[n_present]
+    end, stop = rare.bucket_start[n_present], rare.bucket_start[n_present + 1]
     _load_trees(rows, work, rare, first, last, -1.0)
     if way == 1:
-        _load_trees(rows, work, rare, end, place.stop, 1.0)
+        _load_trees(rows, work, rare, end, stop, 1.0)
     whole, total = work.right[0], work.right[3]
     if way == 1:
         whole, total = whole + work.unknown[0], total + work.unknown[3]
     rest = deviation(whole, total, rare.target_value, rare.weight_tree, rare.sum_tree)
     if way == 1:
-        _load_trees(rows, work, rare, end, place.stop, -1.0)
+        _load_trees(rows, work, rare, end, stop, -1.0)
     _load_trees(rows, work, rare, first, last, 1.0)
     # The trees are taken, so the category itself is sorted apart.
-    return rest + _small_deviation(rows, work, rare, first, last, end, place.stop if way == 0 else end)
+    return rest + _small_deviation(rows, work, rare, first, last, end, stop if way == 0 else end)
 
 
 @inner

@@ -7,8 +7,10 @@ tree as it was grown each inner node has its own; a node in whose place its bran
 pieces of a subtree stand together::
 
     order  (preorder)   0    1    2    3    4
-    piece               [row 4, row 1 | row 0 | row 7, row 4 | …]       leaves 2, 3, 4 …
+    piece               [~4, row 1  | row 0 | row 7, ~4 | …]            leaves 2, 3, 4 …
     lo                  0    0    0    2    3                           hi of a node: lo of the node after its subtree
+
+A piece that is not its whole row stands there as ``~row``, below 0.
 """
 
 import math
@@ -42,6 +44,11 @@ RENEW_ALL = 2
 """The shares of a test's branches: as they are, of the rows that know its value, or of all rows."""
 SLACK = 0.1
 """A leaf or a raised branch may be this many errors worse than the subtree (Quinlan 1993)."""
+ABOVE_ROUNDING = 1.0 + 1e-9
+STRETCH = 64
+"""So many rows are tried in a branch before it is asked whether more of them could still let it rise; then twice as
+many, to `LONGEST_STRETCH`."""
+LONGEST_STRETCH = 4096
 
 
 class Nodes(NamedTuple):
@@ -135,18 +142,20 @@ def fill(array, count, value):  # type: ignore[no-untyped-def]
 
 @compiled
 def distribute(  # type: ignore[no-untyped-def]
-    nodes, substitutes, shape, shares, values, start, rows, weights, target, n_classes, answers, sums, renew, keep
+    nodes, substitutes, shape, shares, values, start, rows, weights, target, n_classes, answers, sums, renew
 ):
-    """Do what `spread` does, for Python."""
-    return spread(
-        nodes, substitutes, shape, shares, values, start, rows, weights, target, n_classes, answers, sums, renew, keep
-    )
+    """Do what `spread` does, for Python, which asks for the sums alone."""
+    spread(
+        nodes, substitutes, shape, shares, values, start, rows, weights, target, n_classes, answers, sums, renew, 0,
+        np.zeros(0, np.bool_),
+    )  # fmt: skip
 
 
 @maker
 def spread(  # type: ignore[no-untyped-def]
-    nodes, substitutes, shape, shares, values, start, rows, weights, target, n_classes, answers, sums, renew, keep
-):
+    nodes, substitutes, shape, shares, values, start, rows, weights, target, n_classes, answers, sums, renew, keep,
+    divides,
+):  # fmt: skip
     """Spread rows over all nodes of the subtree at `start`, and add them up at each.
 
     shares: float64 (children), in the order of ``nodes.child``; those of the visited tests are written anew as
@@ -154,6 +163,10 @@ def spread(  # type: ignore[no-untyped-def]
     (below 0: none of the classes) or number. sums: float64 (nodes, width), written for every node visited: the weight
     of each class and at last of none of them (width = n_classes + 1); or, with n_classes 0 and d = target -
     answers[node], the sums of w, w·d, w·d² and w·d⁴ (width 4).
+
+    With `keep` the pieces are given, a part of a row as ~row: in `rows` too, and as many columns more of `sums` add up
+    the parts alone, the first ones what is whole. divides: bool (n), written with `keep`: whether a row that arrives
+    at the node goes several ways there.
 
     Returns (order, size, lo, rows, weights): the nodes visited in preorder, int32; the size of each one's subtree,
     int32; the first of its pieces, int64; and, with `keep`, the pieces, leaf by leaf.
@@ -178,8 +191,10 @@ def spread(  # type: ignore[no-untyped-def]
             sums[node, place] = 0.0
         if n_classes > 0:
             for piece in range(first, end):
-                code = int(target[row[piece]])
-                sums[node, code if code >= 0 else n_classes] += weight[piece]
+                own = row[piece]
+                code = int(target[own if own >= 0 else ~own])
+                column = code if code >= 0 else n_classes
+                sums[node, column if own >= 0 else column + n_classes + 1] += weight[piece]
         else:
             answer = answers[node]
             for piece in range(first, end):
@@ -215,7 +230,8 @@ def spread(  # type: ignore[no-untyped-def]
         fill(known, n_branches, 0.0)
         n_unknown = 0
         for piece in range(n_pieces):
-            own, own_weight = row[first + piece], weight[first + piece]
+            piece_row, own_weight = row[first + piece], weight[first + piece]
+            own = piece_row if piece_row >= 0 else ~piece_row
             branch = own_branch(nodes, split, values, own)
             if branch >= 0:
                 known[branch] += own_weight
@@ -223,11 +239,15 @@ def spread(  # type: ignore[no-untyped-def]
                 branch = other_branch(nodes, substitutes, split, values, own)
                 if branch >= 0 and renew == RENEW_ALL:
                     known[branch] += own_weight
-            from_row[piece], from_weight[piece], side[piece] = own, own_weight, branch
             if branch >= 0:
                 counts[branch] += 1
             else:
                 n_unknown += 1
+                if keep:
+                    piece_row = ~own
+            from_row[piece], from_weight[piece], side[piece] = piece_row, own_weight, branch
+        if keep:
+            divides[node] = n_unknown > 0
         if renew != KEEP_SHARES:
             total = 0.0
             for branch in range(n_branches):
@@ -503,44 +523,88 @@ def estimated_errors(stats, node, confidence, z, quantile, exact):  # type: igno
 
 @inner
 def send_down(  # type: ignore[no-untyped-def]
-    nodes, substitutes, shape, shares, values, target, row, weight, first, last, branch_node, skip_first, skip_last,
-    extra, touched, is_touched, down, down_weight,
+    nodes, substitutes, shape, values, target, row, weight, first, last, branch_node, extra, touched, is_touched,
+    n_touched, reached, moving,
 ):  # fmt: skip
-    """Send the pieces first:last but skip_first:skip_last down a branch; adds them up at its leaves.
+    """Send the pieces first:last down a branch and add up in `extra` those that reach a leaf of it.
 
-    Returns how many leaves they reach; `touched` lists them. down, down_weight: scratch.
+    A piece that would go several ways is left out. reached, moving: int32 (last - first), scratch.
+
+    Returns how many leaves `touched` lists now, and how many pieces were left out.
     """
-    n_touched = 0
-    for piece in range(first, last):
-        if skip_first <= piece < skip_last:
-            continue
-        own, code = row[piece], int(target[row[piece]])
-        down[0], down_weight[0] = branch_node, weight[piece]
-        n_down = 1
-        while n_down > 0:
-            n_down -= 1
-            reached, part = down[n_down], down_weight[n_down]
-            test = shape[reached]
-            if test < 0:
-                extra[reached, code] += part
-                if not is_touched[reached]:
-                    is_touched[reached] = True
-                    touched[n_touched] = reached
-                    n_touched += 1
-                continue
-            first_child = nodes.child_start[test]
+    n_moving = last - first
+    for place in range(n_moving):
+        reached[place], moving[place] = branch_node, place
+    n_left_out = 0
+    # All go one step at a time: what one waits for in memory, the next ones ask for meanwhile.
+    while n_moving > 0:
+        n_inside = 0
+        for each in range(n_moving):
+            place = moving[each]
+            own = row[first + place]
+            own = own if own >= 0 else ~own
+            test = shape[reached[place]]
             branch = own_branch(nodes, test, values, own)
             if branch < 0:
                 branch = other_branch(nodes, substitutes, test, values, own)
-            if branch >= 0:
-                down[n_down], down_weight[n_down] = nodes.child[first_child + branch], part
-                n_down += 1
-                continue
-            for each in range(first_child, nodes.child_start[test + 1]):
-                if shares[each] > 0.0:
-                    down[n_down], down_weight[n_down] = nodes.child[each], part * shares[each]
-                    n_down += 1
-    return n_touched
+                if branch < 0:
+                    reached[place] = -1
+                    n_left_out += 1
+                    continue
+            node = nodes.child[nodes.child_start[test] + branch]
+            reached[place], moving[n_inside] = node, place
+            n_inside += 1 if shape[node] >= 0 else 0
+        n_moving = n_inside
+    for place in range(last - first):
+        leaf = reached[place]
+        if leaf < 0:
+            continue
+        own = row[first + place]
+        code = int(target[own if own >= 0 else ~own])
+        if code >= 0:
+            extra[leaf, code] += weight[first + place]
+        if not is_touched[leaf]:
+            is_touched[leaf] = True
+            touched[n_touched] = leaf
+            n_touched += 1
+    return n_touched, n_left_out
+
+
+@inner
+def least_errors(  # type: ignore[no-untyped-def]
+    stats, estimate, branch_node, extra, touched, n_touched, both, confidence, z, quantile, exact
+):
+    """Give the estimated errors of a branch whose leaves `touched` have `extra` rows more; both: scratch (1, classes).
+
+    No estimate falls when rows are added, so what some rows give is the least that more of them will.
+    """
+    total = estimate[branch_node]
+    for each in range(n_touched):
+        leaf = touched[each]
+        for code in range(stats.shape[1]):
+            both[0, code] = extra[leaf, code] + stats[leaf, code]
+        total += estimated_errors(both, 0, confidence, z, quantile, exact) - estimate[leaf]
+    return total
+
+
+@inner
+def rows_of(row, weight, first, last, held, listed, arriving):  # type: ignore[no-untyped-def]
+    """List the rows of the pieces first:last with their weights there; give how many. held: zeros (n), scratch.
+
+    A row in several pieces is listed as ~row, as a part of one is.
+    """
+    n_listed = 0
+    for piece in range(first, last):
+        own = row[piece] if row[piece] >= 0 else ~row[piece]
+        if held[own] == 0.0:
+            listed[n_listed] = row[piece]
+            n_listed += 1
+        held[own] += weight[piece]
+    for each in range(n_listed):
+        own = listed[each] if listed[each] >= 0 else ~listed[each]
+        arriving[each] = held[own]
+        held[own] = 0.0
+    return n_listed
 
 
 @compiled
@@ -573,6 +637,7 @@ def prune_pessimistically(  # type: ignore[no-untyped-def]
     the raised branch (NaN without raising)).
     """
     n_nodes, n_classes = stats.shape
+    width = n_classes + 1
     mass, estimate = np.zeros(n_nodes), np.zeros(n_nodes)
     for node in range(n_nodes):
         for code in range(n_classes):
@@ -582,16 +647,26 @@ def prune_pessimistically(  # type: ignore[no-untyped-def]
     gone, put = np.empty(64, np.int32), np.empty(64, np.int32)
     was, as_leaf, as_branch = np.empty(64), np.empty(64), np.empty(64)
     n_gone = 0
-    sums, answers = np.zeros((n_nodes if raising else 1, n_classes + 1)), np.zeros(1)
-    extra = np.zeros((n_nodes if raising else 1, n_classes))
+    n_held = n_nodes if raising else 1
+    sums, answers, trial_shares = np.zeros((n_held, 2 * width)), np.zeros(1), np.zeros(len(shares))
+    # Of the rows that go one way only: what `stats` and `estimate` are of all.
+    whole, least = np.zeros((n_held, n_classes)), np.zeros(n_held)
+    divides = np.zeros(n_nodes, np.bool_)
+    extra, both = np.zeros((n_held, n_classes)), np.zeros((1, n_classes))
     touched, is_touched = np.empty(n_nodes, np.int32), np.zeros(n_nodes, np.bool_)
-    held, listed = np.zeros(values.shape[1]), np.empty(values.shape[1], np.int32)
-    down, down_weight = np.empty(n_nodes + 1, np.int32), np.empty(n_nodes + 1)
+    reached, moving = np.empty(LONGEST_STRETCH, np.int32), np.empty(LONGEST_STRETCH, np.int32)
+    n_rows = values.shape[1]
+    held, listed, arriving = np.zeros(n_rows), np.empty(n_rows, np.int32), np.empty(n_rows)
     if raising:
         order, size, lo, row, weight = spread(
             nodes, substitutes, shape, shares, values, 0, rows, weights, target, n_classes, answers, sums, KEEP_SHARES,
-            1,
+            1, divides,
         )  # fmt: skip
+        for node in range(n_nodes):
+            for code in range(n_classes):
+                whole[node, code] = sums[node, code]
+            if shape[node] < 0:
+                least[node] = estimated_errors(whole, node, confidence, z, quantile, exact)
     else:
         order, _, size = preorder(nodes.child_start, nodes.child, shape)
         lo, row, weight = np.zeros(len(order), np.int64), np.zeros(0, np.int32), np.zeros(0)
@@ -613,11 +688,14 @@ def prune_pessimistically(  # type: ignore[no-untyped-def]
         split = shape[node]
         if split < 0:
             continue
-        below, largest, largest_at = 0.0, -1, here
+        below, least_below, largest, largest_at = 0.0, 0.0, -1, here
         child_at = here + 1
         for each in range(nodes.child_start[split], nodes.child_start[split + 1]):
             child = nodes.child[each]
             below += estimate[child]
+            if raising:
+                least_below += least[child]
+                divides[node] = divides[node] or divides[child]
             if largest < 0 or mass[child] >= mass[largest]:
                 largest, largest_at = child, child_at
             child_at += size[child_at]
@@ -632,24 +710,64 @@ def prune_pessimistically(  # type: ignore[no-untyped-def]
             beyond, largest_beyond = here + size[here], largest_at + size[largest_at]
             last = lo[beyond] if beyond < frame_end else piece_end
             largest_last = lo[largest_beyond] if largest_beyond < frame_end else piece_end
-            branch_estimate = estimate[largest]
-            n_touched = send_down(
-                nodes, substitutes, shape, shares, values, target, row, weight, lo[here], last, largest,
-                lo[largest_at], largest_last, extra, touched, is_touched, down, down_weight,
-            )  # fmt: skip
+            # A row that goes several ways below has no place of its own in a sum: the others give the least there is.
+            counted, known = stats, estimate
+            if divides[largest]:
+                counted, known = whole, least
+            may_stay = leaf_estimate > below + SLACK
+            enough = (below + SLACK) * ABOVE_ROUNDING
+            n_touched, n_left_out, sent, stretch = 0, 0, lo[here], STRETCH
+            branch_estimate = known[largest]
+            while sent < last:
+                if sent == lo[largest_at]:
+                    sent = largest_last
+                until = min(sent + stretch, last if sent >= largest_last else lo[largest_at])
+                n_touched, n_more = send_down(
+                    nodes, substitutes, shape, values, target, row, weight, sent, until, largest, extra, touched,
+                    is_touched, n_touched, reached, moving,
+                )  # fmt: skip
+                n_left_out += n_more
+                sent = until
+                stretch = min(2 * stretch, LONGEST_STRETCH)
+                if sent == last or may_stay:
+                    branch_estimate = least_errors(
+                        counted, known, largest, extra, touched, n_touched, both, confidence, z, quantile, exact
+                    )
+                if may_stay and branch_estimate > enough:
+                    break
             for each in range(n_touched):
-                leaf = touched[each]
+                is_touched[touched[each]] = False
                 for code in range(n_classes):
-                    extra[leaf, code] += stats[leaf, code]
-                branch_estimate += estimated_errors(extra, leaf, confidence, z, quantile, exact) - estimate[leaf]
-                is_touched[leaf] = False
-                for code in range(n_classes):
-                    extra[leaf, code] = 0.0
+                    extra[touched[each], code] = 0.0
+            stays = may_stay and branch_estimate > enough
+            if not stays and (divides[largest] or n_left_out > 0):
+                # The rows that know a test's value share out those that do not, and with the others they are more.
+                for place in range(largest_at, largest_beyond):
+                    test = shape[order[place]]
+                    if test >= 0:
+                        first_child = nodes.child_start[test]
+                        n_children = nodes.child_start[test + 1] - first_child
+                        copy(shares, first_child, trial_shares, first_child, n_children)
+                n_listed = rows_of(row, weight, lo[here], last, held, listed, arriving)
+                for each in range(n_listed):
+                    listed[each] = listed[each] if listed[each] >= 0 else ~listed[each]
+                tried, _, _, _, _ = spread(
+                    nodes, substitutes, shape, trial_shares, values, largest, first_of(listed, n_listed),
+                    first_of(arriving, n_listed), target, n_classes, answers, sums, renew, 0, divides,
+                )  # fmt: skip
+                branch_estimate = 0.0
+                for place in range(len(tried)):
+                    if shape[tried[place]] < 0:
+                        for code in range(n_classes):
+                            both[0, code] = sums[tried[place], code]
+                        branch_estimate += estimated_errors(both, 0, confidence, z, quantile, exact)
         # Without raising the branch's estimate is infinite and does not count.
         becomes_leaf = leaf_estimate <= below + SLACK and leaf_estimate <= branch_estimate + SLACK
         raises = raising and not becomes_leaf and branch_estimate <= below + SLACK
         if not becomes_leaf and not raises:
             estimate[node] = below
+            if raising:
+                least[node] = least_below
             continue
         if n_gone == len(gone):
             gone, put, was = longer(gone, 0), longer(put, 0), longer(was, 0)
@@ -660,31 +778,26 @@ def prune_pessimistically(  # type: ignore[no-untyped-def]
         if becomes_leaf:
             shape[node] = -1
             estimate[node] = leaf_estimate
+            if raising:
+                least[node] = estimated_errors(whole, node, confidence, z, quantile, exact)
+                divides[node] = False
             continue
         shape[node] = shape[largest]
-        n_listed = 0
-        for piece in range(lo[here], last):
-            own = row[piece]
-            if held[own] == 0.0:
-                listed[n_listed] = own
-                n_listed += 1
-            held[own] += weight[piece]
-        arriving = np.empty(n_listed)
-        for each in range(n_listed):
-            arriving[each] = held[listed[each]]
-            held[listed[each]] = 0.0
+        n_listed = rows_of(row, weight, lo[here], last, held, listed, arriving)
         new_order, new_size, new_lo, new_row, new_weight = spread(
-            nodes, substitutes, shape, shares, values, node, first_of(listed, n_listed), arriving, target, n_classes,
-            answers, sums, renew, 1,
+            nodes, substitutes, shape, shares, values, node, first_of(listed, n_listed), first_of(arriving, n_listed),
+            target, n_classes, answers, sums, renew, 1, divides,
         )  # fmt: skip
         for each in range(1, len(new_order)):
             changed = new_order[each]
             mass[changed] = 0.0
             for code in range(n_classes):
-                stats[changed, code] = sums[changed, code]
-                mass[changed] += sums[changed, code]
+                whole[changed, code] = sums[changed, code]
+                stats[changed, code] = sums[changed, code] + sums[changed, width + code]
+                mass[changed] += stats[changed, code]
             if shape[changed] < 0:
                 estimate[changed] = estimated_errors(stats, changed, confidence, z, quantile, exact)
+                least[changed] = estimated_errors(whole, changed, confidence, z, quantile, exact)
         if place == 0:
             # Nothing of this frame is left to look at: the new one takes its place.
             end, piece_end = base[frame], piece_base[frame]

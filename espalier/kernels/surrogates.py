@@ -67,7 +67,7 @@ def _insert(ints, reals, n_found, attribute, kind, below, threshold, adjusted):
             reals[at, k] = reals[at - 1, k]
         at -= 1
     ints[at, S_ATTRIBUTE] = attribute
-    ints[at, S_TEST] = c.NOMINAL if kind == c.NOMINAL_KIND else c.NUMERIC
+    ints[at, S_TEST] = c.NUMERIC if kind == c.ORDERED_KIND else c.NOMINAL
     ints[at, S_BELOW] = below
     reals[at, S_THRESHOLD] = threshold
     reals[at, S_AGREEMENT] = adjusted
@@ -106,7 +106,9 @@ def _cut_agreement(columns, sequence, start, stop, weight, side, attribute):
                 agreeing = left + right_all - right if direction == 0 else right + left_all - left
                 if agreeing > best + slack:
                     best, below = agreeing, direction
-                    threshold = middle_of(columns.value[first_value + last], columns.value[first_value + codes[row]])
+                    threshold = columns.value[first_value + last]
+                    if columns.kind[attribute] == c.ORDERED_KIND:
+                        threshold = middle_of(threshold, columns.value[first_value + codes[row]])
         last = codes[row]
         n_before += 1
         if side[row] == 0:
@@ -171,7 +173,7 @@ def surrogate_branch(columns, surrogate_ints, surrogate_reals, surrogate_codes, 
     code = columns.codes[attribute, row]
     if code < 0:
         return -1
-    if surrogate_ints[i, S_TEST] == c.NOMINAL:
+    if columns.kind[attribute] == c.NOMINAL_KIND:
         return surrogate_codes[surrogate_ints[i, N_S_INTS] + code]
     below = surrogate_ints[i, S_BELOW]
     value = columns.value[columns.value_start[attribute] + code]
@@ -197,14 +199,22 @@ def keep_surrogates(
 
 @inner
 def write_surrogate_codes(
-    columns, master, start, stop, weight, side, surrogate_ints, surrogate_codes, first, last, sides_of_code,
-    left_of_code, right_of_code, count_of_code,
+    columns, master, start, stop, weight, side, surrogate_ints, surrogate_reals, surrogate_codes, first, last,
+    sides_of_code, left_of_code, right_of_code, count_of_code,
 ):  # fmt: skip
-    """Write the side of each category of the nominal ones among the surrogates first:last."""
+    """Write the side of each category for the surrogates first:last that are told by categories."""
     for i in range(first, last):
         if surrogate_ints[i, S_TEST] != c.NOMINAL:
             continue
         attribute = surrogate_ints[i, S_ATTRIBUTE]
+        if columns.kind[attribute] == c.BINARIES_KIND:
+            # Sought among the ranks of its categories, told by the categories themselves.
+            below = surrogate_ints[i, S_BELOW]
+            for code in range(columns.n_codes[attribute]):
+                rank = columns.recode[columns.recode_start[attribute] + code]
+                side_of_code = below if rank <= surrogate_reals[i, S_THRESHOLD] else 1 - below
+                surrogate_codes[surrogate_ints[i, N_S_INTS] + code] = side_of_code
+            continue
         _nominal_agreement(
             columns, master, start, stop, weight, side, attribute, sides_of_code, left_of_code, right_of_code,
             count_of_code,

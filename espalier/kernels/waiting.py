@@ -6,6 +6,8 @@ from espalier.kernels.jit import inner
 from espalier.kernels.nodes import WEIGHT
 from espalier.kernels.offers import N_INTS, N_REALS, REAL_GAIN
 
+KEPT = 2.0**30
+
 
 @inner
 def remember(waiting_ints, waiting_reals, entry, chosen, offer_ints, offer_reals):
@@ -19,16 +21,20 @@ def remember(waiting_ints, waiting_reals, entry, chosen, offer_ints, offer_reals
 
 
 @inner
+def _worth(entry, waiting, waiting_ints, waiting_reals, node_reals):
+    """Give weight · gain of a waiting node to 30 bits, so that rounding does not decide between equal ones."""
+    if waiting_ints[entry, N_INTS] < 0:
+        return -math.inf
+    fraction, exponent = math.frexp(node_reals[waiting[entry, 0], WEIGHT] * waiting_reals[entry, REAL_GAIN])
+    return math.ldexp(math.floor(fraction * KEPT + 0.5) / KEPT, exponent)
+
+
+@inner
 def _comes_first(left, right, waiting, waiting_ints, waiting_reals, node_reals):
     """Whether a waiting node is split before another: the larger weight · gain, then the earlier made."""
-    left_node, right_node = waiting[left, 0], waiting[right, 0]
-    left_worth = node_reals[left_node, WEIGHT] * waiting_reals[left, REAL_GAIN]
-    right_worth = node_reals[right_node, WEIGHT] * waiting_reals[right, REAL_GAIN]
-    if waiting_ints[left, N_INTS] < 0:
-        left_worth = -math.inf
-    if waiting_ints[right, N_INTS] < 0:
-        right_worth = -math.inf
-    return left_worth > right_worth or (left_worth == right_worth and left_node < right_node)
+    left_worth = _worth(left, waiting, waiting_ints, waiting_reals, node_reals)
+    right_worth = _worth(right, waiting, waiting_ints, waiting_reals, node_reals)
+    return left_worth > right_worth or (left_worth == right_worth and waiting[left, 0] < waiting[right, 0])
 
 
 @inner

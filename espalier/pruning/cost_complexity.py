@@ -16,7 +16,7 @@ from espalier.growing import grow
 from espalier.model import Model
 from espalier.progress import Progress
 from espalier.pruners import CostComplexity, pruner_name
-from espalier.pruning.spreading import losses, node_sums, spread
+from espalier.pruning.spreading import losses, node_sums, notes_on_parts, spread
 from espalier.pruning.trace import Pruned, PruningRows, collapsing, counts, pruned_model, step_lines
 from espalier.tree import LEAF, Tree
 
@@ -141,10 +141,12 @@ def prune_cost_complexity(
         risks = node_risks(model, parameters.risk)
         alpha = path.alpha[path.step[path.gone[went]]]
         rule = "the risk that the subtree saves is not worth its leaves at this price"
+        judged = {"validation": rows.held_out, "cv": rows.training}.get(parameters.select or "")
         return {
             "method": pruner_name(parameters),
             "parameters": parameters_to_dict(parameters),
             "estimate": RISK_WORDS[parameters.risk],
+            **(notes_on_parts(model, judged) if judged is not None else {}),
             "before": counts(tree, float(risks[tree.test == LEAF].sum())),
             "after": counts(pruned, float(path.risk[place])),
             "alpha": float(path.alpha[place]),

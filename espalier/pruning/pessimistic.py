@@ -168,8 +168,10 @@ def _frozen(tree: Tree, shape: npt.NDArray[np.int32], shares: Floats, stats: Flo
     moved = np.any(pruned.stats != tree.stats[nodes], axis=1)
     weight = np.where(moved, pruned.stats.sum(axis=1), pruned.weight)
     value = np.where(moved & (weight > 0), pruned.stats.argmax(axis=1), pruned.value).astype(np.int32)
-    for node in np.flatnonzero(moved & (weight <= 0)).tolist():
-        value[node] = value[pruned.parent[node]]
+    # A node without rows answers as its parent does, and that may be another one now, or of another class.
+    for node in np.flatnonzero((weight <= 0) & (pruned.parent >= 0)).tolist():
+        if moved[node] or tree.value[nodes[node]] == tree.value[tree.parent[nodes[node]]]:
+            value[node] = value[pruned.parent[node]]
     return dataclasses.replace(pruned, weight=weight, value=value)
 
 

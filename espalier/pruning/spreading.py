@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from espalier.cells import encoded_columns, target_of
+from espalier.bulk_prediction import leaves_of
+from espalier.cells import cells_of, encoded_columns, target_of
 from espalier.class_weights import class_factors
 from espalier.dataset import Dataset
 from espalier.model import Model
 from espalier.tree import LEAF, Tree
 
-__all__ = ["Spread", "losses", "node_sums", "shape_of", "spread"]
+__all__ = ["Spread", "losses", "node_sums", "notes_on_parts", "shape_of", "spread"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -61,6 +62,7 @@ def spread(model: Model, dataset: Dataset, *, as_trained: bool = False) -> Sprea
             column = values[place]
             column[column < 0] = np.nan
     rows = np.flatnonzero(weight > 0).astype(np.int32)
+    values = np.asfortranarray(values)
     return Spread(
         *_tree_arrays(model.tree),
         model.tree.branch_weight.copy(),
@@ -87,8 +89,17 @@ def node_sums(model: Model, given: Spread) -> Floats:
     sums = np.zeros((tree.n_nodes, n_classes + 1 if n_classes else 4))
     start = (0, given.rows, given.weights, given.target, n_classes, tree.value.astype(np.float64), sums)
     arrays = (given.nodes, given.substitutes, shape_of(tree), given.shares, given.values)
-    subtree.distribute(*arrays, *start, subtree.KEEP_SHARES, 0)
+    subtree.distribute(*arrays, *start, subtree.KEEP_SHARES)
     return sums
+
+
+def notes_on_parts(model: Model, dataset: Dataset) -> dict[str, str]:
+    """Give what a trace must say of rows that several leaves answer: nothing where there are none."""
+    several = int(np.count_nonzero((leaves_of(model, cells_of(model, dataset)) < 0) & (dataset.weight > 0)))
+    if not several:
+        return {}
+    rows = "row goes several ways and counts" if several == 1 else "rows go several ways and count"
+    return {"note": f"{several} {rows} in parts here, one a way; the figures of a model count the answers to the rows"}
 
 
 def losses(model: Model, sums: Floats) -> tuple[Floats, Floats]:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from espalier.branch_words import branch_text
 from espalier.dataset import Dataset
 from espalier.model import Model
 from espalier.pruners import Pruner, pruner_name, pruner_to_dict
-from espalier.rendering import branch_text
 from espalier.tree import LEAF, Tree
 
 __all__ = ["Pruned", "PruningRows", "counts", "pruned_model", "step_lines"]

@@ -24,11 +24,16 @@ def json_answer(payload: object, *, status: int = 200, headers: Mapping[str, str
 
 
 def tagged_answer(payload: object) -> Response:
-    """Answer with `payload` as JSON and an ETag made of it; one who has that already gets 304 without a body.
+    """Answer with `payload` as JSON, tagged."""
+    return bytes_answer(orjson.dumps(payload), content_type=JSON)
+
+
+def bytes_answer(content: bytes | str, *, content_type: str) -> Response:
+    """Answer with what is finished already and an ETag made of it; one who has that already gets 304 without a body.
 
     Only If-None-Match is looked at: the other conditions guard changes, and who reads changes nothing.
     """
-    response = json_answer(payload)
+    response = Response(content, content_type=content_type)
     tag = hashlib.sha256(response.get_data()).hexdigest()
     if request.if_none_match.contains_weak(tag):
         response = Response(status=304)
@@ -36,11 +41,6 @@ def tagged_answer(payload: object) -> Response:
     return response
 
 
-def bytes_answer(content: bytes | str, *, content_type: str) -> Response:
-    """Answer with what is finished already."""
-    return Response(content, content_type=content_type)
-
-
 def page_answer(page: Page[Item], schema: ma.Schema) -> Response:
-    """Answer with one page of a list, each item shown by `schema`."""
-    return json_answer({"items": schema.dump(page.items, many=True), "next": page.next})
+    """Answer with one page of a list, each item shown by `schema`, tagged."""
+    return tagged_answer({"items": schema.dump(page.items, many=True), "next": page.next})

@@ -1,5 +1,6 @@
 """Request bodies, read with care: of the right kind, in bounded memory, before anything else looks at them."""
 
+import sys
 import time
 from collections.abc import Collection
 
@@ -7,7 +8,9 @@ import orjson
 from flask import Request
 from werkzeug.exceptions import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
 
-__all__ = ["CSV", "JSON", "discard_rest", "read_bytes", "read_json"]
+from service.api.compression import unpacked
+
+__all__ = ["CSV", "JSON", "discard_rest", "read_bytes", "read_json", "read_whole"]
 
 JSON = "application/json"
 CSV = "text/csv"
@@ -20,7 +23,7 @@ def read_json(request: Request) -> object:
     """Decode a JSON body; NaN, infinities, lone surrogates and nesting beyond 1 024 are malformed.
 
     Raises:
-        UnsupportedMediaType: The body is not said to be JSON, or it is compressed.
+        UnsupportedMediaType: The body is not said to be JSON, or its Content-Encoding is not known.
         BadRequest: The body is not JSON.
         RequestEntityTooLarge: The body is longer than the limit; raised before it is in memory.
     """
@@ -32,17 +35,26 @@ def read_json(request: Request) -> object:
 
 
 def read_bytes(request: Request, *, kinds: Collection[str]) -> bytes:
-    """Give the body as it came, if its content type is one of `kinds`.
+    """Give the body, unpacked, if its content type is one of `kinds`.
 
     Raises:
-        UnsupportedMediaType: Another content type, or a compressed body.
-        RequestEntityTooLarge: The body is longer than the limit; raised before it is in memory.
+        UnsupportedMediaType: Another content type, or a Content-Encoding other than gzip and deflate.
+        RequestEntityTooLarge: The body is longer than the limit, packed or not; raised before it is in memory.
+        BadRequest: It is not what its Content-Encoding says.
     """
-    encoding = request.headers.get("Content-Encoding", "identity")
-    if encoding.lower() != "identity":
-        raise UnsupportedMediaType("a body in a Content-Encoding is not taken: send it as it is")
     if request.mimetype not in kinds:
         raise UnsupportedMediaType(f"the Content-Type must be {' or '.join(kinds)}")
+    body = read_whole(request)
+    encoding = request.headers.get("Content-Encoding")
+    return body if encoding is None else unpacked(body, encoding, limit=request.max_content_length or sys.maxsize)
+
+
+def read_whole(request: Request) -> bytes:
+    """Give the body as it came, whatever it is said to be.
+
+    Raises:
+        RequestEntityTooLarge: The body is longer than the limit; raised before it is in memory.
+    """
     body = request.get_data(cache=False)
     limit = request.max_content_length
     if request.content_length is None and limit is not None and len(body) >= limit:

@@ -12,6 +12,7 @@ from service.api.rates import Rates
 from service.catalog import ModelCache
 from service.db import Sessions
 from service.keys import Caller, KeyRing
+from service.policies import PolicyCache
 from service.settings import Settings
 
 __all__ = ["EXTENSION", "Service", "caller", "here"]
@@ -28,6 +29,7 @@ class Service:
         sessions: Where transactions begin.
         models: Decoded models by version.
         aliases: Where aliases point.
+        policies: What is said of models beside their versions.
         keys: Finds out who asks.
         rates: Counts the requests of each key.
         waiting: Permits to hold a thread while waiting for a job: a quarter of the threads.
@@ -38,6 +40,7 @@ class Service:
     sessions: Sessions
     models: ModelCache = field(default_factory=ModelCache)
     aliases: AliasCache = field(default_factory=AliasCache)
+    policies: PolicyCache = field(default_factory=PolicyCache)
     keys: KeyRing = field(default_factory=KeyRing)
     rates: Rates = field(init=False)
     waiting: threading.Semaphore = field(init=False)

@@ -11,11 +11,13 @@ from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 
 import flask_smorest
 import marshmallow as ma
-from flask import Request
+from flask import Request, Response
 from webargs.flaskparser import FlaskParser
 
-from service.api.bodies import read_json
+from service.api.bodies import JSON, read_json
+from service.api.once import HEADER, REPLAYED, once
 from service.errors import Fault, Rejected
+from service.schemas import InferenceError
 from service.tables import Scope
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "answers_tagged",
     "documents",
     "refuses",
+    "refuses_inference",
     "takes_json",
     "takes_query",
     "takes_request",
@@ -47,6 +50,14 @@ SAID = {
 }
 ROOT = "_schema"
 ETAG = {"ETag": {"schema": {"type": "string"}, "description": "changes when the answer does: see If-None-Match"}}
+KEY_PARAMETER = {
+    "in": "header",
+    "name": HEADER,
+    "required": False,
+    "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+    "description": "a name of your own for this request, such as a UUID: sent again with it, the same request creates "
+    f"nothing more and is answered as it was the first time ({REPLAYED}: true says so); another request is refused",
+}
 SECURITY = "key"  # the name that the OpenAPI document gives to our way of saying who asks
 
 
@@ -98,9 +109,18 @@ class Resource(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is u
         """Answer GET at `rule` to callers with the scope."""
         return self._answer("GET", rule, scope)
 
-    def post(self, rule: str, *, scope: Scope | None) -> Callable[[View[P, R]], View[P, R]]:
-        """Answer POST at `rule` to callers with the scope."""
-        return self._answer("POST", rule, scope)
+    def post(
+        self, rule: str, *, scope: Scope | None, creates: bool = False
+    ) -> Callable[[View[P, Response]], View[P, Response]]:
+        """Answer POST at `rule` to callers with the scope; where it `creates`, once an Idempotency-Key."""
+        answering = self._answer("POST", rule, scope)
+        if not creates:
+            return answering
+
+        def decorate(view: View[P, Response]) -> View[P, Response]:
+            return answering(_takes_key(once(view)))
+
+        return decorate
 
     def put(self, rule: str, *, scope: Scope | None) -> Callable[[View[P, R]], View[P, R]]:
         """Answer PUT at `rule` to callers with the scope."""
@@ -122,6 +142,16 @@ class Resource(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is u
             return view
 
         return decorate
+
+
+def _takes_key(view: View[P, R]) -> View[P, R]:
+    """Say that an Idempotency-Key is taken, and what comes of one that is used wrongly."""
+    for status in (HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY):
+        view = _tool.alt_response(status, status.name)(view)
+    described: Any = _tool.doc()(view)
+    # Among those of the query, where there are some: `doc` would put it in their place.
+    described._apidoc.setdefault("arguments", {}).setdefault("parameters", []).append(KEY_PARAMETER)
+    return cast("View[P, R]", described)
 
 
 _tool = Resource("contract", __name__, description="")
@@ -183,9 +213,11 @@ def answers(
     )
 
 
-def answers_tagged(schema: type[ma.Schema]) -> Callable[[View[P, R]], View[P, R]]:
+def answers_tagged(
+    schema: type[ma.Schema] | Mapping[str, object], *, description: str | None = None, content_type: str | None = None
+) -> Callable[[View[P, R]], View[P, R]]:
     """Say that a view answers 200 with an ETag, and 304 to one who sends that back in If-None-Match."""
-    fresh = answers(200, schema, headers=ETAG)
+    fresh = answers(200, schema, description=description, content_type=content_type, headers=ETAG)
     same = answers(304, description="It is as it was when the ETag of If-None-Match was given")
 
     def decorate(view: View[P, R]) -> View[P, R]:
@@ -200,6 +232,19 @@ def refuses(*statuses: int) -> Callable[[View[P, R]], View[P, R]]:
     def decorate(view: View[P, R]) -> View[P, R]:
         for status in statuses:
             view = _tool.alt_response(status, HTTPStatus(status).name)(view)
+        return view
+
+    return decorate
+
+
+def refuses_inference(*statuses: int) -> Callable[[View[P, R]], View[P, R]]:
+    """Say with which errors of the Open Inference Protocol a view may refuse."""
+
+    def decorate(view: View[P, R]) -> View[P, R]:
+        for status in statuses:
+            view = _tool.alt_response(
+                status, schema=InferenceError, description=HTTPStatus(status).phrase, content_type=JSON
+            )(view)
         return view
 
     return decorate

@@ -1,20 +1,23 @@
 """Data sets over HTTP: upload, list, look at, declare anew, delete."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from flask import Response, request
+from werkzeug.exceptions import BadRequest
 
 import espalier
 from service import catalog, schemas, storage, usecases
 from service.api.answers import json_answer, page_answer, tagged_answer
-from service.api.bodies import CSV, JSON, read_bytes, read_json
 from service.api.context import here
 from service.api.contract import Resource, answers, answers_tagged, documents, refuses, takes_json, takes_query
+from service.api.once import remember
+from service.api.uploading import open_upload
 from service.db import reading, transaction
-from service.errors import Conflict, Fault, Rejected
+from service.errors import Conflict
 from service.redeclaring import redeclared
 from service.tables import Scope
+from service.uploads import read_upload
 
 __all__ = ["data_sets"]
 
@@ -22,14 +25,10 @@ data_sets = Resource("data sets", __name__, description="Tables to learn from")
 
 SHOWN = schemas.DataSet()
 LOCATION = {"Location": {"schema": {"type": "string"}, "description": "where the new data set is"}}
-READERS: Mapping[str, Callable[..., espalier.Dataset]] = {
-    "rows": espalier.dataset_from_rows,
-    "columns": espalier.dataset_from_columns,
-}
-JSON_KEYS = frozenset({"rows", "columns", "schema"})
+OUTSIDE = ("/target", "/task", "/missing_values", "/schema")  # places that are not within the part schema
 
 
-@data_sets.post("/v1/datasets", scope=Scope.TRAIN)
+@data_sets.post("/v1/datasets", scope=Scope.TRAIN, creates=True)
 @takes_query(schemas.DataSetQuery)
 @answers(201, schemas.DataSet, headers=LOCATION)
 @refuses(400, 413, 415, 422)
@@ -37,19 +36,20 @@ JSON_KEYS = frozenset({"rows", "columns", "schema"})
 def upload(query: dict[str, Any]) -> Response:
     """Upload a data set.
 
-    As CSV (UTF-8, commas, the first line holds the names), or as JSON rows or columns, with the declaration of the
-    columns in `schema` if it is not to be inferred: numbers are numeric, text is nominal.
+    As CSV (UTF-8, commas, the first line holds the names), JSON rows or columns, NDJSON, Parquet, an Arrow stream or
+    ARFF, as the body or as the part `file` of a form, each also packed by gzip. What is not declared is inferred:
+    numbers are numeric, text is nominal, unless the format's own types say more.
     """
-    dataset = _read(query)
-    new = usecases.NewDataSet.of(dataset, name=query["name"], settings=here().settings)
+    new = _read(query)
     with transaction(here().sessions) as session:
         shown = SHOWN.dump(usecases.upload_data_set(session, new))
-    return json_answer(shown, status=201, headers={"Location": f"{request.root_path}/v1/datasets/{shown['id']}"})
+        place = f"{request.root_path}/v1/datasets/{shown['id']}"
+        return remember(session, json_answer(shown, status=201, headers={"Location": place}))
 
 
 @data_sets.get("/v1/datasets", scope=Scope.READ)
 @takes_query(schemas.PageQuery)
-@answers(200, schemas.DataSetPage)
+@answers_tagged(schemas.DataSetPage)
 @refuses(422)
 def list_all(query: dict[str, Any]) -> Response:
     """List data sets, newest first."""
@@ -68,7 +68,7 @@ def get_one(data_set_id: str) -> Response:
 
 @data_sets.get("/v1/datasets/<id:data_set_id>/rows", scope=Scope.READ)
 @takes_query(schemas.RowsQuery)
-@answers(200, schemas.RowPage)
+@answers_tagged(schemas.RowPage)
 @refuses(404, 422)
 def get_rows(query: dict[str, Any], data_set_id: str) -> Response:
     """Look at some rows of a data set, in the order of the upload."""
@@ -76,12 +76,12 @@ def get_rows(query: dict[str, Any], data_set_id: str) -> Response:
     with reading(here().sessions) as session:
         n_rows = catalog.find_data_set(session, data_set_id).n_rows
         items = storage.rows(session, data_set_id, start=start, stop=stop)
-    return json_answer({"items": items, "next": stop if stop < n_rows else None})
+    return tagged_answer({"items": items, "next": stop if stop < n_rows else None})
 
 
 @data_sets.get("/v1/datasets/<id:data_set_id>/profile", scope=Scope.READ)
 @takes_query(schemas.ProfileQuery)
-@answers(200, {"type": "object"}, description="The profile")
+@answers_tagged({"type": "object"}, description="The profile")
 @refuses(404, 409, 422)
 def get_profile(query: dict[str, Any], data_set_id: str) -> Response:
     """Look at how much each attribute says of the target: counts, missing values, entropies, gain, gain ratio.
@@ -92,7 +92,7 @@ def get_profile(query: dict[str, Any], data_set_id: str) -> Response:
         dataset = storage.load(session, data_set_id)
     if dataset.schema.target is None:
         raise Conflict("the data set declares no target, of which its attributes could say something: declare one")
-    return json_answer(espalier.profile(dataset, log_base=query["log_base"]).to_dict())
+    return tagged_answer(espalier.profile(dataset, log_base=query["log_base"]).to_dict())
 
 
 @data_sets.patch("/v1/datasets/<id:data_set_id>", scope=Scope.TRAIN)
@@ -124,46 +124,34 @@ def remove(data_set_id: str) -> Response:
     return Response(status=204)
 
 
-def _read(query: Mapping[str, Any]) -> espalier.Dataset:
-    declared = {
-        "target": query["target"] or None,
-        "task": query["task"],
-        "weight": query["weight"] or None,
-        "ignore": _listed(query["ignore"]) or (),
-        "missing_values": _listed(query["missing_values"]),
-    }
-    if request.mimetype == JSON:
-        return _read_json_table(read_json(request), declared)
-    return espalier.dataset_from_csv(read_bytes(request, kinds=(CSV, JSON)), **declared)
+def _read(query: Mapping[str, Any]) -> usecases.NewDataSet:
+    settings = here().settings
+    catalog.check_data_set_name(query["name"])
+    with open_upload(request, limit=settings.max_upload_mb * 2**20) as upload:
+        declared = {
+            "target": query["target"] or None,
+            "task": query["task"],
+            "weight": query["weight"] or None,
+            "ignore": _listed(query["ignore"]) or (),
+            "missing_values": _listed(query["missing_values"]),
+            "schema": upload.schema,
+        }
+        try:
+            packed = read_upload(upload.stream, upload.form, settings=settings, declared=declared)
+        except espalier.SchemaError as error:
+            raise error if upload.schema is None else _in_schema(error) from None
+        except espalier.DataError as error:
+            if error.faults[0].code == "not_json" and upload.form == "json":
+                raise BadRequest(f"the body is {error.faults[0].message}") from None
+            raise
+    return usecases.NewDataSet(query["name"], packed)
 
 
-def _read_json_table(body: object, declared: Mapping[str, Any]) -> espalier.Dataset:
-    """Read ``{"rows": [...]}`` or ``{"columns": {...}}``, with an optional ``"schema"``."""
-    if not isinstance(body, dict) or ("rows" in body) == ("columns" in body):
-        message = 'must be {"rows": [{…}, …]} or {"columns": {"name": […], …}}, with "schema" if it is declared'
-        raise Rejected([Fault("", "wrong_type", message)])
-    if unknown := body.keys() - JSON_KEYS:
-        raise Rejected(
-            [Fault(f"/{name}", "unknown_field", "legal: rows or columns, schema") for name in sorted(unknown)]
-        )
-    kind = "rows" if "rows" in body else "columns"
-    try:
-        return READERS[kind](body[kind], schema=body.get("schema"), **declared)
-    except espalier.SchemaError as error:
-        raise _moved(error, "/schema") from None
-    except espalier.DataError as error:
-        raise _moved(error, f"/{kind}") from None
-
-
-def _moved(error: espalier.InvalidInput, prefix: str) -> espalier.InvalidInput:
-    """Say where in the body the core's faults sit; those of the declaration in the query keep their place."""
-    return type(error)(
-        [
-            fault
-            if fault.path.startswith(("/target", "/task", "/missing_values"))
-            else espalier.Fault(prefix + fault.path, fault.code, fault.message)
-            for fault in error.faults
-        ]
+def _in_schema(error: espalier.SchemaError) -> espalier.SchemaError:
+    """Say that the faults sit in the part of the body that declares; those of the query keep their place."""
+    return espalier.SchemaError(
+        fault if fault.path.startswith(OUTSIDE) else espalier.Fault("/schema" + fault.path, fault.code, fault.message)
+        for fault in error.faults
     )
 
 

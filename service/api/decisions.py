@@ -1,16 +1,19 @@
 """The decision log over HTTP: look a decision up, list, have it explained again."""
 
+from dataclasses import asdict
 from typing import Any
 
 from flask import Response
 
 import espalier
 from service import decisions as log
-from service import schemas, usecases
-from service.api.answers import TEXT, bytes_answer, json_answer, page_answer
+from service import erasure, replays, schemas, usecases
+from service.api.answers import TEXT, bytes_answer, json_answer, page_answer, tagged_answer
 from service.api.context import caller, here
-from service.api.contract import Resource, answers, refuses, takes_query
+from service.api.contract import Resource, answers, answers_tagged, refuses, takes_query
+from service.api.drawings import SVG, pictured
 from service.db import reading
+from service.operating import at_point
 from service.tables import Scope
 
 __all__ = ["decisions"]
@@ -18,12 +21,17 @@ __all__ = ["decisions"]
 decisions = Resource("decisions", __name__, description="What was answered, to what, by which version")
 
 SHOWN = schemas.Decision()
+VERIFIED = {
+    True: "verified: the version answers the same today",
+    False: "NOT verified: the answers differ",
+    None: "cannot be verified: {reason}",
+}
 DECISION = "/v1/decisions/<decision:decision_id>"
 
 
 @decisions.get("/v1/decisions", scope=Scope.AUDIT)
 @takes_query(schemas.DecisionQuery)
-@answers(200, schemas.DecisionPage)
+@answers_tagged(schemas.DecisionPage)
 @refuses(422)
 def list_all(query: dict[str, Any]) -> Response:
     """List decisions, newest first.
@@ -36,43 +44,79 @@ def list_all(query: dict[str, Any]) -> Response:
         return page_answer(log.list_decisions(session, wanted, limit=limit, cursor=cursor), SHOWN)
 
 
+@decisions.delete("/v1/decisions", scope=Scope.ADMIN)
+@takes_query(schemas.ErasureQuery)
+@answers(200, schemas.Erasure)
+@refuses(422)
+def erase(query: dict[str, Any]) -> Response:
+    """Erase the inputs of all decisions about a subject; the records stay, with their answers, and say so.
+
+    Asked again, it erases what has come since.
+    """
+    return json_answer(asdict(erasure.erase(here().sessions, query["subject"])))
+
+
 @decisions.get(DECISION, scope=Scope.AUDIT)
-@answers(200, schemas.Decision)
+@answers_tagged(schemas.Decision)
 @refuses(404)
 def get_one(decision_id: str) -> Response:
     """Look a decision up."""
     with reading(here().sessions) as session:
         decision = log.find(session, decision_id)
     caller().check_model(decision.model_name)
-    return json_answer(SHOWN.dump(decision))
+    return tagged_answer(SHOWN.dump(decision))
 
 
 @decisions.get(f"{DECISION}/explanation", scope=Scope.AUDIT)
 @takes_query(schemas.ExplanationQuery)
-@answers(200, schemas.Explanation)
-@answers(200, {"type": "string"}, content_type="text/plain")
-@refuses(404, 422)
+@answers_tagged(schemas.Explanation)
+@answers_tagged({"type": "string"}, content_type="text/plain")
+@answers_tagged({"type": "string"}, content_type=SVG)
+@refuses(404, 409, 422)
 def get_explanation(query: dict[str, Any], decision_id: str) -> Response:
-    """Have a decision explained: derived again from the version that made it, and compared with what was answered."""
+    """Have a decision explained: derived again from the version that made it, and compared with what was answered.
+
+    As json, as lines (text), or as a picture of the tree with the way that led to the answer (svg).
+    """
     with reading(here().sessions) as session:
         decision, replay = usecases.explain_decision(session, here().models, decision_id)
+        model = at_point(here().models.get(session, decision.version_id).model, decision.operating_point)
     caller().check_model(decision.model_name)
     if query["format"] == "text":
-        return bytes_answer(_text(decision, replay), content_type=TEXT)
-    return json_answer(
+        return bytes_answer(f"{_head(decision, replay)}\n{_lines(decision, replay)}", content_type=TEXT)
+    if query["format"] == "svg":
+        way = replay.explanation or replays.as_logged(model, decision, replay.reason or "")
+        return pictured(espalier.to_svg(model, path=way, caption=_head(decision, replay)))
+    return tagged_answer(
         {
             "decision_id": decision.id,
             "model": decision.model_name,
             "version": decision.version,
             "verified": replay.verified,
-            "explanation": replay.explanation.to_dict(),
+            "reason": replay.reason,
+            "erased": replay.erased,
+            "operating_point": decision.operating_point,
+            "explanation": _known(decision) if replay.explanation is None else replay.explanation.to_dict(),
         }
     )
 
 
-def _text(decision: log.Decision, replay: log.Replay) -> str:
-    verified = "verified: the version answers the same today" if replay.verified else "NOT verified: the answers differ"
-    head = (
+def _known(decision: log.Decision) -> dict[str, Any]:
+    return {**decision.answer, "nodes": decision.nodes}
+
+
+def _lines(decision: log.Decision, replay: replays.Replay) -> str:
+    if replay.explanation is not None:
+        return espalier.render_explanation(replay.explanation)
+    answer = decision.answer
+    said = " ".join(espalier.label_text(answer["label"]).split()) if "label" in answer else f"{answer['value']:.6g}"
+    names = ", ".join(map(repr, replay.erased))
+    way = "".join(f"  node {node}\n" for node in decision.nodes)
+    return f"{way}answer: {said}\nerased: {names}\n"
+
+
+def _head(decision: log.Decision, replay: replays.Replay) -> str:
+    verified = VERIFIED[replay.verified].format(reason=replay.reason)
+    return (
         f"{decision.model_name}, version {decision.version}, decided {decision.time:%Y-%m-%d %H:%M:%S} UTC; {verified}"
     )
-    return f"{head}\n{espalier.render_explanation(replay.explanation)}"

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from flask import Response, request
@@ -10,8 +11,11 @@ from service import job_requests, queue, schemas
 from service.api.answers import json_answer, page_answer, tagged_answer
 from service.api.context import caller, here
 from service.api.contract import Resource, answers, answers_tagged, refuses, takes_query, takes_request
+from service.api.once import remember
 from service.db import reading, transaction
 from service.errors import Conflict, Fault
+from service.job_results import RESULT_TYPES, write_result
+from service.prediction_requests import plan_prediction
 from service.tables import Job, Kind, Scope, State
 
 __all__ = ["jobs"]
@@ -25,7 +29,7 @@ LOCATION = {"Location": {"schema": {"type": "string"}, "description": "where to 
 LOOK_SECONDS = 0.1
 
 
-@jobs.post("/v1/training-jobs", scope=Scope.TRAIN)
+@jobs.post("/v1/training-jobs", scope=Scope.TRAIN, creates=True)
 @takes_request(schemas.TrainingJobRequest)
 @answers(202, schemas.Job, headers=LOCATION)
 @refuses(400, 413, 415, 422)
@@ -34,7 +38,7 @@ def train(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
     return _requested(job_requests.plan_training, asked, faults)
 
 
-@jobs.post("/v1/pruning-jobs", scope=Scope.TRAIN)
+@jobs.post("/v1/pruning-jobs", scope=Scope.TRAIN, creates=True)
 @takes_request(schemas.PruningJobRequest)
 @answers(202, schemas.Job, headers=LOCATION)
 @refuses(400, 413, 415, 422)
@@ -43,7 +47,7 @@ def prune(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
     return _requested(job_requests.plan_pruning, asked, faults)
 
 
-@jobs.post("/v1/evaluation-jobs", scope=Scope.TRAIN)
+@jobs.post("/v1/evaluation-jobs", scope=Scope.TRAIN, creates=True)
 @takes_request(schemas.EvaluationJobRequest)
 @answers(202, schemas.Job, headers=LOCATION)
 @refuses(400, 413, 415, 422)
@@ -52,9 +56,18 @@ def evaluate(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
     return _requested(job_requests.plan_evaluation, asked, faults)
 
 
+@jobs.post("/v1/prediction-jobs", scope=Scope.PREDICT, creates=True)
+@takes_request(schemas.PredictionJobRequest)
+@answers(202, schemas.Job, headers=LOCATION)
+@refuses(400, 413, 415, 422)
+def predict(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
+    """Answer every row of a data set; each answer is a decision in the log, and all of them are the job's result."""
+    return _requested(plan_prediction, asked, faults)
+
+
 @jobs.get("/v1/jobs", scope=Scope.READ)
 @takes_query(schemas.JobQuery)
-@answers(200, schemas.JobPage)
+@answers_tagged(schemas.JobPage)
 @refuses(422)
 def list_all(query: dict[str, Any]) -> Response:
     """List jobs, newest first."""
@@ -79,15 +92,24 @@ def get_one(query: dict[str, Any], job_id: str) -> Response:
 
 
 @jobs.get("/v1/jobs/<id:job_id>/result", scope=Scope.READ)
+@takes_query(schemas.JobResultQuery)
 @answers(200, {"anyOf": [schemas.JobResult, schemas.Comparison]}, description="The version, or the comparison")
-@refuses(404, 409)
-def get_result(job_id: str) -> Response:
-    """Look at what came of a job that has succeeded: the new version, or all of a comparison."""
+@answers(200, {"type": "string"}, content_type=RESULT_TYPES["ndjson"])
+@answers(200, {"type": "string"}, content_type=RESULT_TYPES["csv"])
+@answers(200, {"type": "string", "format": "binary"}, content_type=RESULT_TYPES["parquet"])
+@refuses(404, 409, 422)
+def get_result(query: dict[str, Any], job_id: str) -> Response:
+    """Look at what came of a job that has succeeded: the new version, all of a comparison, or every answer.
+
+    The answers of a prediction job come as lines of JSON, as CSV or as Parquet, by `format` or by the header Accept.
+    """
     with reading(here().sessions) as session:
         job = queue.find_job(session, job_id)
     caller().check_job(job)
     if job.state != State.SUCCEEDED:
         raise Conflict(f"the job is {job.state}: only one that has succeeded has a result")
+    if job.kind == Kind.PREDICT:
+        return _answers_of(job, query["format"] or _accepted_form())
     return json_answer(RESULTS.get(Kind(job.kind), SHOWN_RESULT).dump(job.result))
 
 
@@ -118,6 +140,29 @@ def retry(job_id: str) -> Response:
         return _accepted(again)
 
 
+def _answers_of(job: Job, form: str) -> Response:
+    """Stream the answers of a prediction job from its records in the log."""
+    service = here()
+    with reading(service.sessions) as session:
+        model = service.models.get(session, job.payload["version_id"]).model
+    pieces = write_result(
+        service.sessions,
+        job.id,
+        model=model,
+        form=form,
+        with_rule=job.payload["explain"] != "none",
+        n_rows=(job.result or {})["n_rows"],
+    )
+    head = next(pieces) + next(pieces, b"")  # what cannot begin is a problem document
+    return Response(chain([head], pieces), content_type=RESULT_TYPES[form])
+
+
+def _accepted_form() -> str:
+    """Give the form that the caller likes best; of equals the first."""
+    liked = request.accept_mimetypes.best_match(list(RESULT_TYPES.values()), default=RESULT_TYPES["ndjson"])
+    return next(form for form, content_type in RESULT_TYPES.items() if content_type == liked)
+
+
 def _requested(plan: Callable[..., job_requests.Plan], asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
     """Plan what was asked for, and queue it in the name of the caller."""
     service = here()
@@ -128,7 +173,7 @@ def _requested(plan: Callable[..., job_requests.Plan], asked: Mapping[str, Any],
         queue.check_room(session, key_id=caller().key_id, limit=service.settings.max_jobs)
         job = job_requests.submit(session, planned, settings=service.settings)
         job.key_id = caller().key_id
-        return _accepted(job)
+        return remember(session, _accepted(job))
 
 
 def _accepted(job: Job) -> Response:

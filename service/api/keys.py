@@ -8,7 +8,8 @@ from service import keys as ring
 from service import schemas
 from service.api.answers import json_answer, page_answer
 from service.api.context import here
-from service.api.contract import Resource, answers, refuses, takes_json, takes_query
+from service.api.contract import Resource, answers, answers_tagged, refuses, takes_json, takes_query
+from service.api.once import remember
 from service.db import reading, transaction
 from service.errors import Conflict
 from service.tables import Scope
@@ -21,7 +22,7 @@ SHOWN = schemas.Key()
 KEY = "/v1/keys/<id:key_id>"
 
 
-@keys.post("/v1/keys", scope=Scope.ADMIN)
+@keys.post("/v1/keys", scope=Scope.ADMIN, creates=True)
 @takes_json(schemas.KeyRequest)
 @answers(201, schemas.NewKey, description="The key; `token` is shown this once")
 @refuses(400, 409, 413, 415, 422)
@@ -35,12 +36,13 @@ def create(asked: dict[str, Any]) -> Response:
         raise Conflict("keys are off here (ESPALIER_AUTH=none), so a key would guard nothing: set ESPALIER_AUTH=keys")
     with transaction(here().sessions) as session:
         key, token = ring.create(session, **asked | {"scopes": [Scope(scope) for scope in asked["scopes"]]})
-    return json_answer(SHOWN.dump(key) | {"token": token}, status=201, headers={"Cache-Control": "no-store"})
+        shown = SHOWN.dump(key) | {"token": token}
+        return remember(session, json_answer(shown, status=201, headers={"Cache-Control": "no-store"}), secret=True)
 
 
 @keys.get("/v1/keys", scope=Scope.ADMIN)
 @takes_query(schemas.PageQuery)
-@answers(200, schemas.KeyPage)
+@answers_tagged(schemas.KeyPage)
 @refuses(422)
 def list_all(query: dict[str, Any]) -> Response:
     """List keys, newest first; of their secrets nothing is shown."""

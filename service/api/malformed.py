@@ -1,4 +1,4 @@
-"""What is not HTTP never reaches the application; it is answered with a problem document all the same."""
+"""Our worker of gunicorn: what is not HTTP gets a problem document, and who is asked to stop closes the door first."""
 
 import socket
 import uuid
@@ -10,7 +10,8 @@ from typing import Any
 from gunicorn.http import errors
 from gunicorn.workers.gthread import ThreadWorker
 
-from service.api.problems import CONTENT_TYPE, DETAILS, Problem, content_of
+from service.api.answers import JSON
+from service.api.problems import CONTENT_TYPE, DETAILS, Problem, content_of, inference_content_of, is_inference
 
 __all__ = ["ProblemWorker"]
 
@@ -39,6 +40,21 @@ SENTENCES: Mapping[HTTPStatus, str] = {
 class ProblemWorker(ThreadWorker):  # type: ignore[misc] # the parent is untyped
     """gunicorn's worker with threads, which would answer such requests with a page of HTML."""
 
+    def set_accept_enabled(self, enabled: bool) -> None:  # noqa: FBT001 - the parent's own
+        """Begin or cease to accept; once asked to stop, take in who has knocked, and close the door behind them.
+
+        The parent leaves it open until its last request is answered: whoever knocks meanwhile waits there in vain.
+        """
+        super().set_accept_enabled(enabled)
+        if enabled or self.alive:
+            return
+        for listener in self.sockets:
+            before = -1
+            while before < self.nr_conns < self.worker_connections:
+                before = self.nr_conns
+                self.accept(listener)
+            listener.close()
+
     def handle_error(self, req: Any, client: socket.socket, addr: object, exc: Exception) -> None:
         """Answer a request that could not be read; the connection is closed after it."""
         status = next(STATUSES[kind] for kind in type(exc).__mro__ if kind in STATUSES)
@@ -47,9 +63,11 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc] # the parent is untyped
             self.log.error("request %s failed before it was read", request_id, exc_info=exc)
         slug = status.phrase.lower().replace(" ", "-")
         problem = Problem(status=status, slug=slug, title=status.phrase, detail=SENTENCES[status])
-        content = content_of(problem, instance=getattr(req, "path", None) or "", request_id=request_id)
+        path = getattr(req, "path", None) or ""
+        write, content_type = (inference_content_of, JSON) if is_inference(path) else (content_of, CONTENT_TYPE)
+        content = write(problem, instance=path, request_id=request_id)
         head = (
-            f"HTTP/1.1 {status} {status.phrase}\r\nConnection: close\r\nContent-Type: {CONTENT_TYPE}\r\n"
+            f"HTTP/1.1 {status} {status.phrase}\r\nConnection: close\r\nContent-Type: {content_type}\r\n"
             f"Content-Length: {len(content)}\r\nX-Request-Id: {request_id}\r\n\r\n"
         )
         with suppress(OSError):  # the client may be gone

@@ -3,16 +3,21 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from flask import Response
+from flask import Response, request
+from werkzeug.exceptions import BadRequest
 
 import espalier
-from service import catalog, schemas
+from service import catalog, schemas, usecases
 from service.api.answers import JSON, TEXT, bytes_answer, json_answer, page_answer, tagged_answer
+from service.api.bodies import read_bytes
 from service.api.context import caller, here
-from service.api.contract import Resource, answers, answers_tagged, refuses, takes_query
+from service.api.contract import Resource, answers, answers_tagged, documents, refuses, takes_query
+from service.api.drawings import DOT, SVG, drawn
 from service.api.names import MODEL, VERSION
-from service.db import reading
+from service.api.once import remember
+from service.db import reading, transaction
 from service.errors import NotFound
+from service.row_schemas import row_schema
 from service.tables import Scope
 
 __all__ = ["models"]
@@ -20,9 +25,9 @@ __all__ = ["models"]
 models = Resource("models", __name__, description="Trees and their versions")
 
 SHOWN = schemas.Model()
+LOCATION = {"Location": {"schema": {"type": "string"}, "description": "where the new version is"}}
 SHOWN_VERSION = schemas.Version()
 Render = Callable[[espalier.Model], str]
-TREE_TEXTS: Mapping[str, Render] = {"text": espalier.to_text, "mermaid": espalier.to_mermaid}
 RULE_TEXTS: Mapping[str, Render] = {
     "text": lambda model: espalier.to_text(espalier.extract_rules(model)),
     "logic": espalier.to_logic,
@@ -31,7 +36,7 @@ RULE_TEXTS: Mapping[str, Render] = {
 
 @models.get("/v1/models", scope=Scope.READ)
 @takes_query(schemas.PageQuery)
-@answers(200, schemas.ModelPage)
+@answers_tagged(schemas.ModelPage)
 @refuses(422)
 def list_all(query: dict[str, Any]) -> Response:
     """List models, newest first."""
@@ -50,12 +55,29 @@ def get_one(name: str) -> Response:
 
 @models.get(f"{MODEL}/versions", scope=Scope.READ)
 @takes_query(schemas.PageQuery)
-@answers(200, schemas.VersionPage)
+@answers_tagged(schemas.VersionPage)
 @refuses(404, 422)
 def list_versions(query: dict[str, Any], name: str) -> Response:
     """List the versions of a model, newest first."""
     with reading(here().sessions) as session:
         return page_answer(catalog.list_versions(session, name, **query), SHOWN_VERSION)
+
+
+@models.post(f"{MODEL}/versions", scope=Scope.TRAIN, creates=True)
+@answers(201, schemas.Version, headers=LOCATION)
+@refuses(400, 413, 415, 422)
+@documents(requestBody=schemas.DOCUMENT_REQUEST)
+def import_version(name: str) -> Response:
+    """Add a version from a model document, such as `GET …/document` gives; the model is made if it is not there.
+
+    The new version has the document's SHA-256 and answers as the one it came from. It names no data set, so methods of
+    pruning that need the training rows cannot be applied to it.
+    """
+    new = _read_document(name)
+    with transaction(here().sessions) as session:
+        shown = SHOWN_VERSION.dump(catalog.add_version(session, new))
+        place = f"{request.root_path}/v1/models/{name}/versions/{shown['version']}"
+        return remember(session, json_answer(shown, status=201, headers={"Location": place}))
 
 
 @models.get(VERSION, scope=Scope.READ)
@@ -69,34 +91,38 @@ def get_version(name: str, number: int) -> Response:
 
 @models.get(f"{VERSION}/tree", scope=Scope.READ)
 @takes_query(schemas.TreeQuery)
-@answers(200, schemas.TREE, description="The tree")
-@answers(200, {"type": "string"}, content_type="text/plain")
+@answers_tagged(schemas.TREE, description="The tree")
+@answers_tagged({"type": "string"}, content_type="text/plain")
+@answers_tagged({"type": "string"}, content_type=DOT)
+@answers_tagged({"type": "string"}, content_type=SVG)
 @refuses(404, 422)
 def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
-    """Look at the tree of a version: as columns (json), indented lines (text) or a diagram (mermaid)."""
+    """Look at the tree of a version, or a part: columns (json), lines (text), diagrams (mermaid, dot), a picture (svg).
+
+    Of a tree that is too large to be shown, the lower levels are folded, and it is said how many leaves they have;
+    columns of more than 200 000 nodes are refused.
+    """
     model = _model(name, number)
     if isinstance(model.body, espalier.RuleList):
         raise espalier.NotApplicable("this version is a list of rules and has no tree: see its rules, or its parent")
-    if query["format"] == "json":
-        return json_answer(espalier.to_document(model)["tree"])
-    return bytes_answer(TREE_TEXTS[query["format"]](model), content_type=TEXT)
+    return drawn(model, form=query["format"], node=query["node"], depth=query["depth"])
 
 
 @models.get(f"{VERSION}/rules", scope=Scope.READ)
 @takes_query(schemas.RulesQuery)
-@answers(200, {"type": "object"}, description="The rules")
-@answers(200, {"type": "string"}, content_type="text/plain")
+@answers_tagged({"type": "object"}, description="The rules")
+@answers_tagged({"type": "string"}, content_type="text/plain")
 @refuses(404, 422)
 def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
     """Look at the rules of a version, one a leaf of its tree: as json, as sentences, or in the notation of logic."""
     model = _model(name, number)
     if query["format"] == "json":
-        return json_answer(espalier.rules_to_dict(model))
+        return tagged_answer(espalier.rules_to_dict(model))
     return bytes_answer(RULE_TEXTS[query["format"]](model), content_type=TEXT)
 
 
 @models.get(f"{VERSION}/document", scope=Scope.READ)
-@answers(200, {"type": "object"}, description="The whole model; the same bytes each time")
+@answers_tagged({"type": "object"}, description="The whole model; the same bytes each time")
 @refuses(404)
 def get_document(name: str, number: int) -> Response:
     """Fetch the whole model as its JSON document, which the core and the command line read too."""
@@ -105,8 +131,16 @@ def get_document(name: str, number: int) -> Response:
         return bytes_answer(catalog.document(session, version.id), content_type=JSON)
 
 
+@models.get(f"{VERSION}/schema", scope=Scope.READ)
+@answers_tagged({"type": "object"}, description="The JSON Schema (2020-12) of a row")
+@refuses(404)
+def get_schema(name: str, number: int) -> Response:
+    """Look at what a row must be to be answered by this version, as JSON Schema."""
+    return tagged_answer(row_schema(_model(name, number).schema, title=f"a row for {name}, version {number}"))
+
+
 @models.get(f"{VERSION}/pruning", scope=Scope.READ)
-@answers(200, {"type": "object"}, description="The trace")
+@answers_tagged({"type": "object"}, description="The trace")
 @refuses(404)
 def get_pruning(name: str, number: int) -> Response:
     """Look at what the pruning that made this version, or ended its training, did: node by node."""
@@ -115,7 +149,16 @@ def get_pruning(name: str, number: int) -> Response:
         trace = catalog.trace(session, version.id)
     if trace is None:
         raise NotFound("pruning of", f"{name}/{number}")
-    return json_answer(trace)
+    return tagged_answer(trace)
+
+
+def _read_document(name: str) -> catalog.NewVersion:
+    try:
+        return usecases.read_document(read_bytes(request, kinds=(JSON,)), name=name, settings=here().settings)
+    except espalier.DocumentError as error:
+        if error.faults[0].code == "not_json":
+            raise BadRequest(f"the body is {error.faults[0].message}") from None
+        raise
 
 
 def _model(name: str, number: int) -> espalier.Model:

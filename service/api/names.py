@@ -7,11 +7,15 @@ from werkzeug.routing import BaseConverter
 from service.schemas import ALIAS as ALIAS_NAME
 from service.schemas import DECISION_ID, ID, MODEL_NAME
 
-__all__ = ["ALIAS", "CONVERTERS", "MODEL", "VERSION"]
+__all__ = ["ALIAS", "CONVERTERS", "INFERENCE", "INFERENCE_MODEL", "INFERENCE_VERSION", "MODEL", "VERSION"]
 
+NUMBER = "versions/<int(min=1,max=2147483647):number>"
 MODEL = "/v1/models/<model:name>"
 ALIAS = f"{MODEL}/aliases/<alias:alias>"
-VERSION = f"{MODEL}/versions/<int(min=1,max=2147483647):number>"
+VERSION = f"{MODEL}/{NUMBER}"
+INFERENCE = "/v2"
+INFERENCE_MODEL = f"{INFERENCE}/models/<model:name>"
+INFERENCE_VERSION = f"{INFERENCE_MODEL}/{NUMBER}"
 
 
 class ModelNameConverter(BaseConverter):

@@ -1,4 +1,4 @@
-"""Every error as one shape on the wire: a problem document of RFC 9457.
+"""Every error as one shape on the wire: a problem document of RFC 9457; below /v2 with ``error`` besides.
 
 ``PROBLEMS`` is the only place where an exception meets a status code. A test walks every error class of both packages
 and asks that it is in the table.
@@ -8,9 +8,9 @@ import logging
 import math
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 from flask import Response, request
@@ -18,9 +18,21 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 import espalier
 from service import errors
-from service.api.bodies import discard_rest
+from service.api.bodies import JSON, discard_rest
+from service.api.names import INFERENCE
 
-__all__ = ["CONTENT_TYPE", "DETAILS", "PROBLEMS", "Problem", "answer", "content_of", "problem_for"]
+__all__ = [
+    "CONTENT_TYPE",
+    "DETAILS",
+    "PROBLEMS",
+    "Problem",
+    "answer",
+    "content_of",
+    "document_of",
+    "inference_content_of",
+    "is_inference",
+    "problem_for",
+]
 
 log = logging.getLogger("service")
 
@@ -48,6 +60,7 @@ PROBLEMS: Mapping[type[Exception], Entry] = {
     espalier.DocumentError: Entry(422, "invalid-document", "The model document is not valid"),
     espalier.EstimatorError: Entry(422, "invalid-input", "What was given is not valid"),
     espalier.InvalidInput: Entry(422, "invalid-input", "What was given is not valid"),
+    espalier.TooLarge: Entry(413, "too-large", "Too large"),
     espalier.NotApplicable: Entry(422, "not-applicable", "The method cannot be applied here"),
     espalier.Cancelled: Entry(409, "cancelled", "The work was cancelled"),
     espalier.EspalierError: Entry(422, "refused", "The request cannot be done"),
@@ -56,6 +69,7 @@ PROBLEMS: Mapping[type[Exception], Entry] = {
     errors.Forbidden: Entry(403, "forbidden", "The key does not allow this"),
     errors.Foreign: Entry(403, "foreign-page", "Without keys only this machine may call"),
     errors.Conflict: Entry(409, "conflict", "The present state does not allow this"),
+    errors.StillRunning: Entry(409, "still-running", "The same request is being worked at", retryable=True),
     errors.Rejected: Entry(422, "invalid-request", "The request is not valid"),
     errors.TooMany: Entry(429, "too-many", "Too many at a time", retryable=True),
     errors.TooLarge: Entry(413, "too-large", "Too large"),
@@ -74,6 +88,7 @@ DETAILS: Mapping[int, str] = {
     500: "the request could not be done; what happened is in the service's log under this request_id",
 }
 HEADERS: Mapping[int, tuple[tuple[str, str], ...]] = {401: (("WWW-Authenticate", 'Bearer realm="espalier"'),)}
+INFERENCE_STATUSES: Mapping[int, int] = {422: 400}  # the Open Inference Protocol knows no 422
 OWN_WORDS = frozenset({400, 415})  # statuses that our own code raises with a sentence of its own
 
 
@@ -115,8 +130,13 @@ def answer(error: Exception) -> Response:
         log.error("request %s (%s %s) failed", request_id, request.method, request.path, exc_info=error)
     if problem.status == 413:
         discard_rest(request)
-    content = content_of(problem, instance=request.root_path + request.path, request_id=request_id)
-    response = Response(content, status=problem.status, content_type=CONTENT_TYPE)
+    instance = request.root_path + request.path
+    if is_inference(request.path):
+        problem = replace(problem, status=INFERENCE_STATUSES.get(problem.status, problem.status))
+        content, content_type = inference_content_of(problem, instance=instance, request_id=request_id), JSON
+    else:
+        content, content_type = content_of(problem, instance=instance, request_id=request_id), CONTENT_TYPE
+    response = Response(content, status=problem.status, content_type=content_type)
     response.headers["X-Request-Id"] = request_id
     for name, value in problem.headers:
         response.headers[name] = value
@@ -125,20 +145,34 @@ def answer(error: Exception) -> Response:
 
 def content_of(problem: Problem, *, instance: str, request_id: str) -> bytes:
     """Write a problem document; `instance` is the path that was asked for."""
-    document = {
+    return orjson.dumps(document_of(problem, instance=instance, request_id=request_id))
+
+
+def is_inference(path: str) -> bool:
+    """Whether a path belongs to the Open Inference Protocol, which has errors of its own shape."""
+    return path == INFERENCE or path.startswith(f"{INFERENCE}/")
+
+
+def inference_content_of(problem: Problem, *, instance: str, request_id: str) -> bytes:
+    """Write an error of the Open Inference Protocol: the sentence under ``error``, the problem's members beside it."""
+    return orjson.dumps({"error": problem.detail, **document_of(problem, instance=instance, request_id=request_id)})
+
+
+def document_of(problem: Problem, *, instance: str, request_id: str | None = None) -> dict[str, Any]:
+    """Give a problem document before it is written, with a request id of its own unless one is given."""
+    return {
         "type": TYPE_PREFIX + problem.slug,
         "title": problem.title,
         "status": problem.status,
         "detail": problem.detail,
         "instance": instance,
-        "request_id": request_id,
+        "request_id": request_id or uuid.uuid4().hex,
         "retryable": problem.retryable,
         "errors": [
             {"pointer": fault.pointer, "code": fault.code, "message": fault.message}
             for fault in problem.faults[:SHOWN_FAULTS]
         ],
     }
-    return orjson.dumps(document)
 
 
 def _later(error: Exception, entry: Entry) -> tuple[tuple[str, str], ...]:

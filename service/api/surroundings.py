@@ -23,10 +23,10 @@ SAFE: Mapping[str, str] = {
 }
 ALLOWED: Mapping[str, str] = {
     "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
-    "Access-Control-Allow-Headers": "Authorization, Content-Type, If-None-Match",
+    "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, If-None-Match",
     "Access-Control-Max-Age": "600",
 }
-EXPOSED = "ETag, Location, Retry-After, X-Request-Id"
+EXPOSED = "ETag, Idempotent-Replayed, Location, Retry-After, X-Request-Id"
 
 
 def surround(app: Flask, settings: Settings) -> None:

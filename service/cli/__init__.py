@@ -6,20 +6,23 @@ web framework, the database, the compiled kernels) is imported inside the functi
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 
-from service.cli import evaluate, keys, models, presets, profile, rules, server
+from service.cli import compiling, evaluate, keys, models, presets, profile, rules, server, show
 from service.cli.command import Command, Refused
 
 __all__ = ["COMMANDS", "main"]
 
 COMMANDS: Mapping[str, Command] = {
     **models.COMMANDS,
+    **show.COMMANDS,
     **presets.COMMANDS,
     **evaluate.COMMANDS,
     **profile.COMMANDS,
     **rules.COMMANDS,
+    **compiling.COMMANDS,
     **server.COMMANDS,
     **keys.COMMANDS,
 }
@@ -32,8 +35,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Exit codes: 0 done; 1 failed; 2 refused, with one line on standard error that says why and what is legal.
     """
-    arguments = parser().parse_args(argv)
+    if os.getpid() == 1:  # of a container; the kernel drops signals that process 1 has not asked for
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
+        arguments = parser().parse_args(argv)
         return COMMANDS[arguments.command].run(arguments)
     except Refused as refusal:
         for line in str(refusal).splitlines():

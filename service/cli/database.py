@@ -1,7 +1,9 @@
 """What the commands that use the database share: the settings, and one clear line where it cannot be used."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from service.cli.command import Refused
@@ -9,7 +11,7 @@ from service.cli.command import Refused
 if TYPE_CHECKING:
     from service.settings import Settings
 
-__all__ = ["failing_clearly", "read_settings"]
+__all__ = ["check_place", "failing_clearly", "read_settings"]
 
 
 def read_settings() -> "Settings":
@@ -25,6 +27,25 @@ def read_settings() -> "Settings":
         return Settings.from_env()
     except SettingsError as error:
         raise Refused("\n".join(error.faults)) from None
+
+
+def check_place(file: Path) -> None:
+    """Make the folder of an SQLite file, and see that both can be written: SQLite keeps other files beside its own.
+
+    Raises:
+        Refused: They cannot; the line says whose they are and who asks.
+    """
+    folder = file.parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Refused(f"the database cannot be used ({error.strerror}: {folder}); see ESPALIER_DATABASE_URL") from None
+    for place in (folder, file):
+        if place.exists() and not os.access(place, os.W_OK):
+            raise Refused(
+                f"cannot write to {place}: it belongs to user {place.stat().st_uid}, and this is user {os.geteuid()}; "
+                "give it to this user (chown), or name another place in ESPALIER_DATABASE_URL"
+            )
 
 
 @contextmanager

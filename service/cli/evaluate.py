@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from service.cli.command import Command, Refused
-from service.cli.files import assignments, data_arguments, read_data, refusals
+from service.cli.files import FORMATS, assignments, data_arguments, read_data, refusals
 
 if TYPE_CHECKING:
     import espalier
@@ -43,10 +43,10 @@ the pruned from the unpruned tree. by pruning: how much better the pruned one is
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "data",
-        metavar="DATA.csv",
+        metavar="DATA",
         type=Path,
         nargs="+",
-        help="rows to learn from and to test on; .gz is read too",
+        help=f"rows to learn from and to test on: {FORMATS}",
     )
     data_arguments(parser)
     parser.add_argument(
@@ -171,7 +171,8 @@ class _Table:
 
 
 def _name(file: Path) -> str:
-    return file.name.removesuffix(".gz").removesuffix(".csv")
+    name = file.name.removesuffix(".gz")
+    return name.removesuffix(Path(name).suffix)
 
 
 def _ending(

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["EXAMPLES", "is_ready", "load_examples", "suggestions"]
+__all__ = ["EXAMPLES", "is_ready", "is_ready_now", "load_examples", "suggestions"]
 
 LOOK_SECONDS = 0.05
 WAIT_SECONDS = 5  # that the service is asked to wait for the end of a job before it answers
@@ -46,12 +46,19 @@ def is_ready(address: str, *, stopping: threading.Event, seconds: float) -> bool
     """Wait until the web server says that it can answer; False if it does not within `seconds`, or we are stopping."""
     deadline = time.monotonic() + seconds
     while not stopping.is_set() and time.monotonic() < deadline:
-        try:
-            with OPENER.open(f"{address}/readyz", timeout=5):
-                return True
-        except (urllib.error.URLError, http.client.HTTPException, OSError):
-            stopping.wait(LOOK_SECONDS)
+        if is_ready_now(address):
+            return True
+        stopping.wait(LOOK_SECONDS)
     return False
+
+
+def is_ready_now(address: str) -> bool:
+    """Whether the web server says that it can answer; False if it says nothing within 5 s."""
+    try:
+        with OPENER.open(f"{address}/readyz", timeout=5):
+            return True
+    except (urllib.error.URLError, http.client.HTTPException, OSError):
+        return False
 
 
 def load_examples(address: str, *, key: str | None, stopping: threading.Event) -> list[str]:

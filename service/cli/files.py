@@ -14,21 +14,25 @@ if TYPE_CHECKING:
     import espalier
 
 __all__ = [
+    "FORMATS",
     "assignments",
     "check_folder",
     "data_arguments",
     "data_lines",
+    "dataset_of",
     "existing",
     "json_or_text",
     "read_data",
     "read_model",
     "read_schema",
     "refusals",
+    "rows_of",
     "set_argument",
     "write_whole",
 ]
 
 SHOWN_NAMES = 12
+FORMATS = "CSV, JSON, NDJSON, Parquet, Arrow or ARFF by the ending of its name, each also with .gz"
 
 
 def assignments(given: list[str]) -> dict[str, Any]:
@@ -81,7 +85,7 @@ def set_argument(parser: ArgumentParser, meaning: str) -> None:
 
 
 def data_arguments(parser: ArgumentParser) -> None:
-    """Declare how the columns of a CSV file are to be understood; `read_data` takes what was given."""
+    """Declare how the columns of a file are to be understood; `read_data` takes what was given."""
     parser.add_argument("--target", metavar="T", help="the column to learn (or the schema names it)")
     parser.add_argument(
         "--schema",
@@ -95,24 +99,46 @@ def data_arguments(parser: ArgumentParser) -> None:
 
 
 def read_data(file: Path, arguments: Namespace) -> "espalier.Dataset":
-    """Read a CSV file as `data_arguments` say.
+    """Read a file, in whatever format, as `data_arguments` say.
+
+    Raises:
+        Refused: No such file, or what is wrong with it, every fault in a line.
+    """
+    name = file.name.removesuffix(".gz")
+    beside = file.with_name(name.removesuffix(Path(name).suffix) + ".schema.json")
+    declared = arguments.schema or (beside if beside.is_file() else None)
+    return dataset_of(
+        file,
+        target=arguments.target,
+        schema=read_schema(declared),
+        task=arguments.task,
+        weight=arguments.weight,
+        ignore=arguments.ignore,
+    )
+
+
+def dataset_of(file: Path, **declared: Any) -> "espalier.Dataset":
+    """Read a file in the format that its ending says; one that says nothing is taken for CSV.
 
     Raises:
         Refused: No such file, or what is wrong with it, every fault in a line.
     """
     import espalier  # noqa: PLC0415 - as above
 
-    beside = file.with_name(file.name.removesuffix(".gz").removesuffix(".csv") + ".schema.json")
-    declared = arguments.schema or (beside if beside.is_file() else None)
     with refusals(file):
-        return espalier.dataset_from_csv(
-            existing(file),
-            target=arguments.target,
-            schema=read_schema(declared),
-            task=arguments.task,
-            weight=arguments.weight,
-            ignore=arguments.ignore,
-        )
+        return espalier.dataset_from_file(existing(file), form=_form(file), **declared)
+
+
+def rows_of(schema: "espalier.Schema", file: Path) -> list[Any]:
+    """Read rows to be answered, as `dataset_of` reads data sets.
+
+    Raises:
+        Refused: No such file, or what is wrong with it.
+    """
+    import espalier  # noqa: PLC0415 - as above
+
+    with refusals(file):
+        return espalier.rows_from_file(schema, existing(file), form=_form(file))
 
 
 def existing(file: Path) -> Path:
@@ -198,6 +224,15 @@ def json_or_text(value: str) -> Any:
         return json.loads(value)
     except ValueError:
         return value
+
+
+def _form(file: Path) -> str:
+    import espalier  # noqa: PLC0415 - as above
+
+    try:
+        return espalier.format_of(file)
+    except espalier.DataError:
+        return "csv"
 
 
 def _kind_text(feature: "espalier.Feature") -> str:

@@ -1,4 +1,4 @@
-"""The commands that need no server: ``train``, ``prune``, ``predict``, ``show``; files in, files out."""
+"""The commands that need no server: ``train``, ``prune``, ``predict``; files in, files out."""
 
 import json
 import sys
@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from service.cli.command import Command
 from service.cli.files import (
+    FORMATS,
     assignments,
     check_folder,
     data_arguments,
     data_lines,
-    existing,
+    dataset_of,
     json_or_text,
     read_data,
     read_model,
     refusals,
+    rows_of,
     set_argument,
     write_whole,
 )
@@ -32,11 +34,17 @@ __all__ = ["COMMANDS"]
 
 
 def _train_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("data", metavar="DATA.csv", type=Path, help="the training rows; .gz is read too")
+    parser.add_argument("data", metavar="DATA", type=Path, help=f"the training rows: {FORMATS}")
     data_arguments(parser)
     parser.add_argument("--preset", metavar="P", default="cart", help="see `espalier presets` (default: cart)")
     set_argument(parser, "a field of the preset; see `espalier presets`")
-    parser.add_argument("--holdout", metavar="0.3|FILE.csv", help="a share of the rows, or a file, to measure on")
+    parser.add_argument(
+        "--holdout",
+        metavar="0.3|JSON|FILE",
+        help="rows set aside before anything is learned, to stop, prune or measure by, and remembered with the model: "
+        'a share drawn by --seed, {"rows": [0, 5]} counted from 0, {"fraction": 0.3, "seed": 1, "stratified": true}, '
+        "or a file",
+    )
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="for everything drawn at random (default: 0)")
     _out_arguments(parser)
     help_with_tables(parser)
@@ -46,22 +54,22 @@ def _prune_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL.json", type=Path)
     parser.add_argument("--method", metavar="M", required=True, help="see `espalier presets`")
     set_argument(parser, "a parameter of the method; see `espalier presets`")
-    parser.add_argument("--data", metavar="TRAIN.csv", type=Path, help="the rows that the model was trained on")
-    parser.add_argument("--holdout", metavar="FILE.csv", type=Path, help="rows that vote (default: those set aside)")
+    parser.add_argument("--data", metavar="TRAIN", type=Path, help="the rows that the model was trained on")
+    parser.add_argument("--holdout", metavar="FILE", type=Path, help="rows that vote (default: those set aside)")
     _out_arguments(parser)
     help_with_tables(parser)
 
 
 def _predict_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL.json", type=Path)
-    parser.add_argument("rows", metavar="ROWS.csv", type=Path)
+    parser.add_argument("rows", metavar="ROWS", type=Path, help=f"the rows: {FORMATS}")
     parser.add_argument("--explain", choices=["none", "path", "full"], default="path", help="default: path")
+    parser.add_argument(
+        "--missing",
+        metavar="S",
+        help="what is done where a value is missing, such as last_prediction (default: as in training)",
+    )
     parser.add_argument("--out", metavar="FILE", type=Path, help="default: standard output")
-
-
-def _show_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL.json", type=Path)
-    parser.add_argument("--format", choices=["text", "mermaid", "json"], default="text", help="default: text")
 
 
 def _out_arguments(parser: ArgumentParser) -> None:
@@ -98,13 +106,8 @@ def prune(arguments: Namespace) -> int:
 
     check_folder(arguments.out)
     model = read_model(arguments.model)
-    dataset = holdout = None
-    if arguments.data is not None:
-        with refusals(arguments.data):
-            dataset = espalier.dataset_from_csv(existing(arguments.data), schema=model.schema)
-    if arguments.holdout is not None:
-        with refusals(arguments.holdout):
-            holdout = espalier.dataset_from_csv(existing(arguments.holdout), like=model.schema)
+    dataset = dataset_of(arguments.data, schema=model.schema) if arguments.data is not None else None
+    holdout = dataset_of(arguments.holdout, like=model.schema) if arguments.holdout is not None else None
     with refusals(None):
         method = espalier.pruning_method(arguments.method, **assignments(arguments.set))
         begun = time.perf_counter()
@@ -126,16 +129,16 @@ def prune(arguments: Namespace) -> int:
 
 
 def predict(arguments: Namespace) -> int:
-    """Answer each line of a CSV file with a line of JSON."""
+    """Answer each row of a file with a line of JSON."""
     import espalier  # noqa: PLC0415 - as above
 
     model = read_model(arguments.model)
     with refusals(arguments.rows):
-        rows = espalier.rows_from_csv(model.schema, existing(arguments.rows))
+        rows = rows_of(model.schema, arguments.rows)
         if arguments.explain == "none":
-            answers: list[Any] = list(espalier.predict(model, rows))
+            answers: list[Any] = list(espalier.predict(model, rows, missing=arguments.missing))
         else:
-            answers = list(espalier.explain(model, rows, detail=arguments.explain))
+            answers = list(espalier.explain(model, rows, detail=arguments.explain, missing=arguments.missing))
     lines = "".join(json.dumps(answer.to_dict(), ensure_ascii=False) + "\n" for answer in answers)
     if arguments.out is None:
         sys.stdout.write(lines)
@@ -145,21 +148,10 @@ def predict(arguments: Namespace) -> int:
     return 0
 
 
-def show(arguments: Namespace) -> int:
-    """Print a model as text, Mermaid or JSON."""
-    import espalier  # noqa: PLC0415 - as above
-
-    model = read_model(arguments.model)
-    formats = {"text": espalier.to_text, "mermaid": espalier.to_mermaid, "json": _pretty}
-    sys.stdout.write(formats[arguments.format](model))
-    return 0
-
-
 COMMANDS: Mapping[str, Command] = {
-    "train": Command("train a model on a CSV file", _train_arguments, train),
+    "train": Command("train a model on a file", _train_arguments, train),
     "prune": Command("prune a model file", _prune_arguments, prune),
-    "predict": Command("answer the rows of a CSV file, each with its path", _predict_arguments, predict),
-    "show": Command("print a model as text, Mermaid or JSON", _show_arguments, show),
+    "predict": Command("answer the rows of a file, each with its path", _predict_arguments, predict),
 }
 
 
@@ -168,17 +160,12 @@ def _holdout(given: str | None, schema: "espalier.Schema", seed: int) -> "espali
 
     if given is None:
         return None
-    share = json_or_text(given)
-    if isinstance(share, int | float) and not isinstance(share, bool):
-        return espalier.holdout_from_dict({"fraction": share, "seed": seed})
-    with refusals(Path(given)):
-        return espalier.dataset_from_csv(existing(Path(given)), like=schema)
-
-
-def _pretty(model: "espalier.Model") -> str:
-    import espalier  # noqa: PLC0415 - as above
-
-    return json.dumps(espalier.to_document(model), indent=1, ensure_ascii=False) + "\n"
+    value = json_or_text(given)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = {"fraction": value, "seed": seed}
+    if isinstance(value, dict):
+        return espalier.holdout_from_dict({"seed": seed, **value} if "fraction" in value else value)
+    return dataset_of(Path(given), like=schema)
 
 
 def _model_lines(report: Mapping[str, Any]) -> Iterator[str]:

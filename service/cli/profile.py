@@ -1,4 +1,4 @@
-"""The command ``profile``: what each attribute of a CSV file says of the target, before any tree is grown."""
+"""The command ``profile``: what each attribute of a table says of the target, before any tree is grown."""
 
 import json
 from argparse import ArgumentParser, Namespace
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from service.cli.command import Command
-from service.cli.files import data_arguments, data_lines, read_data, refusals
+from service.cli.files import FORMATS, data_arguments, data_lines, read_data, refusals
 
 __all__ = ["COMMANDS"]
 
@@ -41,7 +41,7 @@ CLASS_COLUMNS: Final = {
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("data", metavar="DATA.csv", type=Path, help="the rows; .gz is read too")
+    parser.add_argument("data", metavar="DATA", type=Path, help=f"the rows: {FORMATS}")
     data_arguments(parser)
     parser.add_argument(
         "--log-base", choices=["2", "e", "10"], default="2", help="entropies in bits, nats or bans (default: 2)"
@@ -65,7 +65,7 @@ def profile(arguments: Namespace) -> int:
 
 
 COMMANDS: Mapping[str, Command] = {
-    "profile": Command("say how telling each attribute of a CSV file is", _arguments, profile),
+    "profile": Command("say how telling each attribute of a table is", _arguments, profile),
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from service.cli.command import Command, Refused
-from service.cli.files import assignments, check_folder, existing, read_model, refusals, set_argument, write_whole
+from service.cli.files import assignments, check_folder, dataset_of, read_model, refusals, set_argument, write_whole
 
 if TYPE_CHECKING:
     import espalier
@@ -22,8 +22,8 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--format", choices=["text", "json", "logic"], default="text", help="default: text")
     parser.add_argument("--prune", choices=["validation", "pessimistic"], help="shorten the rules, the best first")
     set_argument(parser, "with --prune, a parameter such as confidence; see `espalier presets`")
-    parser.add_argument("--data", metavar="TRAIN.csv", type=Path, help="with --prune, the rows it was trained on")
-    parser.add_argument("--holdout", metavar="FILE.csv", type=Path, help="rows that vote (default: those set aside)")
+    parser.add_argument("--data", metavar="TRAIN", type=Path, help="with --prune, the rows it was trained on")
+    parser.add_argument("--holdout", metavar="FILE", type=Path, help="rows that vote (default: those set aside)")
     parser.add_argument("--out", metavar="RULES.json", type=Path, help="write the list of rules as a model")
 
 
@@ -59,12 +59,8 @@ def _pruned(model: "espalier.Model", arguments: Namespace) -> "espalier.Pruned":
 
     if arguments.data is None:
         raise Refused("--prune counts the rows that each rule answers: give the training rows with --data")
-    with refusals(arguments.data):
-        dataset = espalier.dataset_from_csv(existing(arguments.data), schema=model.schema)
-    holdout = None
-    if arguments.holdout is not None:
-        with refusals(arguments.holdout):
-            holdout = espalier.dataset_from_csv(existing(arguments.holdout), like=model.schema)
+    dataset = dataset_of(arguments.data, schema=model.schema)
+    holdout = dataset_of(arguments.holdout, like=model.schema) if arguments.holdout is not None else None
     method = espalier.pruning_method("rules", **{**assignments(arguments.set), "estimate": arguments.prune})
     return espalier.prune(model, method, dataset=dataset, holdout=holdout)
 

@@ -1,4 +1,4 @@
-"""The commands that run the service: up, serve, worker, migrate."""
+"""The commands that run the service, and look after it: up, serve, worker, migrate, ready."""
 
 import logging
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from service.cli.command import Command, Refused
-from service.cli.database import failing_clearly, read_settings
+from service.cli.database import check_place, failing_clearly, read_settings
 from service.cli.lifeline import end_with_parent
 from service.cli.listening import address_of, host_of, listen, lock_database, url_of
 from service.cli.supervisor import Child, Supervisor
@@ -26,6 +26,7 @@ __all__ = ["COMMANDS"]
 GUNICORN_CONFIGURATION = Path(__file__).resolve().parent.parent / "gunicorn.conf.py"
 READY_SECONDS = 60.0
 PATIENCE_SECONDS = 3.0  # before a person is told what takes so long
+LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where one that listens everywhere is found
 WHAT_TAKES_LONG = "Training the examples; the first training on a machine compiles its code, a minute or so ..."
 
 
@@ -41,7 +42,8 @@ def up(arguments: Namespace) -> int:
             Child("the web server", ("serve", "--socket", str(listener.fileno())), keep_open=[listener.fileno()]),
             Child("the worker", ("worker",)),
         ]
-        supervisor = Supervisor(children, report=_report)
+        # While this process held the port open, whoever comes would wait there in vain.
+        supervisor = Supervisor(children, report=_report, before_stop=listener.close)
         greeting = threading.Thread(
             target=_greet, args=(supervisor, settings, address_of(listener)), kwargs={"examples": arguments.examples}
         )
@@ -55,7 +57,6 @@ def serve(arguments: Namespace) -> int:
     """Run the web server alone."""
     settings = _settings(arguments)
     _follow(arguments)
-    _check_folder(settings)
     if arguments.socket is not None:
         with socket.socket(fileno=os.dup(arguments.socket)) as given:
             _check_listening(settings, host_of(given))
@@ -69,7 +70,6 @@ def worker(arguments: Namespace) -> int:
     """Run one worker."""
     settings = _settings(arguments)
     _follow(arguments)
-    _check_folder(settings)
     from service.worker import run  # noqa: PLC0415 - as above
 
     run(settings)
@@ -87,6 +87,18 @@ def migrate(arguments: Namespace) -> int:
     if first_key is not None:
         print(f"The first key, with the scope admin, is shown this once: {first_key}", flush=True)
     return 0
+
+
+def ready(arguments: Namespace) -> int:
+    """Ask the web server of this machine, once, whether it can answer; 0 if it can."""
+    from service.cli.examples import is_ready_now  # noqa: PLC0415 - `espalier --help` stays cheap
+
+    settings = _given_settings(arguments)
+    address = url_of(LOOPBACK_OF.get(settings.host, settings.host), settings.port)
+    if is_ready_now(address):
+        return 0
+    _report(f"the web server at {address} is not ready")
+    return 1
 
 
 def _listening_arguments(parser: ArgumentParser) -> None:
@@ -118,17 +130,27 @@ COMMANDS: Mapping[str, Command] = {
     "serve": Command("run the web server alone", _serve_arguments, serve),
     "worker": Command("run a worker alone: it trains and prunes", _worker_arguments, worker),
     "migrate": Command("bring the database's tables up to this version", _no_arguments, migrate),
+    "ready": Command(
+        "ask the web server on this machine whether it can answer: exit code 0 or 1", _listening_arguments, ready
+    ),
 }
 
 
 def _settings(arguments: Namespace) -> "Settings":
+    """Read the settings; refuse strangers without keys, and a database file that cannot be written."""
+    settings = _given_settings(arguments)
+    _check_listening(settings)
+    if settings.database_file is not None:
+        check_place(settings.database_file)
+    return settings
+
+
+def _given_settings(arguments: Namespace) -> "Settings":
     """Read the settings; what the command line says stands over the environment, also for the children."""
     for name in ("host", "port"):
         if (value := getattr(arguments, name, None)) is not None:
             os.environ[f"ESPALIER_{name.upper()}"] = value
-    settings = read_settings()
-    _check_listening(settings)
-    return settings
+    return read_settings()
 
 
 def _check_listening(settings: "Settings", host: str | None = None) -> None:
@@ -164,14 +186,6 @@ def _migrated_apart() -> int:
     if done.returncode:
         sys.stderr.write(done.stderr)
     return done.returncode
-
-
-def _check_folder(settings: "Settings") -> None:
-    """Make the folder of the database file, or say why that cannot be done."""
-    with failing_clearly():
-        from service.db import connect  # noqa: PLC0415 - as above
-
-        connect(settings).dispose()
 
 
 def _follow(arguments: Namespace) -> None:

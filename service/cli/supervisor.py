@@ -59,11 +59,13 @@ class Supervisor:
     Attributes:
         children: What to keep alive.
         report: Takes one line for people.
+        before_stop: Done once, before the children are asked to stop.
         stopping: Set to end everything; SIGINT and SIGTERM set it.
     """
 
     children: Sequence[Child]
     report: Callable[[str], None]
+    before_stop: Callable[[], None] = lambda: None
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
@@ -77,6 +79,7 @@ class Supervisor:
             while not self.stopping.wait(LOOK_SECONDS):
                 for child in self.children:
                     self._look_after(child)
+                self._bury_orphans()
         finally:
             self._stop_all()
 
@@ -84,7 +87,8 @@ class Supervisor:
         if self.stopping.is_set():  # asked twice: no more patience
             for child in self.children:
                 _signal_group(child, signal.SIGKILL)
-        self.stopping.set()
+        # In a thread of its own: this one may hold the event's lock, being about to wait.
+        threading.Thread(target=self.stopping.set, daemon=True).start()
 
     def _look_after(self, child: Child) -> None:
         now = time.monotonic()
@@ -99,7 +103,19 @@ class Supervisor:
             child.process, child.start_at = None, now + wait
             self.report(f"{child.name} died ({_cause(code)}); starting it again in {wait:.1f} s")
 
+    def _bury_orphans(self) -> None:
+        """Reap what a child that died left behind, where it falls to us: in a container this is process 1."""
+        while hasattr(os, "waitid"):  # not on every macOS
+            try:
+                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return
+            if ended is None or any(child.process and child.process.pid == ended.si_pid for child in self.children):
+                return  # of our own children `subprocess` wants to know first
+            os.waitpid(ended.si_pid, os.WNOHANG)
+
     def _stop_all(self) -> None:
+        self.before_stop()
         running = [child for child in self.children if child.process is not None]
         for child in running:
             _signal_leader(child, signal.SIGTERM)

@@ -3,7 +3,7 @@
 import marshmallow as ma
 from marshmallow import fields
 
-from service.schemas.shape import LABEL, OBJECT, SHARES, Shape, shape, text
+from service.schemas.shape import LABEL, OBJECT, POINT, SHARES, Listed, Shape, shape, text
 from service.tables import Kind, Scope, State
 
 __all__ = [
@@ -14,12 +14,9 @@ __all__ = [
     "Condition",
     "DataSet",
     "DataSetPage",
-    "Decision",
-    "DecisionPage",
     "Difference",
     "EvaluatedCandidate",
     "Explained",
-    "Explanation",
     "Fault",
     "Flags",
     "Job",
@@ -41,6 +38,7 @@ __all__ = [
     "Version",
     "VersionPage",
     "Way",
+    "page_of",
 ]
 
 
@@ -100,12 +98,14 @@ class JobError(Shape):
 
 
 class JobResult(Shape):
-    """What came of a job: a new version of a model, or what a comparison says."""
+    """What came of a job: a new version of a model, what a comparison says, or how many rows were answered."""
 
     model = fields.String()
     version = fields.Integer()
     summary = shape("sizes, training and held-out figures", OBJECT)
     verdict = text("which candidate is better, and whether the difference means anything; the rest is at /result")
+    n_rows = fields.Integer(metadata={"description": "rows answered, or compared on; what came of it: /result"})
+    operating_point = shape("by which the rows were answered, if by any", POINT)
 
 
 class EvaluatedCandidate(Shape):
@@ -180,6 +180,13 @@ class Model(Shape):
 
     name = fields.String()
     last_number = fields.Integer(data_key="newest_version")
+    description = fields.String(allow_none=True)
+    tags = Listed(fields.String())
+    mask = Listed(fields.String(), metadata={"description": "attributes whose values are not kept in the decision log"})
+    retention_days = fields.Integer(
+        allow_none=True, metadata={"description": "days after which decisions are deleted; null: never"}
+    )
+    operating_point = shape("from which probability on the label is given; null: the most probable one is", POINT)
     created = fields.AwareDateTime()
 
 
@@ -210,6 +217,7 @@ class Version(Shape):
     document_sha256 = fields.String()
     seconds = fields.Float(metadata={"description": "that training or pruning took"})
     created = fields.AwareDateTime()
+    archived = fields.AwareDateTime(allow_none=True, metadata={"description": "since when it answers no more"})
 
 
 class Step(Shape):
@@ -225,6 +233,7 @@ class Step(Shape):
     value = shape("the row's own value; null: missing", LABEL)
     branch = text("whether the test held: yes or no")
     reason = text("why the branch was taken without a value: missing or unseen")
+    surrogate = shape("the test that decided where the value could not: attribute, test, value, branch", OBJECT)
     margin = fields.Float(metadata={"description": "distance of the value from the threshold"})
     weight = fields.Float(metadata={"description": "training weight at the node"})
     distribution = shape("share of each class at the node (classification)", SHARES)
@@ -268,6 +277,9 @@ class Answer(Shape):
     support = fields.Float(metadata={"description": "training weight at the leaf"})
     leaf = fields.Integer(metadata={"description": "number of the node, or of the rule, that answers"})
     flags = fields.Nested(Flags)
+    errors = fields.List(
+        fields.Nested(Fault), metadata={"description": "why the row was refused; then there is no answer"}
+    )
 
 
 class Explained(Answer):
@@ -275,14 +287,24 @@ class Explained(Answer):
 
     path = fields.List(fields.Nested(Step), metadata={"description": "every test from the root to the leaf"})
     paths = fields.List(
-        fields.Nested(Way), metadata={"description": "all ways, where a missing value leads to several"}
+        fields.Nested(Way), metadata={"description": "where missing values lead several ways: the 100 heaviest of them"}
     )
+    n_paths = fields.Integer(metadata={"description": "how many ways there are, where there are several"})
     conditions = fields.List(
         fields.Nested(Condition), metadata={"description": "the path merged, one condition an attribute"}
+    )
+    nodes = fields.List(
+        fields.Integer(), metadata={"description": "in the place of the path where values are not there any more"}
     )
     rule = text("the path as a sentence")
     baseline = fields.Float(metadata={"description": "the label's share, or the mean, at the root (full)"})
     contributions = shape("what each attribute added to it on the way (full)", SHARES)
+    shap = shape("the same by Shapley: `baseline` and `contributions` add up to the answer (full)", OBJECT)
+    reasons = fields.List(
+        shape("`attributes` with their values, whether all are needed (`minimal`), and the `text`", OBJECT),
+        metadata={"description": "attributes whose values alone force the answer, whatever the others are (full)"},
+    )
+    cost = shape("`total` and cost by attribute of those that were looked at, each paid once (full)", OBJECT)
     linear = shape("the linear model that answers: intercept, terms, smoothing (model trees)", OBJECT)
     passed_over = fields.List(
         shape("a rule, and the condition that does not hold", OBJECT),
@@ -301,35 +323,8 @@ class PredictionAnswer(Shape):
 
     model = fields.String()
     version = fields.Integer()
+    operating_point = shape("from which probability on the label is given; null: the most probable one is", POINT)
     predictions = fields.List(fields.Nested(Prediction))
-
-
-class Decision(Shape):
-    """A logged decision."""
-
-    id = text("its id")
-    model_name = fields.String(data_key="model")
-    version = fields.Integer()
-    time = fields.AwareDateTime()
-    input = shape("the row as it was given", {"type": "object", "additionalProperties": LABEL})
-    answer = fields.Nested(Answer)
-    leaf = fields.Integer()
-    nodes = fields.List(fields.Integer(), metadata={"description": "nodes from the root to the leaf"})
-    subject = fields.String(allow_none=True)
-    alias = text("the alias by which the version was chosen", allow_none=True)
-    key_id = text("id of the key that asked; null where keys were off", data_key="key", allow_none=True)
-    document_sha256 = text("SHA-256 of the model document that answered")
-    milliseconds = fields.Float(metadata={"description": "from the request's arrival to the record"})
-
-
-class Explanation(Shape):
-    """A decision, derived once more from the version that made it, and compared."""
-
-    decision_id = fields.String()
-    model = fields.String()
-    version = fields.Integer()
-    verified = fields.Boolean(metadata={"description": "whether the version answers today what it answered then"})
-    explanation = fields.Nested(Explained)
 
 
 class Problem(Shape):
@@ -351,7 +346,8 @@ class Status(Shape):
     status = fields.String()
 
 
-def _page_of(schema: type[ma.Schema]) -> type[ma.Schema]:
+def page_of(schema: type[ma.Schema]) -> type[ma.Schema]:
+    """Give the shape of a page of a list."""
     return ma.Schema.from_dict(
         {
             "items": fields.List(fields.Nested(schema)),
@@ -361,10 +357,9 @@ def _page_of(schema: type[ma.Schema]) -> type[ma.Schema]:
     )
 
 
-DataSetPage = _page_of(DataSet)
-JobPage = _page_of(Job)
-KeyPage = _page_of(Key)
-AliasPage = _page_of(AliasEvent)
-ModelPage = _page_of(Model)
-VersionPage = _page_of(Version)
-DecisionPage = _page_of(Decision)
+DataSetPage = page_of(DataSet)
+JobPage = page_of(Job)
+KeyPage = page_of(Key)
+AliasPage = page_of(AliasEvent)
+ModelPage = page_of(Model)
+VersionPage = page_of(Version)

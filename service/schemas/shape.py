@@ -1,5 +1,6 @@
 """The pieces that schemas are made of, and what names and ids look like."""
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -12,14 +13,18 @@ __all__ = [
     "DECISION_ID",
     "ID",
     "LABEL",
+    "LONGEST_PAGE",
     "MODEL_NAME",
     "OBJECT",
+    "POINT",
     "SHARES",
+    "Listed",
     "Moment",
     "Shape",
     "between",
     "one_of",
     "shape",
+    "spelled",
     "text",
 ]
 
@@ -28,9 +33,22 @@ ALIAS = "[A-Za-z][A-Za-z0-9._-]{0,63}"
 ID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 DECISION_ID = f"{ID}(?::(?:0|[1-9][0-9]{{0,8}}))?"
 
+LONGEST_PAGE = 200
+
 OBJECT: Mapping[str, object] = {"type": "object"}
 LABEL = {"type": ["string", "number", "boolean", "null"]}
 SHARES = {"type": "object", "additionalProperties": {"type": "number"}}
+
+
+POINT = {
+    "type": ["object", "null"],
+    "properties": {
+        "label": LABEL,
+        "probability": {"type": "number", "minimum": 0, "maximum": 1},
+    },
+    "required": ["label", "probability"],
+    "additionalProperties": False,
+}
 
 
 class Shape(ma.Schema):
@@ -51,9 +69,28 @@ class Moment(fields.AwareDateTime):
             raise ma.ValidationError("must be in the years 1 to 9999 as UTC counts them") from None
 
 
+class Listed(fields.List[Any]):
+    """A list that is empty where there is none."""
+
+    def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> list[Any] | None:
+        return super()._serialize(value or [], attr, obj, **kwargs)
+
+
 def text(description: str, **more: Any) -> fields.String:
     """Give a field of text."""
     return fields.String(metadata={"description": description}, **more)
+
+
+def spelled(pattern: str, description: str, *, error: str, **more: Any) -> fields.String:
+    """Give a field of text that matches a pattern from its first sign to its last."""
+    whole = re.compile(pattern)
+
+    def check(text: str) -> None:
+        if not whole.fullmatch(text):
+            raise ma.ValidationError(error)
+
+    # Python's own mark for the end of a text means nothing in JSON Schema, where patterns are written as in JavaScript.
+    return fields.String(validate=check, metadata={"description": description, "pattern": f"^{pattern}$"}, **more)
 
 
 def between(low: int, high: int) -> validate.Range:

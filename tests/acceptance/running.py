@@ -23,16 +23,20 @@ FINAL = {"succeeded", "failed", "cancelled", "dead"}
 
 
 @dataclass
-class Running:
-    """One ``espalier up``: its process, its address, and a client."""
+class Service:
+    """A service that runs somewhere: its address, a key where it wants one, and a client."""
 
-    process: subprocess.Popen[str]
     address: str
-    printed: Path
+    key: str | None = None
     client: httpx.Client = field(init=False)
 
     def __post_init__(self) -> None:
-        self.client = httpx.Client(base_url=self.address, timeout=60)
+        self.client = self.client_with(self.key)
+
+    def client_with(self, key: str | None) -> httpx.Client:
+        """Give a client with another key, or with none."""
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        return httpx.Client(base_url=self.address, timeout=60, headers=headers)
 
     def get(self, path: str, **query: Any) -> Any:
         """Fetch JSON that must be there."""
@@ -68,6 +72,14 @@ class Running:
         assert finished["state"] == "succeeded", finished
         return finished
 
+
+@dataclass(kw_only=True)
+class Running(Service):
+    """One ``espalier up``: its process and what it prints, too."""
+
+    process: subprocess.Popen[str]
+    printed: Path
+
     def children(self, command: str) -> list[int]:
         """Give the ids of the processes that ``espalier up`` started with this command."""
         table = subprocess.run(
@@ -97,7 +109,7 @@ def running(folder: Path, *options: str, port: int | None = None, **environment:
             stderr=subprocess.STDOUT,
             text=True,
         )
-    one = Running(process, f"http://127.0.0.1:{port}", printed)
+    one = Running(f"http://127.0.0.1:{port}", process=process, printed=printed)
     try:
         until(lambda: "Espalier runs at" in one.output() or process.poll() is not None, what="the start")
         assert process.poll() is None, one.output()
@@ -139,6 +151,45 @@ def until(look: Callable[[], Found], *, seconds: float = PATIENCE, what: str = "
         assert time.monotonic() < deadline, f"{what} did not come true within {seconds:g} s"
         time.sleep(0.02)
     return found
+
+
+@contextmanager
+def begun_upload(service: Service, csv: str) -> Iterator[Callable[[], str]]:
+    """Begin to upload CSV, and see that it is being read; the rest is sent, and the answer given, by the function."""
+    url, body = service.client.base_url, csv.encode()
+    head = f"POST /v1/datasets HTTP/1.1\r\nHost: {url.host}\r\nContent-Type: text/csv\r\n"
+    head += f"Content-Length: {len(body)}\r\n"
+    if service.key is not None:
+        head += f"Authorization: Bearer {service.key}\r\n"
+    with socket.create_connection((url.host, url.port), timeout=30) as connection:
+        connection.sendall(head.encode() + b"\r\n" + body[:10])
+        until(lambda: unread(connection) == 0, what="somebody who reads")
+
+        def finish() -> str:
+            connection.sendall(body[10:])
+            return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+
+        yield finish
+
+
+def unread(connection: socket.socket) -> int:
+    """Give how many bytes were sent on a connection of this machine that its other end has not read."""
+    here, there = (f"{name[1]:04X}" for name in (connection.getsockname(), connection.getpeername()))
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, remote, _, queues, *_ = line.split()
+        if local.endswith(f":{there}") and remote.endswith(f":{here}"):
+            return int(queues.partition(":")[2], 16)
+    return 1  # not accepted yet
+
+
+def listens(service: Service) -> bool:
+    """Whether a connection to the service is taken."""
+    url = service.client.base_url
+    try:
+        socket.create_connection((url.host, url.port), timeout=1).close()
+    except OSError:
+        return False
+    return True
 
 
 def is_alive(process: int) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.acceptance.running import Running
+from tests.acceptance.running import Service
 
 CSV = {"Content-Type": "text/csv"}
 TENNIS = "Wind,Play\nWeak,Yes\nStrong,No\n"
@@ -25,7 +25,7 @@ def assert_problem(response: httpx.Response, status: int, *words: str) -> dict[s
 
 
 @pytest.fixture(scope="module")
-def model(running_service: Running) -> str:
+def model(running_service: Service) -> str:
     dataset = running_service.upload(TENNIS, target="Play")
     running_service.train("bad-input", dataset, preset="cart")
     return "bad-input"
@@ -40,47 +40,47 @@ def model(running_service: Running) -> str:
     ],
 )
 def test_a_bad_upload_is_refused(
-    running_service: Running, content: bytes, query: dict[str, str], words: list[str]
+    running_service: Service, content: bytes, query: dict[str, str], words: list[str]
 ) -> None:
     response = running_service.client.post("/v1/datasets", params=query, content=content, headers=CSV)
     assert_problem(response, 422, *words)
 
 
-def test_a_target_of_one_value_is_refused_when_it_is_to_be_learned(running_service: Running) -> None:
+def test_a_target_of_one_value_is_refused_when_it_is_to_be_learned(running_service: Service) -> None:
     dataset = running_service.upload("a,b\n1,x\n2,x\n", target="b")
     response = running_service.client.post("/v1/training-jobs", json={"model": "m", "dataset": dataset})
     assert_problem(response, 422, "one value")
 
 
-def test_an_attribute_of_one_value_is_noticed(running_service: Running) -> None:
+def test_an_attribute_of_one_value_is_noticed(running_service: Service) -> None:
     dataset = running_service.upload("a,c,b\n1,5,x\n2,5,y\n", target="b")
     assert "'c' has one value" in str(running_service.get(f"/v1/datasets/{dataset}")["notices"])
 
 
-def test_a_model_name_with_a_slash_is_refused_and_the_legal_ones_are_said(running_service: Running) -> None:
+def test_a_model_name_with_a_slash_is_refused_and_the_legal_ones_are_said(running_service: Service) -> None:
     dataset = running_service.upload(TENNIS, target="Play")
     response = running_service.client.post("/v1/training-jobs", json={"model": "a/b", "dataset": dataset})
     assert_problem(response, 422, "A-Z a-z 0-9 . _ -")
     assert_problem(running_service.client.post("/v1/models/a/b/predict", json={"rows": [{}]}), 404, "A-Z a-z 0-9 . _ -")
 
 
-def test_a_row_with_an_unknown_attribute_is_refused_by_its_place(running_service: Running, model: str) -> None:
+def test_a_row_with_an_unknown_attribute_is_refused_by_its_place(running_service: Service, model: str) -> None:
     response = running_service.client.post(f"/v1/models/{model}/predict", json={"rows": [{}, {"Colour": "red"}]})
     problem = assert_problem(response, 422, "Wind")
     assert [fault["pointer"] for fault in problem["errors"]] == ["/rows/1/Colour"]
 
 
-def test_a_job_on_a_missing_data_set_is_refused_by_its_place(running_service: Running) -> None:
+def test_a_job_on_a_missing_data_set_is_refused_by_its_place(running_service: Service) -> None:
     response = running_service.client.post("/v1/training-jobs", json={"model": "m", "dataset": "nothing"})
     assert [fault["pointer"] for fault in assert_problem(response, 422)["errors"]] == ["/dataset"]
 
 
-def test_a_body_of_100_megabytes_is_too_large(running_service: Running) -> None:
+def test_a_body_of_100_megabytes_is_too_large(running_service: Service) -> None:
     response = running_service.client.post("/v1/datasets", content=MEGABYTE * 100, headers=CSV)
     assert_problem(response, 413)
 
 
-def test_a_body_of_100_megabytes_in_chunks_of_unknown_number_is_too_large(running_service: Running) -> None:
+def test_a_body_of_100_megabytes_in_chunks_of_unknown_number_is_too_large(running_service: Service) -> None:
     def chunks() -> Iterator[bytes]:
         for _ in range(100):
             yield MEGABYTE
@@ -89,7 +89,7 @@ def test_a_body_of_100_megabytes_in_chunks_of_unknown_number_is_too_large(runnin
     assert_problem(response, 413)
 
 
-def test_100_000_nested_brackets_are_malformed(running_service: Running, model: str) -> None:
+def test_100_000_nested_brackets_are_malformed(running_service: Service, model: str) -> None:
     headers = {"Content-Type": "application/json"}
     response = running_service.client.post(f"/v1/models/{model}/predict", content=b"[" * 100_000, headers=headers)
     assert_problem(response, 400, "not JSON")
@@ -106,7 +106,7 @@ def test_100_000_nested_brackets_are_malformed(running_service: Running, model: 
     ],
 )
 def test_what_is_not_http_is_answered_with_a_problem_document_too(
-    running_service: Running, sent: bytes, status: int
+    running_service: Service, sent: bytes, status: int
 ) -> None:
     head, body = exchanged(running_service, sent)
     problem = json.loads(body)
@@ -117,7 +117,7 @@ def test_what_is_not_http_is_answered_with_a_problem_document_too(
 
 
 @pytest.mark.parametrize("header", ["SCRIPT_NAME: /evil", "Script-Name: /evil", "PATH_INFO: /evil", "REMOTE_USER: me"])
-def test_no_header_moves_the_paths_of_the_service(running_service: Running, header: str) -> None:
+def test_no_header_moves_the_paths_of_the_service(running_service: Service, header: str) -> None:
     body = b'{"rows": [{"a": 1}]}'
     sent = f"POST /v1/datasets HTTP/1.1\r\nHost: 127.0.0.1\r\n{header}\r\nConnection: close\r\n"
     sent += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -126,7 +126,7 @@ def test_no_header_moves_the_paths_of_the_service(running_service: Running, head
     assert f"Location: /v1/datasets/{json.loads(answer)['id']}\r\n" in head + "\r\n"
 
 
-def exchanged(service: Running, sent: bytes) -> tuple[str, str]:
+def exchanged(service: Service, sent: bytes) -> tuple[str, str]:
     """Send bytes as they are; give head and body of what comes back."""
     host, port = service.address.removeprefix("http://").split(":")
     received = b""

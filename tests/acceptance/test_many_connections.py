@@ -4,10 +4,10 @@ import socket
 import time
 from contextlib import ExitStack
 
-from tests.acceptance.running import Running
+from tests.acceptance.running import Service
 
 
-def test_200_idle_connections_do_not_stop_an_answer(running_service: Running) -> None:
+def test_200_idle_connections_do_not_stop_an_answer(running_service: Service) -> None:
     host, port = running_service.address.removeprefix("http://").split(":")
     with ExitStack() as connections:
         for _ in range(200):
@@ -18,7 +18,7 @@ def test_200_idle_connections_do_not_stop_an_answer(running_service: Running) ->
         assert time.monotonic() - began < 10
 
 
-def test_a_client_that_stops_in_the_middle_of_its_request_is_cut_off(running_service: Running) -> None:
+def test_a_client_that_stops_in_the_middle_of_its_request_is_cut_off(running_service: Service) -> None:
     host, port = running_service.address.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=30) as connection:
         connection.sendall(b"POST /v1/datasets HTTP/1.1\r\nHost: x\r\n")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.running import Running, run_command
+from tests.acceptance.running import Service, run_command
 from tests.factories import ROOT
 
 CSV = ROOT / "service" / "examples" / "play_tennis.csv"
@@ -21,12 +21,12 @@ SECOND = {"Sunny": "Humidity", "Rain": "Wind"}
 
 
 @pytest.fixture(scope="module")
-def dataset(running_service: Running) -> str:
+def dataset(running_service: Service) -> str:
     return running_service.upload(CSV.read_bytes(), name="play-tennis", target="PlayTennis")
 
 
 @pytest.mark.parametrize("preset", ["id3", "c45"])
-def test_the_tree_is_that_of_the_book(running_service: Running, dataset: str, preset: str) -> None:
+def test_the_tree_is_that_of_the_book(running_service: Service, dataset: str, preset: str) -> None:
     model = f"tennis-{preset}"
     running_service.train(model, dataset, preset=preset)
     rows = [row_for(outlook, second) for outlook, second in RULES]
@@ -38,7 +38,7 @@ def test_the_tree_is_that_of_the_book(running_service: Running, dataset: str, pr
     assert running_service.get(f"/v1/models/{model}/versions/1")["summary"]["n_leaves"] == 5
 
 
-def test_the_gain_at_the_root_is_that_of_the_book(running_service: Running, dataset: str) -> None:
+def test_the_gain_at_the_root_is_that_of_the_book(running_service: Service, dataset: str) -> None:
     running_service.train("tennis-gain", dataset, preset="id3")
     tree = running_service.get("/v1/models/tennis-gain/versions/1/tree")
     assert tree["gain"][0] == pytest.approx(0.246750, abs=5e-7)
@@ -46,7 +46,7 @@ def test_the_gain_at_the_root_is_that_of_the_book(running_service: Running, data
 
 @pytest.mark.parametrize("preset", ["id3", "c45"])
 def test_the_command_line_gives_the_tree_of_the_service(
-    running_service: Running, dataset: str, preset: str, tmp_path: Path
+    running_service: Service, dataset: str, preset: str, tmp_path: Path
 ) -> None:
     model = f"tennis-twice-{preset}"
     running_service.train(model, dataset, preset=preset)

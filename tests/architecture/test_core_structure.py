@@ -14,7 +14,7 @@ import types
 import pytest
 
 import espalier
-from espalier import errors
+from espalier import errors, public_names
 from tests.factories import ROOT
 
 PACKAGES = ("espalier", "service", "migrations")
@@ -48,12 +48,36 @@ def test_public_names_are_sorted_as_the_linter_sorts_them_and_listed_once():
     assert len(set(espalier.__all__)) == len(espalier.__all__)
 
 
-def test_every_name_that_the_package_imports_is_public():
+def imported_for_type_checkers():
+    """What `espalier/__init__.py` imports, by the module that it comes from."""
     tree = ast.parse((ROOT / "espalier" / "__init__.py").read_text(encoding="utf-8"))
-    imported = {
-        alias.asname or alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return {
+        node.module.removeprefix("espalier."): {alias.asname or alias.name for alias in node.names} for node in found
     }
-    assert imported <= set(espalier.__all__)
+
+
+def test_every_name_that_the_package_imports_is_public_and_none_is_left_out():
+    imported = imported_for_type_checkers()
+    names = [name for names in imported.values() for name in names]
+    assert sorted(names) == sorted(espalier.__all__)
+
+
+def test_the_names_that_are_looked_up_are_those_that_type_checkers_see():
+    imported = imported_for_type_checkers()
+    assert imported.pop("public_names") == {"load_all"}
+    assert {module: set(names) for module, names in public_names.MODULES.items()} == imported
+
+
+def test_no_public_name_is_that_of_a_module():
+    """Importing the module would put it in the place of the name."""
+    assert {name.removeprefix("espalier.") for name in MODULES} & set(espalier.__all__) == set()
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error_and_the_others_are_listed():
+    with pytest.raises(AttributeError, match="'espalier' has no attribute 'forest'"):
+        _ = espalier.forest
+    assert set(espalier.__all__) <= set(dir(espalier))
 
 
 @pytest.mark.parametrize("name", sorted(CALLABLE))
@@ -195,3 +219,23 @@ to_text(model), to_mermaid(model)
 def test_importing_the_core_loads_nothing_of_the_service():
     loaded = modules_after("import espalier")
     assert not loaded & {"service", "flask", "sqlalchemy", "marshmallow", "numba", "pyarrow", "sklearn"}
+
+
+def test_who_only_predicts_loads_nothing_that_trains_draws_or_explains():
+    code = """
+from espalier import from_json, predict
+import pathlib
+model = from_json(pathlib.Path("tests/golden/tennis_id3.v1.json").read_bytes())
+assert predict(model, [{"Outlook": "Overcast"}])[0].label == "Yes"
+"""
+    loaded = modules_after(code)
+    assert "espalier.prediction" in loaded
+    needless = "training growing comparison estimators explanation drawing svg frames dataset_file counterfactual"
+    assert not loaded & {f"espalier.{module}" for module in needless.split()}
+    assert not loaded & {"numba", "pyarrow", "pandas", "hashlib", "concurrent.futures"}
+
+
+def test_all_can_be_loaded_ahead_without_compiler_and_readers():
+    loaded = modules_after("import espalier\nespalier.load_all()")
+    assert {f"espalier.{module}" for module in public_names.MODULES} <= loaded
+    assert not loaded & {"numba", "pyarrow", "sklearn"}

@@ -71,7 +71,8 @@ def dataset_of(table: Table) -> Dataset:
 def feature(name: str, kind: str, n_categories: int, role: Role) -> Feature:
     if kind == "numeric":
         return Feature(name, FeatureKind.NUMERIC, role)
-    return Feature(name, FeatureKind.NOMINAL, role, tuple(f"v{code}" for code in range(n_categories)))
+    own = FeatureKind.ORDINAL if kind == "ordinal" else FeatureKind.NOMINAL
+    return Feature(name, own, role, tuple(f"v{code}" for code in range(n_categories)))
 
 
 def cells(kind: str, values: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import espalier
+from espalier import DataError, dataset_from_columns
 from espalier.arrow import distinct_values
 
 CELLS: dict[str, list[Any]] = {
@@ -244,6 +245,7 @@ def test_the_core_imports_no_library_of_tables_and_says_what_a_stream_needs() ->
     program = """
 import sys
 import espalier
+from espalier import DataError, dataset_from_columns
 loaded = {"pandas", "polars", "pyarrow", "sklearn", "scipy", "numba"} & set(sys.modules)
 assert not loaded, loaded
 sys.modules["pyarrow"] = None
@@ -267,6 +269,7 @@ import sys
 sys.modules["pyarrow"] = None
 import {library}
 import espalier
+from espalier import DataError, dataset_from_columns
 table = {library}.DataFrame({{"a": ["x", None], "b": [1.5, None], "c": [True, False], "y": [0, 1]}})
 rows = espalier.dataset_from_arrow(table, target="y").rows()
 assert rows == [{{"a": "x", "b": 1.5, "c": True, "y": 0}}, {{"a": None, "b": None, "c": False, "y": 1}}], rows
@@ -302,3 +305,38 @@ def test_a_target_of_fractions_is_a_number_and_held_to_what_a_number_must_be(tas
     assert data.target.tolist() == [0.5, 2.0]
     with pytest.raises(espalier.DataError, match=message):
         espalier.dataset_from_arrow(pandas_table({"x": [1.0, 2.0], "y": [0.5, cell]}), target="y", task=task)
+
+
+def test_numpy_columns_give_the_data_set_that_their_lists_give() -> None:
+    lists: dict[str, list[Any]] = {
+        "whole": [3, 1, 2],
+        "half": [0.5, None, 2.25],
+        "text": ["p", "q", "p"],
+        "sure": [True, False, True],
+        "mixed": [1, "x", None],
+        "play": ["yes", "no", "yes"],
+    }
+    arrays = {
+        "whole": np.array([3, 1, 2], dtype=np.int16),
+        "half": np.array([0.5, np.nan, 2.25], dtype=np.float32),
+        "text": np.array(["p", "q", "p"]),
+        "sure": np.array([True, False, True]),
+        "mixed": np.array([1, "x", None], dtype=object),
+        "play": lists["play"],
+    }
+    assert dataset_from_columns(arrays, target="play") == dataset_from_columns(lists, target="play")
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (np.zeros((2, 2)), "/a: columns must be names with lists of cells or one-dimensional arrays"),
+        (np.array(3), "/a: columns must be names with lists of cells or one-dimensional arrays"),
+        (np.array([1 + 2j, 3]), "/a: columns of the type complex128 cannot be read"),
+        (np.array([1.0, np.inf]), r"/a: must be a finite number or missing: 1 cell \(row 1"),
+        (np.array([1, 2, 3]), "'play' has 2 cells, 'a' has 3"),
+    ],
+)
+def test_numpy_columns_that_cannot_be_read_are_refused_by_name(column: Any, said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        dataset_from_columns({"a": column, "play": ["yes", "no"]}, target="play")

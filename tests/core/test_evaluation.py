@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from espalier import DataError, dataset_from_csv, dataset_from_rows, evaluate, predict, train
+from espalier import Cancelled, DataError, Progress, dataset_from_csv, dataset_from_rows, evaluate, predict, train
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Leaf, mixed_rows, plant, roots
 
 A, B = Leaf((4.0, 0.0, 0.0)), Leaf((0.0, 2.0, 0.0))
@@ -125,6 +125,16 @@ def test_rows_without_weight_cannot_be_evaluated_on():
     data = dataset_from_rows(given_rows, schema=MIXED, weight="w").take([0])
     with pytest.raises(DataError, match="no rows to evaluate on"):
         evaluate(plant(MIXED, A), data)
+
+
+@pytest.mark.parametrize("n_rows", [3, 5_000])
+def test_measuring_ends_where_it_is_stopped(n_rows):
+    model = plant(MIXED, Cut(0, 0.0, (A, B)))
+    data = dataset_from_rows(rows(*[(None, "a")] * n_rows), schema=MIXED)
+    progress = Progress()
+    progress.stop()
+    with pytest.raises(Cancelled):
+        evaluate(model, data, progress=progress)
 
 
 def test_training_figures_are_those_of_an_evaluation_on_the_training_rows():

@@ -7,7 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from espalier import ConfigError, Feature, FeatureKind, Role, Schema, explain, explanation, predict, render_explanation
+from espalier import (
+    ConfigError,
+    Feature,
+    FeatureKind,
+    Role,
+    Schema,
+    dataset_from_rows,
+    explain,
+    predict,
+    render_explanation,
+    train,
+    tree_steps,
+)
 from tests.core.planted import (
     MIXED,
     NUMBERS,
@@ -18,6 +30,7 @@ from tests.core.planted import (
     mixed_rows,
     plant,
     roots,
+    walk,
 )
 
 A, B, C = Leaf((4.0, 0.0, 0.0)), Leaf((0.0, 2.0, 0.0)), Leaf((0.0, 1.0, 3.0))
@@ -137,6 +150,25 @@ def test_a_fractional_answer_has_one_weighted_path_a_leaf_the_heaviest_first():
         (pytest.approx(2 / 6), 2),
     ]
     assert document["path"] == document["paths"][0]["path"]
+
+
+def test_of_many_ways_the_heaviest_hundred_are_told_and_all_are_counted():
+    root = Leaf((1.0, 0.0, 2.0))
+    for number in range(150):
+        root = Cut(0, 200.0 - number, (Leaf((1.0 + number % 7, 3.0, 0.0)), root))
+    explanation = only(plant(MIXED, root), {}, detail="full")
+    document = explanation.to_dict()
+    ways = walk(MIXED, root, [None] * 4)
+    heaviest = sorted(((-weight, number) for weight, number, _ in ways))[:100]
+    assert (document["n_paths"], len(ways)) == (151, 151)
+    assert [(path["leaf"], path["weight"]) for path in document["paths"]] == [
+        (number, pytest.approx(-weight)) for weight, number in heaviest
+    ]
+    shares = [sum(weight * leaf.stats[place] / sum(leaf.stats) for weight, _, leaf in ways) for place in range(3)]
+    assert list(document["distribution"].values()) == pytest.approx(shares)
+    assert document["baseline"] + sum(document["contributions"].values()) == pytest.approx(max(shares))
+    lighter = 1 - sum(-weight for weight, _ in heaviest)
+    assert f"with weight {lighter:.4g} in all: 51 more ways" in render_explanation(explanation)
 
 
 def test_a_single_path_is_not_listed_twice():
@@ -280,7 +312,7 @@ def test_what_was_said_before_does_not_change_what_is_said(root, rows):
     told = explain(model, rows)
     again = [explain(model, [row])[0] for row in rows]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(explanation, "MOST_KEPT", -1)
+        patched.setattr(tree_steps, "MOST_KEPT", -1)
         alone = [explain(fresh, [row])[0] for row in rows]
     assert [one.to_dict() for one in told] == [one.to_dict() for one in again] == [one.to_dict() for one in alone]
     assert [one.paths for one in told] == [one.paths for one in alone]
@@ -291,3 +323,22 @@ def test_a_document_that_is_changed_does_not_change_the_next_one():
     document = explain(model, [{"length": 1.0}])[0].to_dict()
     document["path"][0]["distribution"]["a"] = 7
     assert explain(model, [{"length": 1.0}])[0].to_dict()["path"][0]["distribution"]["a"] == 0.5
+
+
+def test_a_step_that_a_surrogate_decided_names_it_with_its_own_test():
+    rows = [{"p": at % 10, "q": "low" if at % 10 < 5 else "high", "y": "ab"[at % 10 >= 5]} for at in range(40)]
+    model = train(dataset_from_rows(rows, target="y"), "cart", missing="surrogate")
+    (step,) = only(model, {"q": "high"}).paths[0]
+    assert (step.attribute.name, step.reason, step.value) == ("p", "missing", None)
+    assert step.to_dict()["surrogate"] == {
+        "attribute": "q",
+        "test": "in",
+        "set": ["high"],
+        "value": "high",
+        "branch": "yes",
+    }
+    text = render_explanation(only(model, {"q": "high"}))
+    assert text.splitlines()[0] == "  p > 4.5  (the value is missing; in its place q is high: it is high)"
+    assert only(model, {"p": 7}).paths[0][0].surrogate is None
+    assert only(model, {}).paths[0][0].surrogate is None
+    assert "surrogate" not in only(model, {}).to_dict()["path"][0]

@@ -1,29 +1,43 @@
 """How kernels are compiled and kept: what a first start compiles, where machine code goes, what is said of it."""
 
+import fcntl
 import os
+import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from espalier import PRESETS, Dataset, Feature, FeatureKind, Role, Schema, training_config
+from espalier import (
+    PRESETS,
+    PRUNERS,
+    WARM_UPS,
+    Dataset,
+    Feature,
+    FeatureKind,
+    Role,
+    Schema,
+    training_config,
+)
 from espalier.config import resolved
 from espalier.growing import _encoded
-from espalier.kernels import encode
+from espalier.kernels import encode, kept
 from espalier.kernels.deviation import LOOK_EVERY, prefix_deviations
 from espalier.kernels.jit import compiled, inner, maker, phase_of
 from espalier.progress import Progress
+from espalier.pruners import pruner_name
 from espalier.scratch import scratch_arrays
 from espalier.training_table import training_table
+from tests.acceptance.running import until
+from tests.factories import AS_ANYBODY
 
 ROOT = Path(__file__).resolve().parents[2]
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 compiled_only = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
-# Root may write anywhere, unless it gives that up (PR_CAPBSET_DROP, CAP_DAC_OVERRIDE).
-AS_ANYBODY = "import ctypes, os, sys; ctypes.CDLL(None).prctl(24, 1, 0, 0, 0); os.execv(sys.argv[1], sys.argv[1:])"
 
 
 def forms(kind: FeatureKind, target: FeatureKind, preset: str, **fields: object) -> tuple[bool, bool, bool]:
@@ -131,20 +145,106 @@ def test_compiling_is_named_until_the_code_for_these_arguments_is_there() -> Non
 
 @compiled_only
 @pytest.mark.skipif(sys.platform != "linux", reason="root is told apart by Linux capabilities")
-def test_a_read_only_package_folder_without_a_cache_works(tmp_path: Path) -> None:
-    package = tmp_path / "installed" / "espalier"
-    shutil.copytree(ROOT / "espalier", package, ignore=shutil.ignore_patterns("__pycache__"))
-    for path in [*package.rglob("*"), package]:
-        path.chmod(0o555 if path.is_dir() else 0o444)
+def test_a_read_only_package_folder_without_a_cache_works(package: Path, tmp_path: Path) -> None:
+    forbid_writing(package)
     home = tmp_path / "home"
     home.mkdir(mode=0o555)
     script = (
-        "import numpy as np; from pathlib import Path; from espalier.kernels import encode, jit\n"
+        "import numpy as np; from pathlib import Path; from espalier.kernels import encode, kept\n"
         "order = np.empty(3, np.int32); encode.sort_codes(np.array([1, 0, 1], np.int32), 2, order)\n"
-        "print(encode.__file__, jit.cache_folder(Path(encode.__file__)), order.tolist())"
+        "print(encode.__file__, kept.cache_folder(Path(encode.__file__)), order.tolist())"
     )
     environment = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(package.parent)}
     command = [sys.executable, "-c", AS_ANYBODY, sys.executable, "-c", script]
     done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     assert done.stdout.split(maxsplit=2) == [f"{package}/kernels/encode.py", "None", "[1, 0, 2]\n"]
+
+
+KEEPING = (
+    "import sys, numpy as np; from pathlib import Path; from espalier.kernels import encode, kept\n"
+    "from espalier.kernels.jit import phase_of\n"
+    "for name in sys.argv[1:]:\n"
+    "    given = np.array([1, 0, 1], name), 2, np.empty(3, np.int32)\n"
+    "    print(phase_of(encode.sort_codes, name, given)); encode.sort_codes(*given)\n"
+)
+
+
+def keep(package: Path, user: Path, *types: str, **environment: str) -> list[str]:
+    """Sort codes of these types in a process of its own that is no root; give the phases it named."""
+    ours = {"PATH": os.environ["PATH"], "XDG_CACHE_HOME": str(user), "PYTHONPATH": str(package.parent)}
+    command = [sys.executable, "-c", AS_ANYBODY, sys.executable, "-c", KEEPING, *types]
+    ours |= environment
+    done = subprocess.run(command, cwd=user.parent, env=ours, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def kept_codes(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*.nbc") if "sort_codes" in path.name]
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    copy = tmp_path / "installed" / "espalier"
+    shutil.copytree(ROOT / "espalier", copy, ignore=shutil.ignore_patterns("__pycache__"))
+    return copy
+
+
+def forbid_writing(package: Path) -> None:
+    for path in [*package.rglob("*"), package]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+
+
+@compiled_only
+@pytest.mark.skipif(sys.platform != "linux", reason="root is told apart by Linux capabilities")
+def test_what_a_read_only_package_keeps_is_found_and_what_it_lacks_is_kept_elsewhere(
+    package: Path, tmp_path: Path
+) -> None:
+    user = tmp_path / "user"
+    keep(package, user, "int32")
+    assert (len(kept_codes(package)), len(kept_codes(user))) == (1, 0)
+    forbid_writing(package)
+    assert keep(package, user, "int32", "int16") == ["int32", "compiling kernels, then int16"]
+    assert (len(kept_codes(package)), len(kept_codes(user))) == (1, 1)
+    assert keep(package, user, "int32", "int16") == ["int32", "int16"]
+
+
+@compiled_only
+@pytest.mark.skipif(sys.platform != "linux", reason="as above")
+def test_code_made_for_a_baseline_is_found_by_the_processor_at_hand(package: Path, tmp_path: Path) -> None:
+    keep(package, tmp_path, "int32", NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="")
+    assert keep(package, tmp_path, "int32") == ["int32"]
+    assert len(kept_codes(tmp_path)) == 1
+
+
+def test_a_baseline_is_for_processors_that_have_all_of_it() -> None:
+    # LLVM's own list for -mcpu=x86-64-v3, and what Haswell's predecessor lacks of it.
+    third = "+avx,+avx2,+bmi,+bmi2,+cx16,+f16c,+fma,+lzcnt,+movbe,+popcnt,+sahf,+sse3,+sse4.1,+sse4.2,+ssse3,+xsave"
+    assert kept.baselines_of(f"{third},+avx512f,-sha") == ("x86-64-v3", "generic")
+    assert kept.baselines_of(third.replace("+avx2", "-avx2")) == ("generic",)
+    assert kept.baselines_of("+neon,+fp-armv8") == ("generic",)
+    assert kept.baselines_of("") == ("generic",)
+
+
+@compiled_only
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells who waits for a lock")
+def test_one_process_at_a_time_writes_to_the_folder(package: Path, tmp_path: Path) -> None:
+    keep(package, tmp_path, "int32")
+    [folder] = {path.parent for path in kept_codes(package)}
+    with (folder / "lock").open("w") as lock, ThreadPoolExecutor(1) as pool:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        other = pool.submit(keep, package, tmp_path, "int16")
+        inode = os.fstat(lock.fileno()).st_ino
+        until(lambda: re.search(rf"-> FLOCK .*:{inode} ", Path("/proc/locks").read_text()), what="the other's waiting")
+        assert len(kept_codes(package)) == 1
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        assert other.result() == ["compiling kernels, then int16"]
+    assert len(kept_codes(package)) == 2
+
+
+def test_every_preset_and_every_pruning_method_is_warmed_up() -> None:
+    courses = [course for part in WARM_UPS.values() for course in part]
+    assert {course.preset for course in courses} == set(PRESETS)
+    pruned = {method for course in courses for method, _ in course.prunings}
+    assert pruned | {pruner_name(PRESETS[one].pruning) for one in PRESETS if PRESETS[one].pruning} == set(PRUNERS)

@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from espalier.kernels import encode
 from espalier.kernels.packed_sort import sort_packed
 
 RANDOM = np.random.default_rng(0)
@@ -53,3 +54,31 @@ def test_codes_order_and_equal_one_another_as_the_values_do(name: str) -> None:
 def test_many_numbers_that_differ_in_their_last_bits_alone_are_left_to_the_general_sort() -> None:
     values = np.concatenate(([1e-300], 1.0 + np.arange(200) * 2.0**-52))
     assert not packed(values, np.zeros(len(values), np.uint8))[0]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0.0, 1.0, 2.0, 1.0],
+        [255.0, 3.0, 3.0, 0.0],
+        [7.0],
+        [-0.0, 0.0, 5.0],
+        [1.0, 256.0],
+        [2.0, -1.0, 2.0],
+        [0.5, 3.0],
+        [1e300, 4.0],
+    ],
+)
+def test_few_values_become_their_ranks(values: list[float]) -> None:
+    column, cells, distinct = np.array(values), np.empty(len(values), np.uint8), np.empty(256)
+    expected, ranks = np.unique(column, return_inverse=True)
+    assert encode.code_column(column, cells, distinct, 256) == len(expected)
+    assert cells.tolist() == ranks.tolist()
+    assert distinct[: len(expected)].tolist() == expected.tolist()
+
+
+def test_all_small_whole_numbers_fit_and_one_more_value_does_not() -> None:
+    cells, distinct = np.empty(257, np.uint8), np.empty(256)
+    assert encode.code_column(np.arange(256.0), cells[:256], distinct, 256) == 256
+    assert cells[:256].tolist() == list(range(256))
+    assert encode.code_column(np.arange(257.0), cells, distinct, 256) == -1

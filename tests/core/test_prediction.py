@@ -268,6 +268,7 @@ def test_every_answer_is_that_of_a_slow_walk_down_the_tree(root, row):
     ways = walk(MIXED, root, [row.get(feature.name) for feature in MIXED.attributes])
     found = {visit.leaf: visit.weight for visit in answer.visits}
     assert found == pytest.approx({number: weight for weight, number, _ in ways})
+    assert answer.n_visits == len(ways)
     expected = [sum(weight * leaf.stats[place] / sum(leaf.stats) for weight, _, leaf in ways) for place in range(3)]
     assert shares(answer) == pytest.approx(expected)
     assert sum(shares(answer)) == pytest.approx(1)
@@ -298,7 +299,7 @@ def test_many_rows_are_routed_as_one_row_is(root, row):
     model = plant(MIXED, root)
     encoded = router(model).encode(row)
     (leaf,) = leaves_of(model, np.array([encoded.values]).T).tolist()
-    visits = router(model).visits(encoded.values)
+    visits = router(model).answer(encoded).visits
     if leaf >= 0:
         assert [visit.leaf for visit in visits] == [leaf]
     else:

@@ -104,6 +104,19 @@ def test_pruning_never_loses_held_out_votes(root, rows, parameters):
     assert trace["after"]["leaves"] <= trace["before"]["leaves"]
 
 
+@given(root=roots(MIXED), rows=voting_rows(MIXED).filter(lambda rows: any(row[2] for row in rows)))
+def test_a_trace_that_counts_other_errors_than_an_evaluation_says_why(root, rows):
+    model, voters = plant(MIXED, root), held_out(MIXED, rows)
+    result = prune_reduced_error(model, ReducedError(), voters)
+    several = sum(
+        answer.n_visits > 1 and weight > 0
+        for answer, (_, _, weight) in zip(predict(model, [values for values, _, _ in rows]), rows, strict=True)
+    )
+    assert result.trace.get("note", "0 ").split()[0] == str(several)
+    if not several:
+        assert result.trace["before"]["estimate"] == pytest.approx(evaluate(model, voters).errors)
+
+
 def complete(rows):
     """Only the rows that every test can ask, whose answer is one leaf's."""
     return [(values, truth, weight) for values, truth, weight in rows if None not in values.values()]

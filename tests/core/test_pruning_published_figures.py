@@ -18,13 +18,16 @@ from espalier.evaluation import answers_and_shares
 from espalier.pruning import pruning_path
 from tests.core.growing_bridge import config_of, dataset_of, node_of
 from tests.factories import REFERENCE, needs_reference
-from tests.reference import published, replay
-from tests.reference.published import J48_SWITCHES
+from tests.reference import published, replay, test_twin_matches_published_figures
 from tests.reference.replay import Experiment, backwards
 from tests.reference.table import Table
 from tests.reference.test_twin_matches_published_figures import (
     c45_entries,
+    config_or_skip,
     experiment,
+    folds,
+    holdout,
+    rows_of_part,
     rpart_entries,
     sklearn_entries,
     weka_entries,
@@ -37,6 +40,11 @@ pytestmark = needs_reference
 Entry = dict[str, Any]
 
 
+@pytest.fixture(autouse=True)
+def _no_data_set_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(test_twin_matches_published_figures, "MOST_ROWS", math.inf)
+
+
 def j48_fields(command: str) -> dict[str, Any]:
     """The fields of a pruned J48; skips what is none."""
     scheme, *options = command.split()
@@ -44,25 +52,20 @@ def j48_fields(command: str) -> dict[str, Any]:
         pytest.skip("not J48")
     if "-U" in options:
         pytest.skip("unpruned: compared where trees are grown")
-    fields: dict[str, Any] = {}
-    pruning: dict[str, Any] = {"method": "reduced_error"} if "-R" in options else {}
-    while options:
-        option = options.pop(0)
-        if option == "-C":
-            pruning["confidence"] = float(options.pop(0))
-        elif option == "-S":
-            pruning["raising"] = False
-        elif option == "-M":
-            fields["min_weight_leaf"] = float(options.pop(0))
-        elif option in ("-N", "-Q"):
-            options.pop(0)
-        elif option != "-R":
-            fields |= J48_SWITCHES[option]
-    return {**fields, "pruning": pruning}
+    return config_or_skip(published.j48_fields(options))
+
+
+def reptree_fields(command: str) -> dict[str, Any]:
+    """The fields of a pruned REPTree; skips what is none."""
+    scheme, *options = command.split()
+    if not scheme.endswith(".REPTree") or "-P" in options:
+        pytest.skip("not a pruned REPTree")
+    return config_or_skip(published.reptree_fields(options))
 
 
 def prune_rows(name: str, field: str) -> Holdout:
-    splits = json.loads((REFERENCE / "splits" / f"{name}.json").read_text())
+    path = REFERENCE / "splits" / f"{name}.json"
+    splits = json.loads(path.read_text()) if path.exists() else {}
     if field not in splits:
         pytest.skip(f"no {field} are listed")
     return Holdout(rows=tuple(splits[field]))
@@ -114,8 +117,8 @@ def has_size(model: Model, entry: Entry) -> bool:
 def test_j48_s_pruned_tree_of_all_rows_is_ours_line_by_line(name: str, entry: Entry) -> None:
     fields = j48_fields(entry["command"])
     split = experiment(name)
-    holdout = prune_rows(name, "weka_j48R_prune_rows") if "-R" in entry["command"] else None
-    model = train(data_of(split), "j48", holdout=holdout, **fields)
+    rows = prune_rows(name, "weka_j48R_prune_rows") if "-R" in entry["command"] else None
+    model = train(data_of(split), "j48", holdout=rows, **fields)
     assert j48_lines(model, split.table) == printed_body(entry["tree"]).splitlines()
     assert has_size(model, entry)
     assert evaluate(model, data_of(split)).errors == entry["train"]["errors"]
@@ -126,7 +129,7 @@ def test_j48_s_pruned_tree_of_the_holdout_split_is_ours_and_answers_as_ours(name
     fields = j48_fields(entry["command"])
     if "-R" in entry["command"]:
         pytest.skip("the rows that it holds back inside the split are not listed")
-    split, held = experiment(name), entry["holdout"]
+    split, held = holdout(name, entry)
     model = train(data_of(split).take(split.training_rows), "j48", **fields)
     ours, theirs = j48_lines(model, split.table), printed_body(held["tree"]).splitlines()
     assert (ours[: len(theirs)] if "cut here" in held["tree"] else ours) == theirs
@@ -142,14 +145,15 @@ def test_j48_s_pruned_trees_of_the_ten_folds_are_right_as_often_as_ours(name: st
     fields = j48_fields(entry["command"])
     if "-R" in entry["command"]:
         pytest.skip("the rows that it holds back inside the folds are not listed")
-    split, data = experiment(name), data_of(experiment(name))
+    split, figures = folds(name, entry)
+    data = data_of(split)
     right = []
     for fold in range(split.n_folds):
         rows = split.rows_of(fold)
         model = train(data.take(split.rows_without(fold)), "j48", **fields)
         answers = classes_of(model, data.take(rows))
         right.append(len(rows) - replay.n_wrong([float(code) for code in answers], split.truth(rows)))
-    assert right == entry["cv10_seed1"]["correct_per_fold"]
+    assert right == figures["correct_per_fold"]
 
 
 def reptree_lines(node: Node, before: Node, table: Table, indent: str = "") -> Iterator[str]:
@@ -195,12 +199,11 @@ def reptree_leaf(node: Node, before: Node, table: Table) -> str:
 
 @pytest.mark.parametrize(("name", "entry"), weka_entries())
 def test_reptree_s_pruned_tree_with_its_listed_prune_rows_is_ours_line_by_line(name: str, entry: Entry) -> None:
-    if "REPTree" not in entry["command"] or "-P" in entry["command"].split():
-        pytest.skip("not a pruned REPTree")
+    fields = reptree_fields(entry["command"])
     split = experiment(name)
-    holdout = prune_rows(name, "weka_reptree_seed1_prune_rows")
-    model = train(data_of(split), "reptree", holdout=holdout)
-    before = train(data_of(split), "reptree", holdout=holdout, pruning={"backfit": False})
+    rows = prune_rows(name, "weka_reptree_seed1_prune_rows")
+    model = train(data_of(split), "reptree", holdout=rows, **fields)
+    before = train(data_of(split), "reptree", holdout=rows, pruning={"backfit": False}, **fields)
     ours = list(reptree_lines(node_of(model.tree, 0), node_of(before.tree, 0), split.table))
     assert ours == printed_body(entry["tree"]).splitlines()
     assert model.tree.n_nodes == entry["measureTreeSize"]
@@ -213,16 +216,14 @@ def test_reptree_s_pruned_tree_with_its_listed_prune_rows_is_ours_line_by_line(n
 
 @pytest.mark.parametrize(("name", "part", "entry"), c45_entries())
 def test_c45_release_8_prunes_to_our_size_errors_and_estimate(name: str, part: str, entry: Entry) -> None:
-    config = published.c45_config(entry["command"])
-    if isinstance(config, str):
-        pytest.skip(config)
+    config = config_or_skip(published.c45_config(entry["command"]))
     split = experiment(name)
     options = entry["command"].split()
     fields = {field: config[field] for field in ("criterion", "min_weight_leaf")}
     if "-c" in options:
         fields["pruning"] = {"confidence": float(options[options.index("-c") + 1]) / 100}
     data = data_of(split)
-    rows = list(range(split.table.n_rows)) if part == "all_rows" else split.training_rows
+    rows = rows_of_part(split, part)
     grown = train(data.take(rows), "c45", **{**fields, "pruning": None})
     model = train(data.take(rows), "c45", **fields)
     printed = entry["train"]
@@ -258,10 +259,9 @@ def our_path(table: Table, config: published.Config) -> tuple[list[float], list[
 @pytest.mark.parametrize("part", ["all_rows", "holdout"])
 @pytest.mark.parametrize(("name", "entry"), sklearn_entries())
 def test_scikit_learn_s_pruning_path_is_ours(name: str, entry: Entry, part: str) -> None:
-    split = experiment(name)
-    config = published.sklearn_config(entry["params"], split.table.target.kind)
-    printed = entry if part == "all_rows" else entry["holdout"]
-    if isinstance(config, str) or "ccp_path" not in printed:
+    split, printed = (experiment(name), entry) if part == "all_rows" else holdout(name, entry)
+    config = config_or_skip(published.sklearn_config(entry["params"], split.table.target.kind))
+    if "ccp_path" not in printed:
         pytest.skip("the entry lists no path")
     if entry["tie_sensitive"]:
         pytest.skip("its tree depends on scikit-learn's seed")
@@ -290,9 +290,7 @@ def assert_ours_are_the_cheapest(ours: list[list[float]], rows: list[list[float]
 @pytest.mark.parametrize(("name", "entry"), rpart_entries())
 def test_rpart_s_table_of_complexities_is_our_pruning_path(name: str, entry: Entry) -> None:
     table = experiment(name).table
-    config = published.rpart_config(entry["control"], entry["split"], table.target.kind)
-    if isinstance(config, str):
-        pytest.skip(config)
+    config = config_or_skip(published.rpart_config(entry["control"], entry["split"], table.target.kind))
     control = entry["control"] if isinstance(entry["control"], dict) else {}
     stop = control.get("cp", 0.01)
     rows = [row[:3] for row in entry["cptable"]["rows"]]
@@ -322,8 +320,8 @@ def test_rpart_s_table_of_complexities_is_our_pruning_path(name: str, entry: Ent
 @pytest.mark.parametrize(("name", "entry"), rpart_entries())
 def test_rpart_s_default_tree_is_ours_pruned_at_a_hundredth_of_the_root_s_risk(name: str, entry: Entry) -> None:
     table = experiment(name).table
-    config = published.rpart_config(entry["control"], entry["split"], table.target.kind)
-    if isinstance(config, str) or isinstance(entry["control"], dict):
+    config = config_or_skip(published.rpart_config(entry["control"], entry["split"], table.target.kind))
+    if isinstance(entry["control"], dict):
         pytest.skip("not rpart's defaults")
     data = dataset_of(table)
     model = train(data, config_of(config, table))

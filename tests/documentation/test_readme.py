@@ -57,7 +57,7 @@ def test_the_commands_without_a_server_run_in_their_order(tmp_path: Path) -> Non
         assert done.stdout
 
 
-@pytest.mark.parametrize("target", ["run", "test", "check", "check-all", "bench", "lock"])
+@pytest.mark.parametrize("target", ["run", "test", "check", "check-all", "bench", "lock", "image"])
 def test_every_make_target_of_the_readme_is_in_the_makefile(target: str) -> None:
     assert f"`make {target}`" in README
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)

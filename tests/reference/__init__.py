@@ -15,12 +15,6 @@ rows of each branch. `NOTES.md` lists the semantic details that the published fi
 - `published`: the config that a published command line stands for; `replay`: hold-out and fold experiments.
 - `weka_text`, `rpart_text`: the text form in which the published systems print their trees.
 
-`grow(columns, target, weights, config)`: stopping rules, guard, growth order, collapse
-`predictor`        weighted paths, distribution, class or number of a row
-`presets`          `preset(name, kind, **fields)`: a training config as a plain dict of TrainingConfig's field names
-`weka_text` …      the text form in which each published system prints its trees
-=================  =======================================================================================
-
 `grow(columns, target, weights, config) -> Node`
 
 - `columns`: a list of (kind, values, k); kind "numeric" (floats, k is ignored) or "nominal" (codes 0..k-1);

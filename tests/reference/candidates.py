@@ -18,13 +18,16 @@ NEIGHBOUR_GAP = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One attribute as the grower sees it; `upper` makes it a 0/1 column of a nominal one (ordered_binaries)."""
+    """One attribute as the grower sees it: "numeric", "nominal", or "binaries" with its categories in `order`.
+
+    The latter stand for k−1 binary columns; column j asks for the categories from the j-th of the order on.
+    """
 
     source: int
     kind: str
     values: tuple[Cell, ...]
     k: int
-    upper: frozenset[int] | None = None
+    order: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ def candidates(attribute: Attribute, known: Sample, target: Target, config: Conf
     """All candidates of an attribute on the rows that know its value."""
     if attribute.kind == "numeric":
         yield from numeric_candidates(attribute, known, target, config)
+    elif attribute.kind == "binaries":
+        yield from binary_candidates(attribute, known, target, config)
     else:
         yield from NOMINAL[config["nominal"]](attribute, known, target, config["criterion"])
 
@@ -48,7 +53,7 @@ def candidates(attribute: Attribute, known: Sample, target: Target, config: Conf
 def numeric_candidates(attribute: Attribute, known: Sample, target: Target, config: Config) -> Iterator[Candidate]:
     """The cuts of a sorted column, lowest first."""
     values = known_values(attribute, known)
-    ordered = sorted(known, key=lambda entry: values[entry[0]])
+    ordered = in_order(known, values)
     experts = (config["cut_points"] or {}).get(attribute.source)
     if experts is not None:
         for threshold in sorted(experts):
@@ -59,10 +64,30 @@ def numeric_candidates(attribute: Attribute, known: Sample, target: Target, conf
         yield Candidate("numeric", midpoint(below, above), (), (ordered[:place], ordered[place:]))
 
 
+def binary_candidates(attribute: Attribute, known: Sample, target: Target, config: Config) -> Iterator[Candidate]:
+    """The one cut of each binary column, in the order of the columns; `numeric` says nothing of them."""
+    for upper in map(frozenset, upper_categories(attribute)):
+        bits = {row: float(attribute.values[row] in upper) for row, _ in known}
+        ordered = in_order(known, bits)
+        branch_of_category = tuple(int(category in upper) for category in range(attribute.k))
+        for place in every_boundary(ordered, bits, target, config):
+            yield Candidate("nominal", math.nan, branch_of_category, (ordered[:place], ordered[place:]))
+
+
+def upper_categories(attribute: Attribute) -> list[tuple[int, ...]]:
+    """The categories that each binary column asks for."""
+    return [attribute.order[place:] for place in range(1, len(attribute.order))]
+
+
 def known_values(attribute: Attribute, known: Sample) -> dict[int, float]:
     """The value of each row that knows it."""
     pairs = ((row, attribute.values[row]) for row, _ in known)
     return {row: float(value) for row, value in pairs if value is not None}
+
+
+def in_order(known: Sample, values: Mapping[int, float]) -> Sample:
+    """The rows by value; equal values in the order of the rows, whatever splits have led here."""
+    return sorted(known, key=lambda entry: (values[entry[0]], entry[0]))
 
 
 def cut(ordered: Sample, values: Mapping[int, float], threshold: float) -> Candidate:
@@ -78,9 +103,9 @@ def midpoint(below: float, above: float) -> float:
 
 
 def value_changes(ordered: Sample, values: Mapping[int, float], gap: float) -> list[int]:
-    """The places m of the sorted column where row m−1 and row m differ by more than the gap."""
+    """The places m of the sorted column where row m differs from row m−1 by more than the gap, which is added to it."""
     pairs = pairwise(values[row] for row, _ in ordered)
-    return [place for place, (below, above) in enumerate(pairs, 1) if above > below and above - below > gap]
+    return [place for place, (below, above) in enumerate(pairs, 1) if below + gap < above]
 
 
 def every_boundary(ordered: Sample, values: Mapping[int, float], target: Target, config: Config) -> list[int]:
@@ -158,6 +183,8 @@ def one_vs_rest(attribute: Attribute, known: Sample, target: Target, criterion: 
 def subset(attribute: Attribute, known: Sample, target: Target, criterion: str) -> Iterator[Candidate]:
     """Two groups of the categories that occur; branch 0 holds the first of them."""
     groups = by_category(attribute, known)
+    if len(groups) < 2:
+        return
     for right in right_groups(groups, target):
         left_rows = [entry for category, rows in groups.items() if category not in right for entry in rows]
         right_rows = [entry for category, rows in groups.items() if category in right for entry in rows]

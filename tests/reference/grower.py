@@ -14,8 +14,8 @@ from tests.reference.splits import (
     Split,
     best_split,
     nothing,
-    shared_out,
-    tie,
+    tie_of_scores,
+    weights_with_unknown,
 )
 from tests.reference.table import Cell, Column, Table, Target
 from tests.reference.tree import Node, collapsed
@@ -75,7 +75,7 @@ def grow_columns(
     validation: Table | None = None,
 ) -> Node:
     """Prepare the rows, grow, collapse."""
-    if config["numeric"] == "none" and any(column.kind == "numeric" for column in columns):
+    if config["numeric"] == "none" and any(column.kind != "nominal" for column in columns):
         raise ValueError("numeric='none' takes no numeric attribute: c45 does, and so does numeric='best'")
     kept = [row for row, weight in enumerate(with_class_weight(target, weights, config)) if weight > 0]
     table = Table(tuple(columns), target, with_class_weight(target, weights, config)).only(kept)
@@ -86,7 +86,7 @@ def grow_columns(
         columns = impute(columns, answers)
         if validation is not None:
             validation = replace(validation, columns=impute(validation.columns, answers))
-    attributes = [a for source, column in enumerate(columns) for a in views(source, column, sample, target, config)]
+    attributes = [as_attribute(source, column, sample, target, config) for source, column in enumerate(columns)]
     spread = scores.variance(sample, target) if target.kind == "number" else 0.0
     if config["validation_stop"] != (validation is not None):
         raise ValueError("validation_stop needs a validation table, and only validation_stop looks at one")
@@ -121,27 +121,23 @@ def impute(columns: Sequence[Column], answers: Sequence[Cell]) -> tuple[Column, 
     )
 
 
-def views(source: int, column: Column, sample: Sample, target: Target, config: Config) -> list[Attribute]:
-    """The attribute itself, or its k−1 binary columns for `ordered_binaries` (Quinlan, 1992; Wang and Witten, 1997).
+def as_attribute(source: int, column: Column, sample: Sample, target: Target, config: Config) -> Attribute:
+    """The column as it is split. The codes of an ordinal one are cut like numbers.
 
-    Categories are ordered by their mean target over all training rows, one without rows stands at the mean of all;
-    column j asks for the categories from j on. A single category leaves one constant column: it has no cut, but known
-    against unknown can still be told apart, as with a constant number.
+    For `ordered_binaries` categories are ordered by their mean target over all training rows (Quinlan, 1992; Wang and
+    Witten, 1997); one without rows stands at the mean of all.
     """
-    if column.kind == "numeric" or config["nominal"] != "ordered_binaries":
-        return [Attribute(source, column.kind, column.values, column.k)]
+    if column.kind != "nominal":
+        return Attribute(source, "numeric", column.values, column.k)
+    if config["nominal"] != "ordered_binaries":
+        return Attribute(source, "nominal", column.values, column.k)
     everywhere = scores.moments(sample, target)[1]
     means = []
     for category in range(column.k):
         rows = [entry for entry in sample if column.values[entry[0]] == category]
         means.append(scores.moments(rows, target)[1] if rows else everywhere)
     order = sorted(range(column.k), key=lambda category: (means[category], category))
-    made = []
-    for place in range(1, len(order)) or (0,):
-        upper = frozenset(order[place:])
-        bits = tuple(None if value is None else float(value in upper) for value in column.values)
-        made.append(Attribute(source, "numeric", bits, column.k, upper))
-    return made
+    return Attribute(source, "binaries", column.values, column.k, tuple(order))
 
 
 def grow_all(root: Growing, task: Task) -> Growing:
@@ -154,7 +150,7 @@ def grow_all(root: Growing, task: Task) -> Growing:
         if most is None:
             growing = waiting.pop()
         else:
-            growing = max(waiting, key=lambda each: worth(each, task))  # the first of equals was made first
+            growing = max(waiting, key=worth)  # the first of equals was made first
             waiting.remove(growing)
         if growing.split is None or (most is not None and n_leaves + len(growing.split.branches) - 1 > most):
             continue
@@ -164,9 +160,12 @@ def grow_all(root: Growing, task: Task) -> Growing:
     return root
 
 
-def worth(growing: Growing, task: Task) -> float:
-    """What best-first growth compares: the share of the rows times the gain."""
-    return growing.node.weight / task.root_weight * growing.split.gain if growing.split is not None else -math.inf
+def worth(growing: Growing) -> float:
+    """What best-first growth compares: weight times gain, to 30 bits, so that rounding never decides between equals."""
+    if growing.split is None:
+        return -math.inf
+    fraction, exponent = math.frexp(growing.node.weight * growing.split.gain)
+    return math.ldexp(math.floor(fraction * 2**30 + 0.5), exponent - 30)
 
 
 def expand(growing: Growing, task: Task) -> None:
@@ -180,9 +179,9 @@ def expand(growing: Growing, task: Task) -> None:
     growing.node = replace(
         growing.node,
         attribute=split.attribute.source,
-        test="nominal" if split.attribute.upper is not None else split.test,
-        threshold=math.nan if split.attribute.upper is not None else split.threshold,
-        branch_of_category=branches_of_categories(split),
+        test=split.test,
+        threshold=split.threshold,
+        branch_of_category=split.branch_of_category,
         gain=split.gain,
         score=split.score,
         fallback=missing.fallback(split),
@@ -228,13 +227,6 @@ def loss(growing: Growing, task: Task) -> float:
     return math.fsum(w * (truth.values[row] - answer) ** 2 for row, w in growing.validation)
 
 
-def branches_of_categories(split: Split) -> tuple[int, ...]:
-    upper = split.attribute.upper
-    if upper is None:
-        return split.branch_of_category
-    return tuple(int(category in upper) for category in range(split.attribute.k))
-
-
 def leaf(sample: Sample, parent: Node | None, task: Task) -> Node:
     """A node as it answers if it gets no children; one without rows answers as its parent."""
     weight = scores.total(sample)
@@ -256,15 +248,16 @@ def chosen_split(growing: Growing, task: Task) -> Split | None:
     if must_stop(growing, task):
         return None
     place = Place(growing.sample, scores.impurity(config["criterion"], growing.sample, target), growing.paid)
-    offers = [best_split(attribute, place, target, config) for attribute in task.attributes]
-    offered = [split for split in offers if split is not None and gains_enough(split, place, task)]
+    found = (best_split(attribute, place, target, config) for attribute in task.attributes)
+    offers = [split for split in found if split is not None]
+    offered = [split for split in offers if gains_enough(split, place, task)]
     if config["average_gain_guard"]:
-        offered = guarded(offered, [split for split in offers if split is not None], place, task)
+        offered = guarded(offered, offers, place, task)
     best: Split | None = None
     for split in offered:
-        if best is None or split.score > best.score + tie(best.score, place, config):
+        if best is None or split.score > best.score + tie_of_scores(best.score, place, config):
             best = split
-    if best is not None and config["leaf_weight_rule"] == "winner" and not heavy_enough(best, config):
+    if best is not None and config["leaf_weight_rule"] == "winner" and not heavy_enough(best, task):
         return None
     return best
 
@@ -296,11 +289,13 @@ def gains_enough(split: Split, place: Place, task: Task) -> bool:
     return decrease >= float(least) - nothing(place, task.config)
 
 
-def heavy_enough(split: Split, config: Config) -> bool:
-    """REPTree's rule: the winner needs two branches of weight M, with `spread` after sharing out its unknown rows."""
-    least = (config["min_weight_leaf"] or 0.0) - WEIGHT_TOLERANCE
-    branches = shared_out(split) if config["missing"] == "spread" else split.branches
-    return sum(1 for branch in branches if branch and scores.total(branch) >= least) >= 2
+def heavy_enough(split: Split, task: Task) -> bool:
+    """REPTree's rule: two branches of the winner weigh M; with `spread` to the last bit, unknown rows shared out."""
+    least = task.config["min_weight_leaf"] or 0.0
+    if task.config["missing"] == "spread":
+        weights = zip(split.branches, weights_with_unknown(split, task.target), strict=True)
+        return sum(1 for branch, weight in weights if branch and weight >= least) >= 2
+    return sum(1 for branch in split.branches if branch and scores.total(branch) >= least - WEIGHT_TOLERANCE) >= 2
 
 
 def guarded(offered: list[Split], admissible: list[Split], place: Place, task: Task) -> list[Split]:
@@ -314,13 +309,18 @@ def guarded(offered: list[Split], admissible: list[Split], place: Place, task: T
     counted = [
         split.gain
         for split in admissible
-        if (split.test != "numeric" or split.gain > nothing(place, task.config))
+        if (not is_cut(split) or split.gain > nothing(place, task.config))
         and (all_many or not many_valued(split.attribute))
     ]
     if not counted:
         return []
     average = math.fsum(counted) / len(counted)
     return [split for split in offered if split.gain >= average - GUARD_SLACK]
+
+
+def is_cut(split: Split) -> bool:
+    """Whether a split is one place in an order, of numbers or of categories."""
+    return split.test == "numeric" or (split.test == "nominal" and split.attribute.kind == "binaries")
 
 
 def frozen(growing: Growing) -> Node:

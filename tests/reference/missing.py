@@ -48,7 +48,7 @@ def imputed_value(column: Column, weights: Sequence[float]) -> Cell:
     known = [(value, weight) for value, weight in zip(column.values, weights, strict=True) if value is not None]
     if not known:
         return None
-    if column.kind == "numeric":
+    if column.kind == "numeric":  # of an ordinal one the most frequent, as of a nominal one
         return math.fsum(value * weight for value, weight in known) / math.fsum(weight for _, weight in known)
     frequency = [math.fsum(weight for value, weight in known if value == c) for c in range(column.k)]
     return frequency.index(max(frequency))
@@ -132,6 +132,11 @@ def surrogate_cuts(
             below, above = values[ordered[place - 1][0]], values[ordered[place][0]]
             middle = candidates.midpoint(below, above)
             made += [surrogate("numeric", middle, side, ()) for side in (0, 1)]
+    elif attribute.kind == "binaries":
+        for upper in candidates.upper_categories(attribute):
+            for side in (0, 1):
+                below_upper = tuple(1 - side if code in upper else side for code in range(attribute.k))
+                made.append(surrogate("nominal", math.nan, 0, below_upper))
     else:
         made.append(surrogate("nominal", math.nan, 0, category_sides(attribute, known, sides)))
     return [entry for entry in made if entry is not None]

@@ -60,23 +60,19 @@ def of_tree(node: Node, limit: Limit) -> float:
     return math.fsum(of_tree(child, limit) for child in node.children) if node.children else of_leaf(node.stats, limit)
 
 
-def counted(node: Node, sample: Sample, table: Table, missing: str, *, new_shares: bool) -> Node:
-    """The same tests with the weights of another sample; the shares of unknown rows stay or are counted anew too."""
+def counted(node: Node, sample: Sample, table: Table, missing: str) -> Node:
+    """The same tests with the weights of another sample; the shares of unknown rows are counted anew too."""
     stats = [0.0] * len(node.stats)
     for row, weight in sample:
         stats[int(table.target.values[row])] += weight
     made = replace(node, weight=math.fsum(stats), stats=tuple(stats))
     if not node.children:
         return made
-    if new_shares:
-        # Where unknown values take a learned side, a branch's share is that of all rows.
-        whole_sample = missing == "direction"
-        made = replace(made, branch_weight=shares(node, sample, table, whole_sample=whole_sample))
+    # Where unknown values take a learned side, a branch's share is that of all rows.
+    whole_sample = missing == "direction"
+    made = replace(made, branch_weight=shares(node, sample, table, whole_sample=whole_sample))
     samples = divided(made, sample, table, missing)
-    children = (
-        counted(child, own, table, missing, new_shares=new_shares)
-        for child, own in zip(made.children, samples, strict=True)
-    )
+    children = (counted(child, own, table, missing) for child, own in zip(made.children, samples, strict=True))
     return replace(made, children=tuple(children))
 
 
@@ -116,11 +112,11 @@ def pruned(node: Node, sample: Sample, table: Table, limit: Limit, missing: str,
     if not raising:
         return Node(node.weight, node.stats, node.value) if as_leaf <= below + SLACK else node
     largest = max(range(len(children)), key=lambda place: (children[place].weight, place))
-    as_branch = of_tree(counted(children[largest], sample, table, missing, new_shares=False), limit)
+    raised = counted(children[largest], sample, table, missing)
+    as_branch = of_tree(raised, limit)
     if as_leaf <= below + SLACK and as_leaf <= as_branch + SLACK:
         return Node(node.weight, node.stats, node.value)
     if as_branch > below + SLACK:
         return node
-    raised = counted(children[largest], sample, table, missing, new_shares=True)
     raised = replace(raised, weight=node.weight, stats=node.stats, value=node.value)
     return pruned(raised, sample, table, limit, missing, raising=True)

@@ -42,27 +42,53 @@ def weka_config(command: str, kind: str) -> Config | str:
 def j48_config(options: Sequence[str], kind: str) -> Config | str:
     if "-U" not in options:
         return PRUNED
+    fields = j48_fields(options)
+    return fields if isinstance(fields, str) else preset("j48", kind, **fields)
+
+
+def j48_fields(options: Sequence[str]) -> Config | str:
+    """The fields that J48's options name; those of its pruning under `pruning`, unless it does not prune (`-U`)."""
     fields: Config = {}
-    left = list(options)
+    pruning: Config = {"method": "reduced_error"} if "-R" in options else {}
+    left = [option for option in options if option != "-R"]
     while left:
         option = left.pop(0)
         if option == "-M":
             fields["min_weight_leaf"] = float(left.pop(0))
+        elif option == "-C":
+            pruning["confidence"] = float(left.pop(0))
+        elif option == "-S":
+            pruning["raising"] = False
+        elif option in ("-N", "-Q"):  # which rows are held back: they are listed
+            left.pop(0)
         elif option in J48_SWITCHES:
             fields |= J48_SWITCHES[option]
         else:
             return f"J48's {option} is not a field of the config"
-    return preset("j48", kind, **fields)
+    return fields if "-U" in options else {**fields, "pruning": pruning}
 
 
 def reptree_config(options: Sequence[str], kind: str) -> Config | str:
     if "-P" not in options:
         return PRUNED
-    given = dict(zip(options[::2], options[1::2], strict=False))
-    fields: Config = {"min_weight_leaf": float(given["-M"]), "min_variance_fraction": float(given["-V"])}
+    fields = reptree_fields(options)
+    return fields if isinstance(fields, str) else preset("reptree", kind, **fields)
+
+
+def reptree_fields(options: Sequence[str]) -> Config | str:
+    """The fields that REPTree's options name, whether it prunes (`-P`: not) left aside."""
+    left = [option for option in options if option != "-P"]
+    given = dict(zip(left[::2], left[1::2], strict=True))
+    unknown = sorted(set(given) - {"-M", "-V", "-N", "-S", "-L"})
+    if unknown:
+        return f"REPTree's {unknown[0]} is not a field of the config"
+    fields: Config = {
+        "min_weight_leaf": float(given.get("-M", 2)),
+        "min_variance_fraction": float(given.get("-V", 1e-3)),
+    }
     if given.get("-L", "-1") != "-1":
         fields["max_depth"] = int(given["-L"])
-    return preset("reptree", kind, **fields)
+    return fields
 
 
 def m5_config(options: Sequence[str], kind: str) -> Config | str:
@@ -78,13 +104,20 @@ def c45_config(command: str) -> Config | str:
     program, *options = command.split()
     if program != "c4.5":
         return RULES
-    if "-s" in options:
-        return "groups of values (-s) are not one of the nominal splits"
     fields: Config = {}
-    if "-m" in options:
-        fields["min_weight_leaf"] = float(options[options.index("-m") + 1])
-    if "-g" in options:
-        fields["criterion"] = "information_gain"
+    left = list(options)
+    while left:
+        option = left.pop(0)
+        if option == "-m":
+            fields["min_weight_leaf"] = float(left.pop(0))
+        elif option == "-g":
+            fields["criterion"] = "information_gain"
+        elif option in ("-f", "-c", "-v"):  # the files, the confidence of pruning, what is printed
+            left.pop(0)
+        elif option == "-s":
+            return "groups of values (-s) are not one of the nominal splits"
+        elif option != "-u":  # that it is tested on unseen cases too
+            return f"C4.5's {option} is not a field of the config"
     return preset("c45", **fields)
 
 
@@ -108,6 +141,9 @@ def sklearn_config(params: Mapping[str, Any], kind: str) -> Config | str:
 def rpart_config(control: Mapping[str, Any] | Sequence[Any], split: str, kind: str) -> Config | str:
     """The config of an rpart tree as it is grown, before cp prunes it."""
     given = dict(control) if isinstance(control, Mapping) else {}
+    unknown = sorted(set(given) - {"cp", "xval", "minsplit", "minbucket", "maxsurrogate", "usesurrogate", "maxdepth"})
+    if unknown:
+        return f"rpart's {unknown[0]} is not a field of the config"
     if given.get("usesurrogate") == 0:
         return "without surrogates rpart stops a row where its value is missing: no strategy of ours"
     least_split = float(given.get("minsplit", 20))
@@ -119,4 +155,6 @@ def rpart_config(control: Mapping[str, Any] | Sequence[Any], split: str, kind: s
         min_weight_split=least_split,
         min_weight_leaf=float(given.get("minbucket", round(least_split / 3))),
         min_impurity_decrease=None,
+        max_depth=given.get("maxdepth"),
+        max_surrogates=given.get("maxsurrogate", 5),
     )

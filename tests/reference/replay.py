@@ -71,7 +71,7 @@ def strictly_less(tree: Node) -> Node:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A data set with the rows that every system held back."""
+    """A data set with the rows that every system held back and the fold of each row; empty where none are listed."""
 
     table: Table
     test_rows: tuple[int, ...]
@@ -120,9 +120,12 @@ def same(one: Any, other: Any) -> bool:
 
 
 def read_splits(folder: Path, table: Table, name: str) -> Experiment:
-    """The rows of splits/NAME.json."""
-    splits: dict[str, Any] = json.loads((folder / "splits" / f"{name}.json").read_text(encoding="utf-8"))
-    return Experiment(table, tuple(splits["test_rows"]), tuple(splits["weka_cv10_seed1_fold_of_row"]))
+    """The rows of splits/NAME.json; none where no such file, or no such list in it, is there."""
+    path = folder / "splits" / f"{name}.json"
+    splits: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    ranges = ((row, row) for row in splits.get("test_rows", ()))
+    test_rows = (row for first, last in (*ranges, *splits.get("test_row_ranges", ())) for row in range(first, last + 1))
+    return Experiment(table, tuple(test_rows), tuple(splits.get("weka_cv10_seed1_fold_of_row", ())))
 
 
 def n_wrong(given: Sequence[float], truth: Sequence[float]) -> int:

@@ -1,7 +1,7 @@
 """The best split of one attribute at one node: its candidates, which are admissible, and what each is worth."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tests.reference import scores
@@ -29,7 +29,8 @@ class Split:
     """What an attribute offers at a node.
 
     `branches` hold the known rows (with `direction` all rows), `unknown` the rows set aside. `gain` is the
-    criterion's value, corrected; `score` is what attributes compete by: the ratio, after costs.
+    criterion's value, corrected; `score` is what attributes compete by: the ratio, after costs. `shares` of the
+    winner inside an attribute: the part of an unknown row that each branch gets.
     """
 
     attribute: Attribute
@@ -41,6 +42,7 @@ class Split:
     unknown_branch: int
     gain: float
     score: float
+    shares: tuple[float, ...] = ()
 
 
 def best_split(attribute: Attribute, place: Place, target: Target, config: Config) -> Split | None:
@@ -56,8 +58,8 @@ def best_split(attribute: Attribute, place: Place, target: Target, config: Confi
         split = measured(attribute, candidate, branch, unknown, place=place, target=target, config=config)
         if split is None:
             continue
-        value = split.score if chosen_by_ratio(split, config) else split.gain
-        if best is None or value > worth + tie(worth, place, config):
+        value = ratio(split) if chosen_by_ratio(split, config) else split.gain
+        if best is None or value > worth + tie_of_gains(place, config):
             best, worth = split, value
     return best and finished(best, len(tried), place, target, config)
 
@@ -65,7 +67,7 @@ def best_split(attribute: Attribute, place: Place, target: Target, config: Confi
 def least_side(attribute: Attribute, known: Sample, target: Target, config: Config) -> float:
     """The least weight of each side: M, or inside C4.5's window at least a tenth of a class's share, up to 25."""
     least: float = config["min_weight_leaf"] or 0.0
-    if config["window"] != "c45" or attribute.kind != "numeric":
+    if config["window"] != "c45" or attribute.kind == "nominal":
         return least
     return max(least, min(25.0, 0.1 * scores.total(known) / target.k))
 
@@ -130,43 +132,65 @@ def measured(
 
 
 def rated(split: Split, place: Place, config: Config) -> Split | None:
-    """The split with the score that follows from its gain; None where a ratio has no denominator."""
+    """The split with the score that follows from its gain; None where a ratio has no denominator.
+
+    A trace of a gain, of either sign, is none: rounding would decide between splits that gain nothing.
+    """
+    noise = TIE * (scores.total(place.sample) if config["criterion"] == "chi_square" else place.impurity)
+    if abs(split.gain) <= noise:
+        split = replace(split, gain=0.0)
     score = split.gain
+    if config["cost_function"] is not None and split.gain <= nothing(place, config):
+        score = 0.0
     if config["criterion"] == "gain_ratio":
-        information = scores.split_information([*map(scores.total, split.branches)], scores.total(split.unknown))
-        if information <= 0:
+        if information(split) <= 0:
             return None
-        score /= information
+        score /= information(split)
     elif config["criterion"] == "normalized_gain":
         score = score / place.impurity if place.impurity > 0 else 0.0
     return replace(split, score=scores.with_cost(score, split.attribute.source, paid=place.paid, config=config))
 
 
+def information(split: Split) -> float:
+    return scores.split_information([*map(scores.total, split.branches)], scores.total(split.unknown))
+
+
+def ratio(split: Split) -> float:
+    """The gain ratio before costs; a split that has any has split information."""
+    return split.gain / information(split)
+
+
 def chosen_by_ratio(split: Split, config: Config) -> bool:
-    """C4.5 and J48 choose a cut by gain, but the value of a `one_vs_rest` test by gain ratio."""
-    return config["criterion"] == "gain_ratio" and config["nominal"] == "one_vs_rest" and split.test == "nominal"
+    """C4.5 and J48 choose a cut by gain, but the value of a `one_vs_rest` test by gain ratio, unknown among them."""
+    return (
+        config["criterion"] == "gain_ratio" and config["nominal"] == "one_vs_rest" and split.attribute.kind == "nominal"
+    )
 
 
-def tie(score: float, place: Place, config: Config) -> float:
-    """The difference below which another score counts as equal to this one."""
+def tie_of_gains(place: Place, config: Config) -> float:
+    """The difference below which two gains count as equal."""
     if config["criterion"] == "gain_ratio":
         return TIE_OF_RATIOS
-    if config["criterion"] in {"chi_square", "normalized_gain"} or config["cost_function"] is not None:
-        return TIE * abs(score)
-    return TIE * place.impurity
+    return TIE * (scores.total(place.sample) if config["criterion"] == "chi_square" else place.impurity)
+
+
+def tie_of_scores(score: float, place: Place, config: Config) -> float:
+    """The difference below which another attribute's score counts as equal to this one."""
+    if config["cost_function"] is not None:
+        return TIE * score
+    return TIE if config["criterion"] == "normalized_gain" else tie_of_gains(place, config)
 
 
 def nothing(place: Place, config: Config) -> float:
     """The gain up to which a split gains nothing."""
-    if config["criterion"] == "gain_ratio":
-        return TIE_OF_RATIOS
-    return LEAST_M5_GAIN if config["criterion"] == "m5" else TIE * place.impurity
+    return LEAST_M5_GAIN if config["criterion"] == "m5" else tie_of_gains(place, config)
 
 
 def finished(split: Split, n_tried: int, place: Place, target: Target, config: Config) -> Split | None:
     """The winner inside its attribute, after what is done once: the MDL correction, the sharing out of unknown rows,
     the observed threshold.
     """
+    split = replace(split, shares=shares_of(split, target, config))
     if config["missing"] == "spread" and split.unknown:
         split = replace(split, gain=spread_gain(split, target, config))
     if config["mdl_correction"] and split.test == "numeric":
@@ -183,14 +207,64 @@ def finished(split: Split, n_tried: int, place: Place, target: Target, config: C
 
 def spread_gain(split: Split, target: Target, config: Config) -> float:
     """The gain once the unknown rows are shared out over the branches."""
+    if config["criterion"] == "chi_square":
+        return scores.chi_square(shared_out(split), target)[0]
     return scores.decrease(config["criterion"], shared_out(split), target)
 
 
 def shared_out(split: Split) -> tuple[Sample, ...]:
     """The branches with each unknown row in every one, by the branch's share of the known weight."""
+    pairs = zip(split.branches, split.shares, strict=True)
+    return tuple(
+        branch + [(row, weight * share) for row, weight in split.unknown if share > 0] for branch, share in pairs
+    )
+
+
+def shares_of(split: Split, target: Target, config: Config) -> tuple[float, ...]:
+    """Each branch's share of the known weight; for REPTree's rule to the last bit as REPTree has it."""
+    if config["missing"] == "spread" and config["leaf_weight_rule"] == "winner":
+        weights = [max(0.0, in_turn(part)) for part in row_by_row(split, target)]
+        return tuple(weight / in_turn(weights) for weight in weights)
     whole = math.fsum(map(scores.total, split.branches))
-    shared = []
-    for branch in split.branches:
-        share = scores.total(branch) / whole
-        shared.append(branch + [(row, weight * share) for row, weight in split.unknown if share > 0])
-    return tuple(shared)
+    return tuple(scores.total(branch) / whole for branch in split.branches)
+
+
+def row_by_row(split: Split, target: Target) -> list[list[float]]:
+    """The known weight of each class in each branch; of numbers, the weight.
+
+    The upper side of a cut is what is left when the rows below are taken away one by one, in the order of their values.
+    """
+
+    def place(row: int) -> int:
+        return int(target.values[row]) if target.kind == "class" else 0
+
+    parts = [[0.0] * max(1, target.k) for _ in split.branches]
+    if split.test == "numeric":
+        lower, upper = ([*branch] for branch in split.branches)
+        for row, weight in lower + upper:
+            parts[1][place(row)] += weight
+        for row, weight in lower:
+            parts[0][place(row)] += weight
+            parts[1][place(row)] -= weight
+        return parts
+    for part, branch in zip(parts, split.branches, strict=True):
+        for row, weight in sorted(branch):
+            part[place(row)] += weight
+    return parts
+
+
+def weights_with_unknown(split: Split, target: Target) -> list[float]:
+    """What each branch weighs with its share of the unknown rows, added row by row."""
+    parts = row_by_row(split, target)
+    for part, share in zip(parts, split.shares, strict=True):
+        for row, weight in sorted(split.unknown):
+            part[int(target.values[row]) if target.kind == "class" else 0] += weight * share
+    return [in_turn(part) for part in parts]
+
+
+def in_turn(weights: Sequence[float]) -> float:
+    """The sum, one after the other, every step rounded."""
+    total = 0.0
+    for weight in weights:
+        total += weight
+    return total

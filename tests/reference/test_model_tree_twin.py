@@ -1,7 +1,6 @@
 """The slow twin of model trees against every published M5P figure: trees, linear models, hold-out rows, ten folds."""
 
 import functools
-import json
 import math
 import re
 from dataclasses import dataclass
@@ -13,12 +12,11 @@ from tests.reference import missing, model_tree
 from tests.reference.grower import grow_table, impute
 from tests.reference.model_tree import Linear, ModelNode
 from tests.reference.presets import preset
-from tests.reference.replay import mean_absolute_error, read_splits, root_mean_squared_error
+from tests.reference.replay import mean_absolute_error, root_mean_squared_error
 from tests.reference.table import Table, read_table
+from tests.reference.test_twin_matches_published_figures import folds, holdout, weka_entries
 
-NAMES = ("cpu", "car_test_frame")
-ENTRIES = ("M5P", "M5P_N_unpruned", "M5P_U_unsmoothed", "M5P_N_U", "M5P_R_regtree", "M5P_R_N_U")
-CASES = [(name, entry) for name in NAMES for entry in ENTRIES]
+CASES = [case for case in weka_entries() if "M5P" in case.values[1]["command"]]
 CUT = re.compile(r"\n?\.\.\. \(\d+ characters, cut here\)\n")
 TERM = re.compile(r"([+-]?) ?(-?[\d.]+)(?: \* (.+?))?\s*$")
 
@@ -48,24 +46,20 @@ def table_of(name):
 
 
 @functools.cache
-def published(name, entry):
-    return json.loads((REFERENCE / "expected" / "weka" / f"{name}.json").read_text())["weka-3.9.7"][entry]
-
-
-@functools.cache
-def modelled(name, rows, linear):
+def modelled(name, rows, linear, least):
     """The unpruned tree with its models, which four of the six commands share."""
     table = table_of(name)
     training = table.only(rows)
     filled = impute(table.columns, missing.imputed_values(training.columns, training.weights))
     complete = Table(filled, table.target, table.weights)
-    tree = grow_table(training, preset("m5", "number"))
+    tree = grow_table(training, preset("m5", "number", min_weight_split=least))
     return model_tree.with_models(tree, complete, [(row, 1.0) for row in rows], linear=linear), complete
 
 
 def asked(name, entry, rows):
-    options = published(name, entry)["command"].split()
-    tree, complete = modelled(name, tuple(rows), "-R" not in options)
+    options = entry["command"].split()
+    least = float(options[options.index("-M") + 1]) if "-M" in options else 4.0
+    tree, complete = modelled(name, tuple(rows), "-R" not in options, least)
     return Asked(tree if "-N" in options else model_tree.pruned(tree), complete, None if "-U" in options else 15.0)
 
 
@@ -105,9 +99,9 @@ def agree(ours, theirs):
 
 @pytest.mark.parametrize(("name", "entry"), CASES)
 def test_the_tree_is_the_published_one(name, entry):
-    model, figures = asked(name, entry, range(table_of(name).n_rows)), published(name, entry)
-    assert len(model_tree.leaves(model.tree)) == figures["measureNumRules"]
-    lines = [re.fullmatch(r".* : LM\d+ \((\d+)/[\d.]+%\)", line) for line in CUT.split(figures["tree"])[0].splitlines()]
+    model = asked(name, entry, range(table_of(name).n_rows))
+    assert len(model_tree.leaves(model.tree)) == entry["measureNumRules"]
+    lines = [re.fullmatch(r".* : LM\d+ \((\d+)/[\d.]+%\)", line) for line in CUT.split(entry["tree"])[0].splitlines()]
     rows = [int(line[1]) for line in lines if line]
     assert rows
     assert [len(leaf.sample) for leaf in model_tree.leaves(model.tree)][: len(rows)] == rows
@@ -116,9 +110,11 @@ def test_the_tree_is_the_published_one(name, entry):
 @pytest.mark.parametrize("on", ["train", "holdout"])
 @pytest.mark.parametrize(("name", "entry"), CASES)
 def test_every_linear_model_is_the_published_one_to_the_printed_digits(name, entry, on):
-    figures = published(name, entry)
-    text = figures["tree"] if on == "train" else figures["holdout"]["tree"]
-    rows = range(table_of(name).n_rows) if on == "train" else experiment(name).training_rows
+    if on == "train":
+        text, rows = entry["tree"], range(table_of(name).n_rows)
+    else:
+        split, held = holdout(name, entry)
+        text, rows = held["tree"], split.training_rows
     model = asked(name, entry, rows)
     theirs = printed_models(text, table_of(name))
     ours = [as_printed(made) for made in model.linear_models()]
@@ -130,7 +126,7 @@ def test_every_linear_model_is_the_published_one_to_the_printed_digits(name, ent
 @pytest.mark.parametrize(("name", "entry"), CASES)
 def test_the_training_figures_are_the_published_ones(name, entry):
     rows = range(table_of(name).n_rows)
-    figures, answers = published(name, entry)["train"], asked(name, entry, rows).answers(rows)
+    figures, answers = entry["train"], asked(name, entry, rows).answers(rows)
     truth = [table_of(name).target.values[row] for row in rows]
     assert root_mean_squared_error(answers, truth) == pytest.approx(figures["rmse"], rel=1e-9)
     assert mean_absolute_error(answers, truth) == pytest.approx(figures["mae"], rel=1e-9)
@@ -138,7 +134,7 @@ def test_the_training_figures_are_the_published_ones(name, entry):
 
 @pytest.mark.parametrize(("name", "entry"), CASES)
 def test_the_answers_for_the_held_out_rows_are_the_published_ones(name, entry):
-    figures, split = published(name, entry)["holdout"], experiment(name)
+    split, figures = holdout(name, entry)
     answers = asked(name, entry, split.training_rows).answers(split.test_rows)
     assert all(math.isclose(mine, its, rel_tol=5.1e-6) for mine, its in zip(answers, figures["pred"], strict=True))
     assert root_mean_squared_error(answers, split.truth(split.test_rows)) == pytest.approx(figures["rmse"], rel=1e-9)
@@ -146,15 +142,10 @@ def test_the_answers_for_the_held_out_rows_are_the_published_ones(name, entry):
 
 @pytest.mark.parametrize(("name", "entry"), CASES)
 def test_the_figures_over_ten_folds_are_the_published_ones(name, entry):
-    figures, split = published(name, entry)["cv10_seed1"], experiment(name)
+    split, figures = folds(name, entry)
     pairs = []
     for fold in range(split.n_folds):
         rows = split.rows_of(fold)
         pairs += zip(asked(name, entry, split.rows_without(fold)).answers(rows), split.truth(rows), strict=True)
     answers, truth = zip(*pairs, strict=True)
     assert root_mean_squared_error(answers, truth) == pytest.approx(figures["rmse"], rel=1e-9)
-
-
-@functools.cache
-def experiment(name):
-    return read_splits(REFERENCE, table_of(name), name)

@@ -42,6 +42,22 @@ def experiment(name: str) -> Experiment:
     return split
 
 
+def holdout(name: str, entry: Entry) -> tuple[Experiment, Entry]:
+    """The data set with its held-back rows, and what the entry says of them; skips where either is not listed."""
+    split = experiment(name)
+    if not split.test_rows or "holdout" not in entry:
+        pytest.skip("no hold-out rows are listed, or no figures on them")
+    return split, entry["holdout"]
+
+
+def folds(name: str, entry: Entry) -> tuple[Experiment, Entry]:
+    """The data set with its folds, and what the entry says of them; skips where either is not listed."""
+    split = experiment(name)
+    if not split.folds or "cv10_seed1" not in entry:
+        pytest.skip("no folds are listed, or no figures on them")
+    return split, entry["cv10_seed1"]
+
+
 def weka_entries() -> list[Any]:
     return [
         pytest.param(name, entry, id=f"{name}-{system}-{label}")
@@ -97,37 +113,54 @@ def test_the_tree_that_weka_prints_for_all_rows_is_grown_line_by_line(name: str,
 
 @pytest.mark.parametrize(("name", "entry"), weka_entries())
 def test_the_tree_that_weka_prints_for_the_holdout_split_is_grown_line_by_line(name: str, entry: Entry) -> None:
-    split = experiment(name)
+    split, held = holdout(name, entry)
     config = config_or_skip(published.weka_config(entry["command"], split.table.target.kind))
     training = split.table.only(split.training_rows)
     grown = replay.train(training, config).tree
-    ours, theirs = (
-        printed_lines(grown, training, entry["command"]),
-        lines_of(entry["holdout"]["tree"], entry["command"]),
-    )
-    whole = ours[: len(theirs)] if "cut here" in entry["holdout"]["tree"] else ours
+    ours, theirs = printed_lines(grown, training, entry["command"]), lines_of(held["tree"], entry["command"])
+    whole = ours[: len(theirs)] if "cut here" in held["tree"] else ours
     assert whole == theirs
-    assert weka_counts(entry["holdout"]) <= {tree.n_nodes(grown), tree.n_leaves(grown)}
+    assert weka_counts(held) <= {tree.n_nodes(grown), tree.n_leaves(grown)}
 
 
 @pytest.mark.parametrize(("name", "entry"), weka_entries())
-def test_weka_s_figures_on_training_holdout_and_fold_rows_are_ours(name: str, entry: Entry) -> None:
+def test_weka_s_errors_on_the_training_rows_are_ours(name: str, entry: Entry) -> None:
     split = experiment(name)
-    kind = split.table.target.kind
-    config = config_or_skip(published.weka_config(entry["command"], kind))
-    change = replay.strictly_less if "REPTree" in entry["command"] else unchanged
+    config = config_or_skip(published.weka_config(entry["command"], split.table.target.kind))
     everywhere = range(split.table.n_rows)
-    trained = replay.answers(split.table, everywhere, everywhere, config, change)
-    if kind == "class":
-        assert n_wrong(trained, split.truth(everywhere)) == entry["train"]["errors"]
-        held = agrees_unless_tied(
-            entry["holdout"]["pred_idx"], lambda table: split.held_out(config, change, table), split.table
-        )
-        assert held, "hold-out predictions"
-        for fold, n_right in enumerate(entry["cv10_seed1"]["correct_per_fold"]):
-            rows = split.rows_of(fold)
+    given = replay.answers(split.table, everywhere, everywhere, config, as_weka_asks(entry))
+    if split.table.target.kind == "class":
+        assert n_wrong(given, split.truth(everywhere)) == entry["train"]["errors"]
+        return
+    for field, error in ERRORS.items():
+        assert error(given, split.truth(everywhere)) == pytest.approx(entry["train"][field], rel=1e-9)
+
+
+@pytest.mark.parametrize(("name", "entry"), weka_entries())
+def test_weka_s_answers_and_errors_on_the_holdout_rows_are_ours(name: str, entry: Entry) -> None:
+    split, held = holdout(name, entry)
+    config = config_or_skip(published.weka_config(entry["command"], split.table.target.kind))
+
+    def given(table: Table) -> list[float]:
+        return split.held_out(config, as_weka_asks(entry), table)
+
+    if split.table.target.kind == "class":
+        assert agrees_unless_tied(held["pred_idx"], given, split.table)
+        return
+    for field, error in ERRORS.items():
+        ours = error_of(error, given, split.truth(split.test_rows))
+        assert agrees_unless_tied(held[field], ours, split.table), field
+
+
+@pytest.mark.parametrize(("name", "entry"), weka_entries())
+def test_weka_s_errors_on_the_ten_folds_are_ours(name: str, entry: Entry) -> None:
+    split, figures = folds(name, entry)
+    config = config_or_skip(published.weka_config(entry["command"], split.table.target.kind))
+    change = as_weka_asks(entry)
+    if split.table.target.kind == "class":
+        for fold, n_right in enumerate(figures["correct_per_fold"]):
             wrong = wrong_on_fold(split, fold, config, change)
-            assert agrees_unless_tied(len(rows) - n_right, wrong, split.table), f"fold {fold}"
+            assert agrees_unless_tied(len(split.rows_of(fold)) - n_right, wrong, split.table), f"fold {fold}"
         return
     in_order = [row for fold in range(split.n_folds) for row in split.rows_of(fold)]
 
@@ -135,21 +168,18 @@ def test_weka_s_figures_on_training_holdout_and_fold_rows_are_ours(name: str, en
         return [answer for fold in range(split.n_folds) for answer in split.on_fold(fold, config, change, table)]
 
     for field, error in ERRORS.items():
-        assert error(trained, split.truth(everywhere)) == pytest.approx(entry["train"][field], rel=1e-9)
-        held_error = error_of(error, lambda table: split.held_out(config, change, table), split.truth(split.test_rows))
-        assert agrees_unless_tied(entry["holdout"][field], held_error, split.table), f"hold-out {field}"
-        fold_error = error_of(error, pooled, split.truth(in_order))
-        assert agrees_unless_tied(entry["cv10_seed1"][field], fold_error, split.table), f"cross-validated {field}"
+        ours = error_of(error, pooled, split.truth(in_order))
+        assert agrees_unless_tied(figures[field], ours, split.table), field
 
 
 @pytest.mark.parametrize(("name", "entry"), weka_entries())
 def test_the_class_distributions_that_weka_gives_for_holdout_rows_are_ours(name: str, entry: Entry) -> None:
-    split = experiment(name)
+    split, held = holdout(name, entry)
     config = config_or_skip(published.weka_config(entry["command"], split.table.target.kind))
-    if "distribution" not in entry["holdout"]:
+    if "distribution" not in held:
         pytest.skip("the entry lists no distributions")
     model = replay.train(split.table.only(split.training_rows), config)
-    for row, shares in zip(split.test_rows, entry["holdout"]["distribution"], strict=True):
+    for row, shares in zip(split.test_rows, held["distribution"], strict=True):
         assert model.distribution(split.table.row(row)) == pytest.approx(shares, abs=1e-6)
 
 
@@ -159,7 +189,7 @@ def test_c45_release_8_grows_a_tree_of_our_size_and_errors_before_it_prunes(name
     config = config_or_skip(published.c45_config(entry["command"]))
     if name == "labor":
         pytest.skip("its labor trees differ from J48's before pruning (README)")
-    rows = list(range(split.table.n_rows)) if part == "all_rows" else split.training_rows
+    rows = rows_of_part(split, part)
     model = replay.train(split.table.only(rows), config)
     assert tree.n_nodes(model.tree) == entry["train"]["size_before"]
     for label, asked in (("train", rows), ("test", split.test_rows)):
@@ -191,9 +221,8 @@ def test_scikit_learn_s_tree_of_all_rows_has_our_nodes_and_answers(name: str, en
 
 @pytest.mark.parametrize(("name", "entry"), sklearn_entries())
 def test_scikit_learn_s_tree_of_the_holdout_split_has_our_nodes_and_answers(name: str, entry: Entry) -> None:
-    split = experiment(name)
+    split, held = holdout(name, entry)
     config = config_or_skip(published.sklearn_config(entry["params"], split.table.target.kind))
-    held = entry["holdout"]
     model = replay.train(split.table.only(split.training_rows), config)
     if len(held["shapes_over_10_seeds_(nodes,depth)"]) == 1:
         assert [tree.n_nodes(model.tree), tree.depth(model.tree)] == [held["node_count"], held["depth"]]
@@ -219,7 +248,7 @@ def test_rpart_s_unpruned_tree_is_ours_up_to_names_of_equal_partitions(name: str
 
 @pytest.mark.parametrize(("name", "entry"), rpart_entries())
 def test_rpart_s_unpruned_tree_of_the_holdout_split_makes_our_errors(name: str, entry: Entry) -> None:
-    split = experiment(name)
+    split, figures = holdout(name, entry)
     kind = split.table.target.kind
     config = config_or_skip(published.rpart_config(entry["control"], entry["split"], kind))
     if "cp" not in (entry["control"] or {}) or entry["control"]["cp"] != 0:
@@ -231,7 +260,7 @@ def test_rpart_s_unpruned_tree_of_the_holdout_split_makes_our_errors(name: str, 
         return split.held_out(config, lambda grown: replay.strictly_less(useful(grown)), table)
 
     ours = error_of(error, held, split.truth(split.test_rows))
-    assert agrees_unless_tied(entry["holdout"]["test"][field], ours, split.table)
+    assert agrees_unless_tied(figures["test"][field], ours, split.table)
 
 
 @pytest.mark.parametrize(("name", "entry"), rpart_entries())
@@ -269,6 +298,20 @@ ERRORS: dict[str, Callable[..., float]] = {
     "rmse": replay.root_mean_squared_error,
     "mae": replay.mean_absolute_error,
 }
+
+
+def rows_of_part(split: Experiment, part: str) -> list[int]:
+    """The rows that C4.5 was shown; skips where those that it was not are not listed."""
+    if part == "all_rows":
+        return list(range(split.table.n_rows))
+    if not split.test_rows:
+        pytest.skip("no hold-out rows are listed")
+    return split.training_rows
+
+
+def as_weka_asks(entry: Entry) -> replay.Change:
+    """What makes our tree send a value that equals a threshold where the system of the entry does."""
+    return replay.strictly_less if "REPTree" in entry["command"] else unchanged
 
 
 def wrong_on_fold(

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Decimal
 
 from tests.reference.table import Table
 from tests.reference.tree import Node, own_errors
@@ -10,9 +11,9 @@ LeafText = Callable[[Node], str]
 
 
 def weka_number(value: float, n_digits: int) -> str:
-    """A number rounded half up to so many digits, without trailing zeros."""
-    scale = 10**n_digits
-    text = f"{math.floor(value * scale + 0.5) / scale:.{n_digits}f}"
+    """A number rounded to so many digits, without trailing zeros; what is halfway, in binary, away from zero."""
+    rounded = Decimal(value).quantize(Decimal(1).scaleb(-n_digits), ROUND_HALF_UP)
+    text = f"{rounded:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

@@ -50,6 +50,15 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
         yield url
 
 
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def shared_settings(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, migrated_file: Path
+) -> Iterator[Settings]:
+    """Settings of a database with all tables that the tests of a module share."""
+    with empty_database(request.param, tmp_path_factory.mktemp("shared")) as url:
+        yield with_tables(url, migrated_file)
+
+
 @pytest.fixture(scope="session")
 def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An SQLite file with all tables, to be copied: faster than migrating for each test."""

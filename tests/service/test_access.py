@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +29,7 @@ NEEDS: dict[str, str | None] = {
     "POST /v1/training-jobs": "train",
     "POST /v1/pruning-jobs": "train",
     "POST /v1/evaluation-jobs": "train",
+    "POST /v1/prediction-jobs": "predict",
     "GET /v1/jobs": "read",
     "GET /v1/jobs/<id:job_id>": "read",
     "GET /v1/jobs/<id:job_id>/result": "read",
@@ -37,20 +37,42 @@ NEEDS: dict[str, str | None] = {
     "POST /v1/jobs/<id:job_id>/retry": "train",
     "GET /v1/models": "read",
     "GET /v1/models/<model:name>": "read",
+    "PATCH /v1/models/<model:name>": "admin",
+    "DELETE /v1/models/<model:name>": "train",
+    "POST /v1/models/<model:name>/versions/<number>/archive": "train",
+    "DELETE /v1/models/<model:name>/versions/<number>": "train",
+    "DELETE /v1/decisions": "admin",
     "GET /v1/models/<model:name>/versions": "read",
+    "POST /v1/models/<model:name>/versions": "train",
     "GET /v1/models/<model:name>/versions/<number>": "read",
     "GET /v1/models/<model:name>/versions/<number>/tree": "read",
     "GET /v1/models/<model:name>/versions/<number>/rules": "read",
     "GET /v1/models/<model:name>/versions/<number>/document": "read",
+    "GET /v1/models/<model:name>/versions/<number>/schema": "read",
     "GET /v1/models/<model:name>/versions/<number>/pruning": "read",
+    "GET /v1/models/<model:name>/aliases": "read",
     "PUT /v1/models/<model:name>/aliases/<alias:alias>": "train",
     "GET /v1/models/<model:name>/aliases/<alias:alias>/history": "read",
     "POST /v1/models/<model:name>/aliases/<alias:alias>/rollback": "train",
     "POST /v1/models/<model:name>/predict": "predict",
     "POST /v1/models/<model:name>/versions/<number>/predict": "predict",
+    "GET /v2": None,
+    "GET /v2/health/live": None,
+    "GET /v2/health/ready": None,
+    "GET /v2/models/<model:name>": "predict",
+    "GET /v2/models/<model:name>/ready": "predict",
+    "GET /v2/models/<model:name>/versions/<number>": "predict",
+    "GET /v2/models/<model:name>/versions/<number>/ready": "predict",
+    "POST /v2/models/<model:name>/infer": "predict",
+    "POST /v2/models/<model:name>/versions/<number>/infer": "predict",
+    "POST /v2/repository/index": "read",
     "GET /v1/decisions": "audit",
     "GET /v1/decisions/<decision:decision_id>": "audit",
     "GET /v1/decisions/<decision:decision_id>/explanation": "audit",
+    "POST /v1/decisions/<decision:decision_id>/outcome": "predict",
+    "POST /v1/decisions/<decision:decision_id>/counterfactuals": "audit",
+    "POST /v1/models/<model:name>/consultations": "predict",
+    "GET /v1/models/<model:name>/versions/<number>/accuracy": "read",
     "POST /v1/keys": "admin",
     "GET /v1/keys": "admin",
     "DELETE /v1/keys/<id:key_id>": "admin",
@@ -64,6 +86,9 @@ NUMBER = "<int(min=1,max=2147483647):number>"
 # Where a key for another model is refused; elsewhere it sees less, or what belongs to no model.
 SHARED = {"PATCH /v1/datasets/<id:data_set_id>", "DELETE /v1/datasets/<id:data_set_id>"}
 BOUND = {route for route in NEEDS if "<model:" in route or "<id:job_id>" in route or "<decision:" in route} | SHARED
+OUTCOME = "POST /v1/decisions/<decision:decision_id>/outcome"
+COUNTERFACTUALS = "POST /v1/decisions/<decision:decision_id>/counterfactuals"
+BOUND -= {OUTCOME, COUNTERFACTUALS}  # their bodies are read first: they have a test of their own
 OF_A_JOB = [route for route in NEEDS if "<id:job_id>" in route]
 
 
@@ -110,10 +135,8 @@ class Guarded:
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path) -> Iterator[Guarded]:
-    file = tmp_path_factory.mktemp("access") / "espalier.db"
-    file.write_bytes(migrated_file.read_bytes())
-    with serving(Settings(database_url=f"sqlite:///{file}"), auth="keys") as served:
+def guarded(shared_settings: Settings) -> Iterator[Guarded]:
+    with serving(shared_settings, auth="keys") as served:
         served.train("tennis")
         yield Guarded(served)
 
@@ -182,6 +205,17 @@ def test_a_key_for_another_model_cannot_train_this_one(guarded: Guarded, path: s
     asked = {"model": "tennis", "dataset": guarded.arguments["<id:data_set_id>"]}
     asked = asked if "training" in path else {"model": "tennis", "method": "pessimistic"}
     assert_problem(guarded.ask("POST", path, token, json=asked), 403)
+
+
+@pytest.mark.parametrize(
+    ("route", "scope", "body"), [(OUTCOME, Scope.PREDICT, {"label": "yes"}), (COUNTERFACTUALS, Scope.AUDIT, {})]
+)
+def test_a_key_for_another_model_reaches_no_decision_of_this_one(
+    guarded: Guarded, route: str, scope: Scope, body: dict[str, Any]
+) -> None:
+    path = route.split()[1].replace("<decision:decision_id>", guarded.arguments["<decision:decision_id>"])
+    told = guarded.ask("POST", path, guarded.key(scope, models=["other"]), json=body)
+    assert "only the models other" in assert_problem(told, 403)["detail"]
 
 
 @pytest.mark.parametrize("path", ["/v1/models", "/v1/jobs", "/v1/decisions"])

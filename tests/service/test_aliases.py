@@ -37,6 +37,29 @@ def story(served: Served, **query: Any) -> list[tuple[int, int, str]]:
     return [(item["number"], item["version"], item["event"]) for item in items]
 
 
+def test_the_aliases_of_a_model_are_listed_by_name_each_with_what_is_in_force(served: Served) -> None:
+    assert served.client.get("/v1/models/tennis/aliases").get_json() == {"items": [], "next": None}
+    point(served, 1)
+    point(served, 3)
+    for alias in ("canary", "beta"):
+        assert served.client.put(f"/v1/models/tennis/aliases/{alias}", json={"version": 2}).status_code == 200
+    served.train("other")
+    assert served.client.put("/v1/models/other/aliases/production", json={"version": 1}).status_code == 200
+
+    def listed(**query: Any) -> dict[str, Any]:
+        found: dict[str, Any] = served.client.get("/v1/models/tennis/aliases", query_string=query).get_json()
+        return found
+
+    shown = [(one["model"], one["alias"], one["version"], one["number"]) for one in listed()["items"]]
+    assert shown == [("tennis", "beta", 2, 1), ("tennis", "canary", 2, 1), ("tennis", "production", 3, 2)]
+    first = listed(limit=2)
+    assert [one["alias"] for one in first["items"]] == ["beta", "canary"]
+    rest = listed(limit=2, cursor=first["next"])
+    assert ([one["alias"] for one in rest["items"]], rest["next"]) == (["production"], None)
+    assert_problem(served.client.get("/v1/models/nothing/aliases"), 404)
+    assert_problem(served.client.get("/v1/models/tennis/aliases?limit=0&cursor=_"), 422, "/limit", "/cursor")
+
+
 def answering(served: Served, path: str = "/v1/models/tennis/predict") -> int:
     answer = served.post(path, ROW)
     assert answer.status_code == 200, answer.text

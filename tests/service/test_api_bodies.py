@@ -1,7 +1,9 @@
 """Hostile and careless bodies: a 4xx, in bounded memory, before anything else looks at them."""
 
+import gzip
 import io
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 
 import pytest
 from werkzeug.test import TestResponse
@@ -56,9 +58,18 @@ def test_nul_characters_in_a_value_are_an_unseen_category(served: Served) -> Non
     assert response.status_code == 200, response.text
 
 
-def test_a_compressed_body_is_not_taken(served: Served) -> None:
-    response = send(served, b"\x1f\x8b" + b"0" * 100, headers={"Content-Encoding": "gzip"})
-    assert "Content-Encoding" in assert_problem(response, 415)["detail"]
+@pytest.mark.parametrize(("name", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress)])
+def test_a_packed_body_is_unpacked_up_to_the_limit(served: Served, name: str, pack: Callable[[bytes], bytes]) -> None:
+    headers = {"Content-Encoding": name}
+    assert send(served, pack(b'{"rows": [{"Wind": "Weak"}]}'), headers=headers).status_code == 200
+    assert_problem(send(served, pack(b" " * (10 * 1024 * 1024)), headers=headers), 413)
+    assert_problem(send(served, pack(b'{"rows": [{}]}')[:-3], headers=headers), 400)
+
+
+@pytest.mark.parametrize(("name", "status"), [("gzip", 400), ("br", 415)])
+def test_a_body_that_is_not_packed_as_it_says_is_not_taken(served: Served, name: str, status: int) -> None:
+    response = send(served, b"\x1f\x8b" + b"0" * 100, headers={"Content-Encoding": name})
+    assert "Content-Encoding" in assert_problem(response, status)["detail"]
 
 
 def test_another_content_type_is_not_taken(served: Served) -> None:

@@ -61,7 +61,7 @@ def test_an_explanation_as_text_says_version_verification_and_rule(served: Serve
     assert "Humidity" in response.text
     assert response.text.endswith("\n")
     assert not response.text.endswith("\n\n")
-    unknown = served.client.get(f"/v1/decisions/{prediction['decision_id']}/explanation?format=svg")
+    unknown = served.client.get(f"/v1/decisions/{prediction['decision_id']}/explanation?format=pdf")
     assert_problem(unknown, 422, "/format")
 
 

@@ -62,6 +62,8 @@ def test_every_fault_of_a_training_request_is_said_at_once(served: Served) -> No
         pytest.param({"model": 5}, "/model", id="a number for a model"),
         pytest.param({"dataset": "nothing"}, "/dataset", id="no such data set"),
         pytest.param({"dataset": None}, "/dataset", id="null for a data set"),
+        pytest.param({"dataset": "a\0"}, "/dataset", id="NUL in a data set's id"),
+        pytest.param({"holdout": {"dataset": "a\0"}}, "/holdout/dataset", id="NUL in a held-out data set's id"),
         pytest.param({"preset": "c5"}, "/preset", id="no such preset"),
         pytest.param({"params": {"criterion": "luck"}}, "/params/criterion", id="no such criterion"),
         pytest.param({"params": {"criterion": "squared_error"}}, "/params/criterion", id="a criterion for numbers"),
@@ -164,6 +166,11 @@ def test_a_version_trained_on_all_rows_is_not_pruned_on_them(served: Served) -> 
     served.train("tennis")
     response = served.post("/v1/pruning-jobs", {"model": "tennis", "method": "reduced_error"})
     assert "all its rows" in assert_problem(response, 422, "/holdout")["detail"]
+
+
+def test_a_model_whose_name_holds_nul_is_one_that_is_not_there(served: Served) -> None:
+    response = served.post("/v1/pruning-jobs", {"model": "a\0", "method": "reduced_error"})
+    assert_problem(response, 422, "/model")
 
 
 def test_rows_that_were_all_learned_from_cannot_be_held_out_afterwards(served: Served) -> None:

@@ -114,12 +114,104 @@ def test_missing_and_unseen_values_are_flagged(served: Served) -> None:
         pytest.param({"rows": [{}], "subject": 5}, ["/subject"], id="a subject that is a number"),
         pytest.param({"rows": [{}], "subject": "x" * 201}, ["/subject"], id="a long subject"),
         pytest.param({"rows": [{}], "subject": "a\0b"}, ["/subject"], id="NUL in the subject"),
+        pytest.param({"rows": [{}], "missing": "none"}, ["/missing"], id="an unknown strategy"),
+        pytest.param({"rows": [{}], "missing": "surrogate"}, ["/missing"], id="a strategy that was never learned"),
+        pytest.param({"rows": [{}], "on_error": "ignore"}, ["/on_error"], id="an unknown way with errors"),
+        pytest.param(
+            {"rows": [{}], "missing": [], "on_error": {}}, ["/missing", "/on_error"], id="words that are none"
+        ),
         pytest.param({"rows": [{}], "explian": "path"}, ["/explian"], id="a misspelt field"),
         pytest.param({"rows": [], "explain": 1, "x": 1}, ["/x", "/explain", "/rows"], id="several faults"),
     ],
 )
 def test_a_bad_request_is_refused_with_its_place(served: Served, body: object, pointers: list[str]) -> None:
     assert_problem(served.post("/v1/models/tennis/predict", body), 422, *pointers)
+
+
+# Sizes and colours of things that cost 1 or 2; what is wrong with each row, and the place and code of the fault.
+THINGS = "size,colour,price\n1,red,cheap\n2,red,cheap\n8,red,dear\n9,blue,dear\n"
+BAD_ROWS: list[tuple[object, list[tuple[str, str]]]] = [
+    ({"size": "8"}, [("/size", "wrong_type")]),
+    ({"size": True, "colour": 3}, [("/size", "wrong_type"), ("/colour", "wrong_type")]),
+    ({"size": 8, "weight": 1}, [("/weight", "unknown_attribute")]),
+    ({"size": [8]}, [("/size", "wrong_type")]),
+    ([8, "red"], [("", "wrong_type")]),
+    (None, [("", "wrong_type")]),
+]
+GOOD_ROWS: list[tuple[dict[str, object], str, list[str], list[str]]] = [
+    ({"size": 8}, "dear", ["colour"], []),
+    ({"size": 1e300, "colour": "red"}, "dear", [], []),
+    ({"size": -1e300, "colour": "green"}, "cheap", [], ["colour"]),
+    ({"size": "?", "colour": "NA"}, "cheap", ["size", "colour"], []),
+]
+
+
+def test_bad_rows_are_skipped_with_their_errors_and_the_others_answered(served: Served) -> None:
+    served.train("things", THINGS, preset="cart", target="price")
+    rows = [BAD_ROWS[0][0], GOOD_ROWS[0][0], BAD_ROWS[4][0], GOOD_ROWS[1][0]]
+    answers = served.predict("things", {"rows": rows, "on_error": "skip", "explain": "none"})["predictions"]
+    assert [answer.get("label") for answer in answers] == [None, "dear", None, "dear"]
+    assert [answer.keys() for answer in answers[::2]] == [{"decision_id", "errors"}] * 2
+    assert [[fault["pointer"] for fault in answer["errors"]] for answer in answers[::2]] == [
+        ["/rows/0/size"],
+        ["/rows/2"],
+    ]
+    by_column = {"columns": {"size": [1, "x", 9], "colour": ["red"] * 3}, "on_error": "skip"}
+    answers = served.predict("things", by_column)["predictions"]
+    assert [answer.get("label") for answer in answers] == ["cheap", None, "dear"]
+    assert [fault["pointer"] for fault in answers[1]["errors"]] == ["/columns/size/1"]
+
+
+@pytest.mark.parametrize("explain", ["none", "path", "full"])
+def test_each_kind_of_bad_row_says_where_and_what_and_each_odd_one_is_answered(served: Served, explain: str) -> None:
+    served.train("things", THINGS, preset="cart", target="price")
+    for row, faults in BAD_ROWS:
+        path = "/v1/models/things/predict"
+        refused = served.post(path, {"rows": [row], "explain": explain})
+        assert_problem(refused, 422, *(f"/rows/0{place}" for place, _ in faults))
+        [answer] = served.predict("things", {"rows": [row], "explain": explain, "on_error": "skip"})["predictions"]
+        found = [(fault["pointer"], fault["code"]) for fault in answer["errors"]]
+        assert found == [(f"/rows/0{place}", code) for place, code in faults]
+    for row, label, absent, unseen in GOOD_ROWS:
+        [answer] = served.predict("things", {"rows": [row], "explain": explain})["predictions"]
+        assert (answer["label"], answer["flags"]) == (label, {"missing": absent, "unseen": unseen})
+
+
+def test_a_row_that_was_refused_is_in_the_log_without_an_answer(served: Served) -> None:
+    served.train("things", THINGS, preset="cart", target="price")
+    rows = [{"size": [1], "colour": "red"}, GOOD_ROWS[0][0], [1]]
+    answers = served.predict("things", {"rows": rows, "on_error": "skip"})["predictions"]
+    shown = [served.client.get(f"/v1/decisions/{answer['decision_id']}").get_json() for answer in answers]
+    assert [one["input"] for one in shown] == [{"colour": "red"}, {"size": 8}, {}]
+    assert [one["leaf"] is None for one in shown] == [True, False, True]
+    assert [one["answer"].get("errors") for one in shown] == [answer.get("errors") for answer in answers]
+    path = f"/v1/decisions/{answers[0]['decision_id']}/explanation"
+    assert "refused" in assert_problem(served.client.get(path), 409)["detail"]
+    assert len(served.client.get("/v1/decisions?label=dear").get_json()["items"]) == 1
+
+
+def test_the_errors_of_a_row_with_thousands_of_faults_are_few(served: Served) -> None:
+    row = {f"x{place}": 1 for place in range(3000)}
+    [answer] = served.predict("tennis", {"rows": [row], "on_error": "skip"})["predictions"]
+    assert len(answer["errors"]) == 20
+
+
+def test_missing_values_are_taken_as_the_request_asks_and_the_decision_says_so(served: Served) -> None:
+    # Five of fourteen days are sunny, four overcast and always Yes, five rainy; nine of fourteen say Yes.
+    answers = {
+        missing: served.predict("tennis", {"rows": [{}], "missing": missing})["predictions"][0]
+        for missing in ("last_prediction", "fractional", "majority")
+    }
+    assert answers["last_prediction"]["distribution"] == pytest.approx({"No": 5 / 14, "Yes": 9 / 14})
+    assert (answers["last_prediction"]["leaf"], answers["last_prediction"]["path"]) == (0, [])
+    assert answers["fractional"]["distribution"] == pytest.approx({"No": 5 / 14, "Yes": 9 / 14})
+    assert len(answers["fractional"]["paths"]) == 5
+    assert answers["majority"]["path"][0]["set"] == ["Rain"]  # as many days as Sunny, and before it in the alphabet
+    for missing, answer in answers.items():
+        path = f"/v1/decisions/{answer['decision_id']}"
+        assert served.client.get(path).get_json()["missing"] == missing
+        explained = served.client.get(f"{path}/explanation").get_json()
+        assert (explained["verified"], explained["explanation"]["rule"]) == (True, answer["rule"])
 
 
 def test_more_rows_than_allowed_are_too_large(served: Served) -> None:
@@ -131,9 +223,10 @@ def test_an_unknown_model_or_version_is_not_found(served: Served) -> None:
     assert_problem(served.post("/v1/models/tennis/versions/9/predict", {"rows": [{}]}), 404)
 
 
-def test_a_refused_request_is_not_in_the_log(served: Served) -> None:
+def test_a_refused_request_is_in_the_log_as_failed(served: Served) -> None:
     served.post("/v1/models/tennis/predict", {"rows": [{"Colour": "red"}]})
-    assert served.client.get("/v1/decisions").get_json() == {"items": [], "next": None}
+    [one] = served.client.get("/v1/decisions").get_json()["items"]
+    assert (one["input"], one["leaf"], one["answer"]["errors"][0]["code"]) == ({}, None, "unknown_attribute")
 
 
 def test_the_service_answers_exactly_as_the_core_does(served: Served) -> None:

@@ -2,11 +2,15 @@
 
 import contextlib
 import json
+import shlex
+import subprocess
+import sys
 
 import pytest
 
 import espalier
 from service.cli import main
+from tests.factories import ROOT
 
 
 def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -52,3 +56,11 @@ def test_every_word_that_may_be_chosen_for_missing_values_and_splits_is_explaine
     for info in espalier.field_table(espalier.TrainingConfig):
         if info.name in ("missing", "nominal", "numeric", "cost_function"):
             assert not [word for word in info.choices if word not in info.meaning]
+
+
+@pytest.mark.parametrize("command", ["presets", "train --help"])
+def test_a_reader_that_leaves_early_sees_no_traceback(command: str) -> None:
+    shell = f"{shlex.quote(sys.executable)} -m service.cli {command} | head -1"
+    done = subprocess.run(["/bin/bash", "-c", shell], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""

@@ -12,7 +12,18 @@ import httpx
 import pytest
 
 from service.cli import COMMANDS
-from tests.acceptance.running import Running, environment_for, free_port, is_alive, run_command, running, until
+from tests.acceptance.running import (
+    Running,
+    begun_upload,
+    environment_for,
+    free_port,
+    is_alive,
+    listens,
+    run_command,
+    running,
+    until,
+)
+from tests.factories import AS_ANYBODY, ROOT
 
 
 def test_help_needs_no_web_framework_no_database_and_no_kernels() -> None:
@@ -89,6 +100,16 @@ def test_asked_to_stop_it_ends_everything_and_says_nothing_more(tmp_path: Path, 
         assert one.output() == printed
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what was read")
+def test_asked_to_stop_it_answers_what_it_has_begun_and_lets_nobody_wait(tmp_path: Path) -> None:
+    with running(tmp_path) as one:
+        with begun_upload(one, "a,b\n1,x\n2,y\n") as finish:
+            one.process.send_signal(signal.SIGTERM)
+            until(lambda: not listens(one), what="the closing of the door")
+            assert finish().startswith("HTTP/1.1 201 ")
+        assert one.process.wait(timeout=10) == 0
+
+
 def test_stopping_does_not_wait_for_a_client_that_waits_for_a_job(tmp_path: Path) -> None:
     with running(tmp_path) as one:
         dataset = one.upload("a,y\n1,p\n2,q\n", target="y")
@@ -141,6 +162,32 @@ def test_a_database_that_cannot_be_used_is_one_clear_line(tmp_path: Path, comman
     assert refused.returncode == 2, refused.stderr
     assert refused.stderr.count("\n") == 1, refused.stderr
     assert "ESPALIER_DATABASE_URL" in refused.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="root gives a folder away, on Linux")
+@pytest.mark.parametrize("command", ["up", "migrate", "serve", "worker"])
+def test_a_database_folder_of_another_user_is_one_clear_line_that_says_whose_it_is(
+    tmp_path: Path, command: str
+) -> None:
+    volume = tmp_path / "volume"
+    volume.mkdir(mode=0o755)
+    os.chown(volume, 10001, 10001)
+    environment = environment_for(volume) | {"ESPALIER_PORT": str(free_port())}
+    words = [sys.executable, "-c", AS_ANYBODY, sys.executable, "-m", "service.cli", command]
+    refused = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert refused.returncode == 2, refused.stderr
+    assert refused.stderr.count("\n") == 1, refused.stderr
+    assert f"cannot write to {volume}: it belongs to user 10001, and this is user {os.geteuid()}" in refused.stderr
+
+
+def test_ready_asks_the_web_server_of_this_machine(tmp_path: Path) -> None:
+    with running(tmp_path) as one:
+        port = one.address.rpartition(":")[2]
+        for host in ("127.0.0.1", "0.0.0.0"):  # noqa: S104 - asked at the loopback address
+            asked = run_command(["ready", "--host", host, "--port", port])
+            assert (asked.returncode, asked.stdout, asked.stderr) == (0, "", "")
+    asked = run_command(["ready", "--port", port])
+    assert (asked.returncode, asked.stderr) == (1, f"espalier: the web server at {one.address} is not ready\n")
 
 
 def test_the_examples_are_loaded_once_and_the_lines_shown_work_when_pasted(tmp_path: Path) -> None:

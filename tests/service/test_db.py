@@ -12,7 +12,7 @@ from sqlalchemy import create_engine, select, text
 
 from service import db
 from service.db import Sessions, new_id, now, reading, transaction
-from service.errors import Conflict, Unavailable
+from service.errors import Conflict, Rejected, Unavailable
 from service.settings import Settings
 from service.tables import ModelName
 
@@ -98,6 +98,14 @@ def test_breaking_a_constraint_is_a_conflict(source: Sessions) -> None:
 
     with pytest.raises(Conflict), transaction(source) as session:
         session.add(_model("same"))
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_a_text_that_postgresql_takes_nowhere_is_refused(source: Sessions) -> None:
+    with pytest.raises(Rejected), reading(source) as session:
+        session.scalars(select(ModelName).where(ModelName.name == "a\0")).all()
+    with pytest.raises(Rejected), transaction(source) as session:
+        session.add(_model("a\0"))
 
 
 def test_a_database_that_cannot_be_opened_is_unavailable(tmp_path: Path) -> None:

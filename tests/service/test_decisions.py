@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import select, update
 
 import espalier
-from service import catalog, decisions
+from service import catalog, decisions, replays
 from service.catalog import LoadedVersion
 from service.db import Sessions, reading, transaction, utc_now
 from service.decisions import Filter
@@ -136,7 +136,7 @@ def test_a_decision_is_replayed_to_the_same_answer_and_verified(
 ) -> None:
     [decision_id] = answer(source, version, row)
 
-    replay = decisions.replay(version, find(source, decision_id))
+    replay = replays.replay(version, find(source, decision_id))
 
     assert replay.verified
     assert replay.explanation.to_dict() == espalier.explain(version.model, [row])[0].to_dict()
@@ -145,7 +145,7 @@ def test_a_decision_is_replayed_to_the_same_answer_and_verified(
 def test_every_decision_of_a_batch_is_verified(source: Sessions, version: LoadedVersion) -> None:
     ids = answer(source, version, YOUNG, OLD, LOW)
 
-    assert all(decisions.replay(version, find(source, decision_id)).verified for decision_id in ids)
+    assert all(replays.replay(version, find(source, decision_id)).verified for decision_id in ids)
 
 
 def test_a_decision_is_explained_by_its_own_version_after_a_newer_one_came(source: Sessions) -> None:
@@ -157,7 +157,7 @@ def test_a_decision_is_explained_by_its_own_version_after_a_newer_one_came(sourc
 
     decision = find(source, decision_id)
     with reading(source) as session:
-        replay = decisions.replay(cache.get(session, decision.version_id), decision)
+        replay = replays.replay(cache.get(session, decision.version_id), decision)
 
     assert decision.version == 1
     assert replay.verified
@@ -178,7 +178,7 @@ def test_a_changed_record_is_not_verified(changed: dict[str, Any], source: Sessi
     with transaction(source) as session:
         session.execute(update(DecisionRecord).values(**changed))
 
-    assert not decisions.replay(version, find(source, decision_id)).verified
+    assert not replays.replay(version, find(source, decision_id)).verified
 
 
 def test_a_changed_document_is_not_verified(source: Sessions, version: LoadedVersion) -> None:
@@ -191,7 +191,7 @@ def test_a_changed_document_is_not_verified(source: Sessions, version: LoadedVer
 
     with reading(source) as session:
         changed = catalog.load_version(session, version.id)
-    assert not decisions.replay(changed, find(source, decision_id)).verified
+    assert not replays.replay(changed, find(source, decision_id)).verified
 
 
 def test_decisions_are_listed_by_what_they_are(source: Sessions, version: LoadedVersion) -> None:
@@ -277,7 +277,7 @@ def test_a_text_with_any_character_is_kept_as_given(source: Sessions, version: L
     found = find(source, decision_id)
 
     assert found.input == row
-    assert decisions.replay(version, found).verified
+    assert replays.replay(version, found).verified
 
 
 def test_a_version_with_decisions_cannot_be_deleted(source: Sessions, version: LoadedVersion) -> None:

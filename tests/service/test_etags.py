@@ -7,7 +7,12 @@ from tests.service.served import TENNIS, Served, serving
 def places(served: Served) -> list[str]:
     dataset = served.upload(TENNIS, target="PlayTennis")["id"]
     job = served.post("/v1/training-jobs", {"model": "m", "dataset": dataset}).get_json()["id"]
-    return [f"/v1/datasets/{dataset}", f"/v1/jobs/{job}", "/v1/models/tennis", "/v1/models/tennis/versions/1"]
+    one = [f"/v1/datasets/{dataset}", f"/v1/jobs/{job}", "/v1/models/tennis", "/v1/models/tennis/versions/1"]
+    lists = ["/v1/datasets", "/v1/jobs", "/v1/models", "/v1/models/tennis/versions", "/v1/models/tennis/aliases"]
+    parts = [
+        f"/v1/models/tennis/versions/1/{part}" for part in ("tree", "rules", "rules?format=text", "document", "schema")
+    ]
+    return [*one, *lists, *parts, f"/v1/datasets/{dataset}/rows", f"/v1/datasets/{dataset}/profile"]
 
 
 def test_what_the_caller_has_already_is_answered_without_a_body(settings: Settings) -> None:

@@ -83,7 +83,7 @@ def story(served: Served) -> Story:
     made = [succeeded(served, response)["result"]["version"] for response in asked]
     job = succeeded(served, comparing)
     result = get(served, f"/v1/jobs/{job['id']}/result")
-    assert job["result"] == {"verdict": result["verdict"]}
+    assert job["result"] == {"verdict": result["verdict"], "n_rows": result["n_rows"]}
     return Story(dict(zip([*PRUNINGS, "rules"], made, strict=True)), parent, result)
 
 

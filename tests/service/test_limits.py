@@ -1,11 +1,20 @@
 """Limits of the settings, each at its edge: what is still taken, and what is not."""
 
-import pytest
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from service import queue
 from service.api.rates import Rates
+from service.db import Sessions, transaction
 from service.errors import TooMany
 from service.settings import Settings
+from service.tables import Kind
 from tests.service.served import assert_problem, serving
+from tests.service.waiting import until
 
 
 def test_a_key_may_make_a_seconds_worth_of_requests_at_once_and_then_one_by_one() -> None:
@@ -44,7 +53,7 @@ def test_a_text_that_is_longer_than_a_cell_may_be_is_refused(settings: Settings)
     with serving(settings, max_cell_chars=8) as served:
         assert served.upload("a,b\nabcdefgh,x\nc,y\n")["n_rows"] == 2
         rows = {"rows": [{"a": "abcdefghi", "b": "x"}, {"a": "c", "b": "y"}]}
-        assert "9 characters" in assert_problem(served.post("/v1/datasets", rows), 413)["detail"]
+        assert "at most 8 are" in assert_problem(served.post("/v1/datasets", rows), 413)["detail"]
         served.train("tennis")
         assert served.post("/v1/models/tennis/predict", {"rows": [{"Wind": "w" * 8}]}).status_code == 200
         assert_problem(served.post("/v1/models/tennis/predict", {"rows": [{"Wind": "w" * 9}]}), 413)
@@ -62,3 +71,45 @@ def test_a_key_may_have_only_so_many_unfinished_jobs(settings: Settings) -> None
         assert served.client.post(f"/v1/jobs/{first}/cancel").status_code == 202
         assert served.post("/v1/training-jobs", asked).status_code == 202
         assert_problem(served.client.post(f"/v1/jobs/{first}/retry"), 429)
+
+
+def test_of_requests_at_once_no_more_than_the_limit_are_taken(settings: Settings) -> None:
+    with serving(settings, max_jobs=3) as served:
+        asked = {"model": "m", "dataset": served.upload("a,b\n1,x\n2,y\n", target="b")["id"]}
+        together = threading.Barrier(8)
+
+        def ask(_: int) -> int:
+            client = served.client.application.test_client()
+            together.wait()
+            return client.post("/v1/training-jobs", json=asked).status_code
+
+        with ThreadPoolExecutor(8) as pool:
+            assert sorted(pool.map(ask, range(8))) == [202] * 3 + [429] * 5
+        assert len(served.client.get("/v1/jobs").get_json()["items"]) == 3
+
+
+def test_who_counts_while_another_adds_waits_and_counts_its_job(settings: Settings, source: Sessions) -> None:
+    def add(session: Session, key_id: str) -> None:
+        queue.check_room(session, key_id=key_id, limit=1)
+        queue.enqueue(session, kind=Kind.TRAIN, payload={}, max_attempts=1).key_id = key_id
+
+    def second(key_id: str) -> None:
+        with transaction(source) as session:
+            add(session, key_id)
+
+    with ThreadPoolExecutor(2) as pool:
+        with transaction(source) as session:
+            add(session, "one")
+            waiting = pool.submit(second, "one")
+            if settings.database_file is None:  # a writer of SQLite waits at its begin
+                pool.submit(second, "another").result()  # another key's count is its own
+                until(lambda: waits_for_another(session), what="the second's waiting")
+        with pytest.raises(TooMany):
+            waiting.result()
+
+
+def waits_for_another(session: Session) -> bool:
+    """Whether a transaction in this database waits for a name that another holds."""
+    here = "SELECT oid FROM pg_database WHERE datname = current_database()"
+    waiting = f"SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = ({here})"  # noqa: S608
+    return session.scalar(text(waiting)) is not None

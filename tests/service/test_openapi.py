@@ -8,7 +8,9 @@ from typing import Any
 import flask
 import pytest
 
+import espalier
 from service.api.docs import STATIC
+from service.api.uploading import CONTENT_TYPES, MULTIPART
 from service.settings import Settings
 from tests.service.served import Served, serving
 
@@ -58,11 +60,17 @@ def test_every_operation_has_a_summary_and_a_success_with_its_shape(document: di
 
 
 def test_every_error_is_a_problem_document(document: dict[str, Any]) -> None:
+    problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    inference_error = {"application/json": {"schema": {"$ref": "#/components/schemas/InferenceError"}}}
     for name, operation in operations(document):
         for status, answer in operation["responses"].items():
             if status == "default" or status >= "400":
-                described = document["components"]["responses"][answer["$ref"].rsplit("/", 1)[1]]
-                assert described["content"].keys() == {"application/problem+json"}, name
+                found = (
+                    document["components"]["responses"][answer["$ref"].rsplit("/", 1)[1]]
+                    if "$ref" in answer
+                    else answer
+                )
+                assert found["content"] == (inference_error if " /v2" in name else problem), (name, status)
 
 
 def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
@@ -87,19 +95,39 @@ def test_every_post_with_a_body_says_what_the_body_is(document: dict[str, Any]) 
         "POST /v1/datasets",
         "POST /v1/training-jobs",
         "POST /v1/pruning-jobs",
+        "POST /v1/prediction-jobs",
+        "POST /v1/decisions/{decision_id}/outcome",
+        "POST /v1/decisions/{decision_id}/counterfactuals",
+        "POST /v1/models/{name}/consultations",
         "POST /v1/evaluation-jobs",
         "POST /v1/keys",
         "PATCH /v1/datasets/{data_set_id}",
+        "PATCH /v1/models/{name}",
         "PUT /v1/models/{name}/aliases/{alias}",
+        "POST /v1/models/{name}/versions",
         "POST /v1/models/{name}/predict",
         "POST /v1/models/{name}/versions/{number}/predict",
+        "POST /v2/models/{name}/infer",
+        "POST /v2/models/{name}/versions/{number}/infer",
+        "POST /v2/repository/index",
     }
-    assert set(bodies["POST /v1/datasets"]) == {"text/csv", "application/json"}
+    assert set(bodies["POST /v1/datasets"]) == {*CONTENT_TYPES, MULTIPART}
+    assert set(CONTENT_TYPES.values()) == set(espalier.FORMATS)
 
 
-def test_nothing_is_promised_that_is_not_there(document: dict[str, Any]) -> None:
-    text = str(document).lower()
-    assert not [word for word in ("idempotency", "parquet") if word in text]
+def test_every_pattern_is_one_of_javascript_from_the_first_sign_to_the_last(document: dict[str, Any]) -> None:
+    def patterns(value: object) -> Iterator[str]:
+        if isinstance(value, dict):
+            if isinstance(value.get("pattern"), str):
+                yield value["pattern"]
+            value = list(value.values())
+        if isinstance(value, list):
+            for item in value:
+                yield from patterns(item)
+
+    found = set(patterns(document))
+    assert len(found) >= 4
+    assert all(re.fullmatch(r"\^.*\$", one) and not re.search(r"\\[AZz]|\(\?P", one) for one in found), found
 
 
 def test_the_presets_fields_and_methods_are_the_cores(document: dict[str, Any]) -> None:
@@ -132,3 +160,24 @@ def test_vendored_files_are_as_they_came() -> None:
         assert any(name.startswith("LICENSE") for name in present)
         for name, expected in listed.items():
             assert hashlib.sha256((sums.parent / name).read_bytes()).hexdigest() == expected, name
+
+
+def test_a_route_that_takes_an_idempotency_key_says_what_it_takes_in_the_query_too(document: dict[str, Any]) -> None:
+    parameters = document["paths"]["/v1/datasets"]["post"]["parameters"]
+    assert {(one["in"], one["name"]) for one in parameters} == {
+        ("header", "Idempotency-Key"),
+        *(("query", name) for name in ("name", "target", "task", "missing_values", "weight", "ignore")),
+    }
+
+
+def test_no_type_is_listed_twice(document: dict[str, Any]) -> None:
+    def types(value: object) -> Iterator[list[str]]:
+        if isinstance(value, dict):
+            if isinstance(value.get("type"), list):
+                yield value["type"]
+            value = list(value.values())
+        if isinstance(value, list):
+            for item in value:
+                yield from types(item)
+
+    assert [found for found in types(document) if len(set(found)) < len(found)] == []

@@ -1,13 +1,14 @@
-"""The service answers as its OpenAPI document says: to requests drawn from the document, and to broken ones."""
+"""The service, with keys on, answers as its OpenAPI document says: to requests drawn from it, and to broken ones."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
 
 from service.settings import Settings
+from service.tables import Scope
+from tests.service.guarded import token_of
 from tests.service.served import TENNIS, Served, serving
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
@@ -20,14 +21,17 @@ ASKED = (
     "response_headers_conformance",
     "response_schema_conformance",
     "negative_data_rejection",
+    "missing_required_header",
+    "unsupported_method",
+    "ignored_auth",
 )
 
 
 @pytest.fixture
-def served(tmp_path: Path, migrated_file: Path) -> Iterator[Served]:
-    file = tmp_path / "espalier.db"
-    file.write_bytes(migrated_file.read_bytes())
-    with serving(Settings(database_url=f"sqlite:///{file}")) as one:
+def served(settings: Settings) -> Iterator[Served]:
+    with serving(settings, auth="keys") as one:
+        key = f"Bearer {token_of(one, Scope.ADMIN)}"
+        one.client.environ_base["HTTP_AUTHORIZATION"] = key
         one.train("0")  # the shortest model name is what a generator tries first
         dataset = one.upload(TENNIS, target="PlayTennis")["id"]
         one.post("/v1/training-jobs", {"model": "0", "dataset": dataset})
@@ -38,6 +42,7 @@ def served(tmp_path: Path, migrated_file: Path) -> Iterator[Served]:
 @pytest.mark.parametrize("mode", ["positive", "negative"])
 def test_every_answer_is_as_described(served: Served, mode: str) -> None:
     described = schemathesis.openapi.from_wsgi("/openapi.json", served.client.application)
+    key = served.client.environ_base["HTTP_AUTHORIZATION"]
     checks = schemathesis.checks.CHECKS.get_by_names(ASKED)
     quick = hypothesis.settings(
         max_examples=12,
@@ -53,7 +58,7 @@ def test_every_answer_is_as_described(served: Served, mode: str) -> None:
         @quick
         @hypothesis.given(case=cases)
         def holds(case: Any) -> None:
-            case.call_and_validate(checks=checks)
+            case.call_and_validate(checks=checks, headers={"Authorization": key})
 
         try:
             holds()

@@ -18,7 +18,7 @@ import sqlalchemy
 from sqlalchemy import select, text
 
 import espalier
-from service import handlers, queue, worker
+from service import handlers, job_child, queue, worker
 from service.catalog import NewVersion
 from service.db import Sessions, reading, transaction
 from service.queue import Claim
@@ -368,16 +368,16 @@ def _work(settings: Settings) -> None:
     worker.run(settings, child=_child)
 
 
-def _child(settings: Settings, claim: Claim, pipe: Connection, worker_pid: int) -> None:
+def _child(settings: Settings, claim: Claim, pipe: Connection) -> None:
     handlers.HANDLERS = {Kind.TRAIN: _act}
-    worker.child_main(settings, claim, pipe, worker_pid)
+    job_child.child_main(settings, claim, pipe)
 
 
 def _only_listen(pipe: Connection) -> None:
-    worker._listen(pipe, espalier.Progress())
+    job_child.listen(pipe, espalier.Progress())
 
 
-def _act(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> NewVersion:
+def _act(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress, log: object) -> NewVersion:
     if "pid_file" in payload:
         partial = Path(payload["pid_file"] + ".partial")
         partial.write_text(str(os.getpid()))
@@ -428,7 +428,7 @@ def _eat(*_: object) -> None:
 
 
 def _train(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> None:
-    handlers.train(source, {**payload, "dataset": "gone"}, progress)
+    handlers.train(source, {**payload, "dataset": "gone"}, progress, handlers.NO_LOG)
 
 
 ACTS: Mapping[str, Callable[..., None]] = {

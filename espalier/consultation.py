@@ -1,0 +1,239 @@
+"""Asking only for what is needed: the next attribute to find out, and the answer once nothing can change it any more.
+
+Nothing is remembered between two questions: each time all that is known is given. An attribute that the row does not
+have has not been asked for yet; one that is null was, and is not known: then the strategy for missing values decides,
+which may need other attributes.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.answers import Prediction
+from espalier.costs import PathCost, attribute_costs, cost_of
+from espalier.flow import ALL, flow_of
+from espalier.levels import levels_of
+from espalier.margins import loudest
+from espalier.model import Model
+from espalier.prediction import Router, answerer
+from espalier.rule_prediction import RuleRouter
+from espalier.schema import Feature, Label
+from espalier.strategies import STOP, answering_with
+from espalier.tree import LEAF, UNKNOWN
+
+__all__ = ["Consultation", "Question", "consult"]
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is to be found out next.
+
+    Attributes:
+        attribute: Whose value; that it is not known is a legal reply, too.
+        cost: What it costs, by the configuration's `attribute_costs`; 1 where nothing is said.
+        node: The test, or the rule, that asks.
+    """
+
+    attribute: Feature
+    cost: float
+    node: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form, with the categories to choose from where there are some."""
+        document = {
+            "attribute": self.attribute.name,
+            "kind": str(self.attribute.kind),
+            "cost": self.cost,
+            "node": self.node,
+        }
+        return {**document, "categories": list(self.attribute.categories)} if self.attribute.coded else document
+
+
+@dataclass(frozen=True, slots=True)
+class Consultation:
+    """How far the answer has come.
+
+    Attributes:
+        question: None once the answer is settled: whatever else is found out, it is the same.
+        label: The class that is settled; None before, and of a regression.
+        value: The number that is settled; None before, and of a classification.
+        possible: The classes that can still be answered, each with the training weight of the leaves, or rules, that
+            give it and can still be reached; in the schema's order. Empty for a regression.
+        value_range: The least and the greatest number that can still be answered; None for a classification, and where
+            a linear model answers whose terms are not known.
+        prediction: The whole answer; None while it could still change, if only in its distribution.
+        cost: What was paid for attributes that were looked at so far.
+    """
+
+    question: Question | None
+    label: Label | None
+    value: float | None
+    possible: tuple[tuple[Label, float], ...]
+    value_range: tuple[float, float] | None
+    prediction: Prediction | None
+    cost: PathCost
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        document: dict[str, Any] = {"settled": self.question is None}
+        if self.question is not None:
+            document["next"] = self.question.to_dict()
+        if self.possible:
+            document["possible"] = [{"label": label, "weight": weight} for label, weight in self.possible]
+        if self.value_range is not None:
+            document["range"] = list(self.value_range)
+        if self.label is not None:
+            document["label"] = self.label
+        if self.value is not None:
+            document["value"] = self.value
+        if self.prediction is not None:
+            document["answer"] = self.prediction.to_dict()
+        return {**document, "cost": self.cost.to_dict()}
+
+
+def consult(model: Model, row: Mapping[str, Any], *, missing: str | None = None) -> Consultation:
+    """Say what is to be found out next, or what the answer is.
+
+    Args:
+        model: A tree or a list of rules.
+        row: What is known so far, by attribute; null for what was asked for and is not known.
+        missing: What is done where a value is not known, as in `espalier.predict`.
+
+    Raises:
+        RowError: Every fault of what is given, by ``/{attribute}``.
+        ConfigError: There is no such strategy, or the model has not what it needs.
+
+    >>> from espalier import dataset_from_rows, train
+    >>> rows = [{"wind": wind, "play": play} for wind, play in [("weak", "yes"), ("weak", "yes"), ("strong", "no")]]
+    >>> model = train(dataset_from_rows(rows, target="play"), "id3")
+    >>> consult(model, {}).question.attribute.name, consult(model, {"wind": "weak"}).label
+    ('wind', 'yes')
+    """
+    model = answering_with(model, missing)
+    way = answerer(model)
+    encoded = way.encode(row)
+    asked = frozenset(place for place, name in enumerate(way.encode.names) if name in row)
+    state = (
+        _RuleState(model, way, encoded.values, asked)
+        if isinstance(way, RuleRouter)
+        else _TreeState(model, way, encoded.values, asked)
+    )
+    prediction = way.answer(encoded) if state.next is None else None
+    answers = way.value[state.answers]
+    settled = prediction is not None or (state.agree and bool(np.all(answers == answers[0])))
+    question = None
+    if state.next is not None and not settled:
+        place, node = state.next
+        question = Question(model.schema.attributes[place], attribute_costs(model)[place], node)
+    code = prediction.code if prediction is not None else int(answers[0])
+    value = prediction.value if prediction is not None else float(answers[0])
+    return Consultation(
+        question=question,
+        label=way.classes[code] if settled and way.classes else None,
+        value=value if settled and not way.classes else None,
+        possible=_possible(way, state.answers, answers, prediction),
+        value_range=None if way.classes else _range(answers, prediction, is_bounded=state.is_bounded),
+        prediction=prediction,
+        cost=cost_of(model, state.used),
+    )
+
+
+def _possible(
+    way: Router | RuleRouter, numbers: Array, codes: Array, prediction: Prediction | None
+) -> tuple[tuple[Label, float], ...]:
+    if not way.classes:
+        return ()
+    if prediction is not None:
+        return ((way.classes[prediction.code], prediction.support),)
+    weights = np.bincount(codes, weights=np.asarray(way.weight)[numbers], minlength=len(way.classes))
+    return tuple((way.classes[code], float(weights[code])) for code in np.unique(codes).tolist())
+
+
+def _range(answers: Array, prediction: Prediction | None, *, is_bounded: bool) -> tuple[float, float] | None:
+    if prediction is not None and prediction.value is not None:
+        return prediction.value, prediction.value
+    return (float(answers.min()), float(answers.max())) if is_bounded else None
+
+
+class _TreeState:
+    """How far a row whose attributes are partly known has come in a tree.
+
+    Attributes:
+        next: The attribute to ask for, by place, and the node that asks; None where nothing is left to ask.
+        answers: The nodes that may still answer.
+        agree: Whether one label at all of them settles the label.
+        is_bounded: Whether the numbers of `answers` are all there are.
+        used: Places of the attributes that were looked at, in order.
+    """
+
+    def __init__(self, model: Model, way: Router, values: Sequence[float], asked: Collection[int]) -> None:
+        tree, flow = model.tree, flow_of(model, way, values)
+        is_asked = np.zeros(len(model.schema.attributes) + 1, np.bool_)
+        is_asked[list(asked)] = True
+        settled = is_asked[tree.feature]
+        for node, places in flow.stand_ins.items():
+            settled[node] &= all(place in asked for place in places)
+        arrives, reach = np.zeros(tree.n_nodes, np.bool_), np.zeros(tree.n_nodes, np.bool_)
+        arrives[0] = reach[0] = True
+        for level in levels_of(tree).downwards():
+            goes, is_settled = flow.part[level.children] > 0, settled[level.tests][level.owner]
+            arrives[level.children] = arrives[level.tests][level.owner] & is_settled & goes
+            reach[level.children] = reach[level.tests][level.owner] & (goes | ~is_settled)
+        is_test = tree.test != LEAF
+        may_end = np.where(settled, flow.branch == STOP, (tree.fallback == STOP) & (tree.test != UNKNOWN))
+        self.answers = np.flatnonzero(reach & (~is_test | may_end))
+        self.next: tuple[int, int] | None = None
+        for node in np.flatnonzero(arrives & is_test & ~settled)[:1].tolist():
+            wanted = (int(tree.feature[node]), *flow.stand_ins.get(node, ()))
+            self.next = next(place for place in wanted if place not in asked), node
+        used: dict[int, None] = {}
+        for node in np.flatnonzero(arrives & is_test & settled).tolist():
+            used |= dict.fromkeys([int(tree.feature[node]), *flow.stand_ins.get(node, ())])
+        self.is_bounded = self.agree = way.linear is None
+        if way.linear is not None:
+            self._look_at_terms(way, arrives, asked, used)
+        elif way.classes and bool(np.any((tree.fallback == ALL) & is_test & (tree.test != UNKNOWN))):
+            # Several leaves may answer together: each must speak for its label by its shares, too.
+            self.agree = bool(np.all(loudest(model)[self.answers] == way.value[self.answers]))
+        self.used = list(used)
+
+    def _look_at_terms(self, way: Router, arrives: Array, asked: Collection[int], used: dict[int, None]) -> None:
+        """Ask for what the leaf's linear model needs, once the leaf is known."""
+        if way.linear is None or self.next is not None:
+            return
+        for leaf in self.answers[arrives[self.answers]].tolist():
+            terms = way.linear.leaf_model(way.nodes_to(leaf)).terms
+            needed = dict.fromkeys(feature for feature, _, coefficient in terms if coefficient != 0)
+            used |= {place: None for place in needed if place in asked}
+            self.next = next(((place, leaf) for place in needed if place not in asked), None)
+
+
+class _RuleState:
+    """The same in a list of rules; see `_TreeState`."""
+
+    def __init__(self, model: Model, way: RuleRouter, values: Sequence[float], asked: Collection[int]) -> None:
+        self.next: tuple[int, int] | None = None
+        self.agree = self.is_bounded = True
+        possible, used = [], dict[int, None]()
+        for number, rule in enumerate(model.rules.answers):
+            places = [way.place[condition.attribute.name] for condition in rule.conditions]
+            failed = way.failed_among(number, values, asked)
+            open_places = [place for place in places if place not in asked]
+            if self.next is None:
+                # Rules are looked at in order, up to the first that is not decided yet.
+                looked_at = places if failed < 0 else places[: failed + 1]
+                used |= dict.fromkeys(place for place in looked_at if place in asked)
+            if failed >= 0:
+                continue
+            possible.append(number)
+            if not open_places:
+                break
+            if self.next is None:
+                self.next = open_places[0], number
+        self.answers = np.array(possible, dtype=np.int64)
+        self.used = list(used)

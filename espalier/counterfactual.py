@@ -1,0 +1,265 @@
+"""What would have to be otherwise for another answer: the nearest changes of a row, exact over the leaves' boxes.
+
+Wachter, Mittelstadt and Russell (2017), *Counterfactual explanations without opening the black box*. A leaf is a box:
+of each attribute an interval or a set of categories. The cost of coming to it is a sum over the attributes, so the
+nearest point of a box is found attribute by attribute, and a test only ever makes the way dearer. So the ways are
+followed cheapest first, and the first leaf of a wanted answer that is taken up is the nearest one; nothing dearer is
+looked at.
+
+Where a value is missing and the row is shared out, or another attribute decides in its place, both is tried: to leave
+it missing, and to give it. What is proposed has been answered by the model; a proposal that does not hold is not made.
+"""
+
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from espalier.answers import Prediction, answer_word
+from espalier.changing import RuleWays, TreeWays, Ways
+from espalier.errors import NotApplicable, RowError
+from espalier.legal_values import legal_values
+from espalier.model import Model
+from espalier.nearest import Nearest
+from espalier.prediction import Router, answerer
+from espalier.rule_prediction import RuleRouter
+from espalier.rules import label_line, number_text, one_line
+from espalier.schema import Feature, Label
+from espalier.strategies import answering_with
+from espalier.wanted import Wanted
+
+__all__ = ["Change", "Counterfactual", "Counterfactuals", "counterfactuals"]
+
+MOST_VISITED: Final = 400_000
+"""Leaves that proposals come to before the search ends, about a second: a row without values comes to every leaf."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One attribute's other value.
+
+    Attributes:
+        attribute: Whose value.
+        before: The row's; None where it is missing. A category that the training never saw stands as it was given.
+        after: The one proposed.
+        distance: Between them: see `espalier.legal_values`.
+        cost: That times the attribute's cost.
+    """
+
+    attribute: Feature
+    before: Any
+    after: Label
+    distance: float
+    cost: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        return {
+            "attribute": self.attribute.name,
+            "from": self.before,
+            "to": self.after,
+            "distance": self.distance,
+            "cost": self.cost,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Counterfactual:
+    """The nearest row that a leaf, or a rule, of a wanted answer answers.
+
+    Attributes:
+        changes: In the schema's order; all other values stay, what is missing stays so.
+        distance: The sum of theirs.
+        cost: The sum of theirs: what proposals are ordered by.
+        prediction: What the model answers to the row so changed.
+        text: As a sentence.
+    """
+
+    changes: tuple[Change, ...]
+    distance: float
+    cost: float
+    prediction: Prediction
+    text: str
+
+    @property
+    def leaf(self) -> int:
+        """The leaf, or the number of the rule, that answers then."""
+        return self.prediction.leaf
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        return {
+            "changes": [change.to_dict() for change in self.changes],
+            "distance": self.distance,
+            "cost": self.cost,
+            "leaf": self.leaf,
+            "answer": self.prediction.to_dict(),
+            "text": self.text,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Counterfactuals:
+    """Proposals for one row, nearest first.
+
+    Attributes:
+        prediction: What the row itself is answered.
+        proposals: At most one a leaf (or a rule); none where no legal change leads to a wanted answer.
+        complete: Whether the search came to its end, or to as many as were asked for; False where it was given up in a
+            very large model. Where a single leaf answers, none that is nearer was missed then.
+    """
+
+    prediction: Prediction
+    proposals: tuple[Counterfactual, ...]
+    complete: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        return {
+            "answer": self.prediction.to_dict(),
+            "counterfactuals": [proposal.to_dict() for proposal in self.proposals],
+            "complete": self.complete,
+        }
+
+
+def counterfactuals(
+    model: Model,
+    row: Mapping[str, Any],
+    *,
+    label: Label | None = None,
+    value_range: Sequence[float | None] | None = None,
+    immutable: Collection[str] = (),
+    costs: Mapping[str, float] | None = None,
+    spans: Mapping[str, float] | None = None,
+    missing: str | None = None,
+    most: int = 5,
+) -> Counterfactuals:
+    """Give the nearest changes of a row that lead to another answer.
+
+    Args:
+        model: A tree or a list of rules; not a tree whose leaves are linear models.
+        row: An object of attribute names and JSON values.
+        label: The class that is wanted; None: any other than the row's own.
+        value_range: Of a regression: the least and the greatest number wanted, None for an open end.
+        immutable: Names of attributes that stay as they are.
+        costs: Factors on the distances by attribute, at least 0; where nothing is said, the configuration's
+            `attribute_costs`, else 1.
+        spans: What counts as a distance of 1, by attribute that is a number or a date; where nothing is said, the span
+            of the training values.
+        missing: What is done where a value is missing, as in `espalier.predict`.
+        most: How many proposals at most.
+
+    Raises:
+        RowError: Every fault of the row, by ``/{attribute}``.
+        ConfigError: No such class or attribute, a range that is none, or an answer that the row has already.
+        NotApplicable: The leaves are linear models.
+
+    >>> from espalier import dataset_from_rows, train
+    >>> rows = [{"age": age, "buys": "no" if age < 30 else "yes"} for age in range(20, 40)]
+    >>> found = counterfactuals(train(dataset_from_rows(rows, target="buys"), "cart"), {"age": 25})
+    >>> found.proposals[0].text
+    'if age were 30 instead of 25 then yes'
+    """
+    asked = Wanted(
+        model,
+        label=label,
+        value_range=value_range,
+        immutable=immutable,
+        costs={} if costs is None else costs,
+        spans={} if spans is None else spans,
+        most=most,
+    )
+    model = answering_with(model, missing)
+    way = answerer(model)
+    if isinstance(way, Router) and way.linear is not None:
+        raise NotApplicable(
+            "the leaves are linear models: every value changes the answer a little. Train with leaf=constant"
+        )
+    encoded = way.encode(row)
+    own = way.answer(encoded)
+    asked.check_against(own)
+    given = [name not in encoded.missing and name not in encoded.unseen for name in way.encode.names]
+    legal = legal_values(model, encoded.values, given, spans=asked.spans)
+    wanted = asked.among(way.value, own)
+    ways: Ways = (
+        TreeWays(model, way, encoded.values, wanted)
+        if isinstance(way, Router)
+        else RuleWays(model, way, encoded.values, wanted)
+    )
+    search = Nearest(ways, legal, asked.prices(), asked.fixed())
+    return _Proposing(asked, way, row, own, search).all()
+
+
+@dataclass(frozen=True, slots=True)
+class _Proposing:
+    """What the search finds, answered by the model."""
+
+    asked: Wanted
+    way: Router | RuleRouter
+    row: Mapping[str, Any]
+    own: Prediction
+    search: Nearest
+
+    def all(self) -> Counterfactuals:
+        """Answer what is found, nearest first, and keep what holds."""
+        kept: dict[int, Counterfactual] = {}
+        answered: set[tuple[tuple[int, float], ...]] = set()
+        n_visited = 0
+        for values in self.search.answers():
+            key = tuple(sorted(values.items()))
+            if key in answered:
+                continue
+            answered.add(key)
+            answer = self._answer(dict(key))
+            if answer is not None and self.asked.has(answer, self.own):
+                kept.setdefault(answer.leaf, self._proposal(dict(key), answer))
+            n_visited += 1 if answer is None else answer.n_visits
+            if len(kept) == self.asked.most:
+                return Counterfactuals(self.own, tuple(kept.values()), complete=True)
+            if n_visited >= MOST_VISITED:
+                return Counterfactuals(self.own, tuple(kept.values()), complete=False)
+        return Counterfactuals(self.own, tuple(kept.values()), complete=not self.search.stopped)
+
+    def _answer(self, values: Mapping[int, float]) -> Prediction | None:
+        """Answer the row with other values, by place; None where they cannot stand in a row."""
+        legal = self.search.legal
+        others = {legal[place].feature.name: legal[place].label(value) for place, value in values.items()}
+        try:
+            encoded = self.way.encode({**self.row, **others})
+        except RowError:
+            return None
+        # A number that the schema takes for a missing value is none.
+        if any(encoded.values[place] != value for place, value in values.items()):
+            return None
+        return self.way.answer(encoded)
+
+    def _proposal(self, values: Mapping[int, float], answer: Prediction) -> Counterfactual:
+        legal = self.search.legal
+        changes = tuple(
+            Change(
+                legal[place].feature,
+                self._before(legal[place].feature.name),
+                legal[place].label(value),
+                legal[place].distance(value),
+                self.search.price(place, value),
+            )
+            for place, value in values.items()
+        )
+        distance = min(sum(change.distance for change in changes), sys.float_info.max)
+        cost = min(sum(change.cost for change in changes), sys.float_info.max)
+        return Counterfactual(changes, distance, cost, answer, _text(changes, answer))
+
+    def _before(self, name: str) -> Any:
+        return None if name in self.own.row.missing else self.row[name]
+
+
+def _text(changes: Sequence[Change], answer: Prediction) -> str:
+    parts = []
+    for change in changes:
+        instead = "" if change.before is None else f" instead of {_shown(change.before)}"
+        parts.append(f"{one_line(change.attribute.name)} were {_shown(change.after)}{instead}")
+    return f"if {' and '.join(parts)} then {answer_word(answer)}" if parts else f"already {answer_word(answer)}"
+
+
+def _shown(value: Label) -> str:
+    return number_text(value) if isinstance(value, float) else label_line(value)

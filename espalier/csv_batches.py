@@ -1,0 +1,201 @@
+"""Rows to be answered, from CSV of any length, a batch at a time.
+
+Where every cell of a batch is what its attribute asks for, the batch is read into columns, by pyarrow, without a Python
+object a cell. Where one is not, its lines are read one by one, so that answering them says which cell and why.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.csv_lines import ByteStream, Piece, lines_of, pieces_of_csv
+from espalier.dataset import Column, Dataset
+from espalier.errors import DataError, Fault, RowError, pointer
+from espalier.rows import rows_from_text
+from espalier.schema import Feature, FeatureKind, Label, Role, Schema, label_text, parse_instant
+
+__all__ = ["BATCH_BYTES", "RowBatch", "batches_from_csv"]
+
+BATCH_BYTES: Final = 2**22
+"""Of CSV, read at a time; the first batches are smaller."""
+SHOWN_NAMES: Final = 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowBatch:
+    """Some rows of a table.
+
+    Attributes:
+        first_row: The place of the first of them in the table, from 0.
+        dataset: Their attributes; categories that the schema does not list stand after its own. None where a cell is
+            not what its attribute asks for.
+        rows: Their cells, row by row, where there is no `dataset`; as `espalier.rows_from_csv` gives them.
+    """
+
+    first_row: int
+    dataset: Dataset | None
+    rows: list[dict[str, Any]]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.rows) if self.dataset is None else self.dataset.n_rows
+
+
+def batches_from_csv(schema: Schema, stream: ByteStream, *, size: int = BATCH_BYTES) -> Iterator[RowBatch]:
+    """Read CSV as rows to be answered by a model of this schema.
+
+    Args:
+        schema: The model's.
+        stream: Where the bytes come from; UTF-8, the first line the names, in any order. An attribute without a column
+            is missing in every row; columns of the schema that are no attributes are not looked at.
+        size: Bytes of a batch, more or less.
+
+    Raises:
+        DataError: Not CSV, ragged lines, a name twice, no rows; as far as it is read.
+        RowError: Names that the schema does not have, by ``/{name}``.
+    """
+    pieces = pieces_of_csv(stream, size=size)
+    reader = _BatchReader(schema, _names(schema, next(pieces, None)))
+    first_row = 0
+    for piece in pieces:
+        batch = reader.read(piece, first_row)
+        if batch.n_rows:
+            yield batch
+        first_row += batch.n_rows
+    if not first_row:
+        raise DataError([Fault("", "empty", "the CSV has column names and no rows")])
+
+
+def _names(schema: Schema, piece: Piece | None) -> list[str]:
+    lines = list(lines_of(piece)) if piece is not None else []
+    if not lines:
+        raise DataError([Fault("", "empty", "the CSV is empty: the first line must hold the column names")])
+    names = lines[0][1]
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
+    if twice:
+        raise DataError([Fault(pointer(name), "duplicate", "two columns have this name") for name in twice])
+    known = [feature.name for feature in schema.features]
+    legal = ", ".join(feature.name for feature in schema.attributes[:SHOWN_NAMES])
+    legal += ", …" if len(schema.attributes) > SHOWN_NAMES else ""
+    strange = sorted(set(names) - set(known))
+    if strange:
+        message = f"there is no such attribute; there are: {legal}"
+        raise RowError([Fault(pointer(name), "unknown_attribute", message) for name in strange])
+    return names
+
+
+class _BatchReader:
+    """Reads pieces of one table."""
+
+    def __init__(self, schema: Schema, names: Sequence[str]) -> None:
+        self._schema = schema
+        self._names = names
+        by_name = {feature.name: feature for feature in schema.features if feature.role is Role.ATTRIBUTE}
+        self._attributes = [by_name[name] for name in names if name in by_name]
+        self._readers = [_reader(feature) for feature in self._attributes]
+
+    def read(self, piece: Piece, first_row: int) -> RowBatch:
+        """Read a piece."""
+        if piece.content is not None and self._attributes and b"\0" not in piece.content:
+            dataset = self._columns(piece.content)
+            if dataset is not None:
+                return RowBatch(first_row, dataset, [])
+        lines = []
+        for number, line in lines_of(piece):
+            if len(line) != len(self._names):
+                message = f"line {number} has {len(line)} cells, the first line has {len(self._names)} names"
+                raise DataError([Fault("", "ragged", message)])
+            lines.append(line)
+        return RowBatch(first_row, None, rows_from_text(self._schema, self._names, lines))
+
+    def _columns(self, content: bytes) -> Dataset | None:
+        """Give the attributes' columns; None where pyarrow cannot read the piece, or a cell is not as it should be."""
+        table = _arrow_table(content, self._names, self._attributes, self._schema.missing_values)
+        if table is None:
+            return None
+        features, columns = [], []
+        for feature, read, chunks in zip(self._attributes, self._readers, table.columns, strict=True):
+            found = read(chunks)
+            if found is None:
+                return None
+            labels, column = found
+            features.append(feature if not labels else replace(feature, categories=(*feature.categories, *labels)))
+            columns.append(column)
+        return Dataset(Schema(tuple(features), self._schema.missing_values), tuple(columns))
+
+
+def _arrow_table(content: bytes, names: Sequence[str], attributes: Sequence[Feature], missing: Sequence[str]) -> Any:
+    arrow, arrow_csv = import_module("pyarrow"), import_module("pyarrow.csv")
+    text = arrow.dictionary(arrow.int32(), arrow.string())
+    types = {feature.name: arrow.float64() if feature.kind is FeatureKind.NUMERIC else text for feature in attributes}
+    try:
+        return arrow_csv.read_csv(
+            arrow.BufferReader(content),
+            read_options=arrow_csv.ReadOptions(column_names=names, block_size=len(content) + 1, use_threads=False),
+            parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=types,
+                include_columns=list(types),
+                null_values=["", *missing],
+                strings_can_be_null=True,
+            ),
+        )
+    except arrow.ArrowInvalid:
+        return None
+
+
+Labels = tuple[Label, ...]
+ColumnReader = Callable[[Any], tuple[Labels, Column] | None]
+"""From an Arrow column to the categories that its feature does not list, and its cells; None: a cell is not legal."""
+
+
+def _reader(feature: Feature) -> ColumnReader:
+    if feature.kind is FeatureKind.NUMERIC:
+        return _read_numbers
+    if feature.kind is FeatureKind.DATETIME:
+        return _read_instants
+    by_text = {label_text(label): code for code, label in reversed(list(enumerate(feature.categories)))}
+    # Where the categories are numbers, or true and false, another text is a cell of a wrong type, or a number.
+    takes_text = not feature.categories or any(isinstance(label, str) for label in feature.categories)
+    return lambda chunks: _read_codes(chunks, by_text, len(feature.categories) if takes_text else None)
+
+
+def _read_numbers(chunks: Any) -> tuple[Labels, Column] | None:
+    numbers = chunks.to_numpy()
+    n_odd = len(numbers) - int(np.count_nonzero(np.isfinite(numbers)))
+    return ((), numbers) if n_odd == chunks.null_count else None
+
+
+def _read_codes(chunks: Any, by_text: Mapping[str, int], n_listed: int | None) -> tuple[Labels, Column] | None:
+    texts, places = _distinct(chunks)
+    codes = np.array([*(by_text.get(text, -2) for text in texts), -1], dtype=np.int32)
+    unknown = np.flatnonzero(codes == -2)
+    if not len(unknown):
+        return (), codes[places]
+    if n_listed is None:
+        return None
+    codes[unknown] = n_listed + np.arange(len(unknown), dtype=np.int32)
+    return tuple(texts[place] for place in unknown.tolist()), codes[places]
+
+
+def _read_instants(chunks: Any) -> tuple[Labels, Column] | None:
+    texts, places = _distinct(chunks)
+    try:
+        instants = np.array([*map(parse_instant, texts), np.nan])
+    except (ValueError, OverflowError):
+        return None
+    return (), instants[places]
+
+
+def _distinct(chunks: Any) -> tuple[list[str], npt.NDArray[np.int32]]:
+    """Give the distinct texts of a column, and of each row the place of its own; -1 for none."""
+    whole = chunks.unify_dictionaries().combine_chunks()
+    parts = whole.chunks if hasattr(whole, "chunks") else [whole]
+    places = [part.indices.fill_null(-1).to_numpy(zero_copy_only=False) for part in parts]
+    return (parts[0].dictionary.to_pylist() if parts else []), np.concatenate(places or [np.empty(0, np.int32)])

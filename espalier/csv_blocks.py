@@ -1,0 +1,203 @@
+"""CSV as stretches of a table: parsed by pyarrow on two threads where it is there, else line by line.
+
+Both ways give the same cells. pyarrow is asked for numbers only where they are wanted, and what it takes for one is one
+here too; where it finds none, or a line that does not fit, the piece is looked at again in the slow way, which knows.
+A short file is read in the slow way from the start: loading pyarrow would take longer.
+"""
+
+import csv
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from importlib import import_module
+from itertools import chain, islice
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from espalier.csv_lines import LONGEST_LINE, Piece, lines_of, pieces_of_csv
+from espalier.csv_text import check_names
+from espalier.errors import DataError, Fault, TooLarge
+from espalier.frame_column import FrameColumn
+from espalier.gathering import Block, Gatherer
+from espalier.limits import Limits
+from espalier.sources import Source
+
+__all__ = ["csv_blocks"]
+
+PIECE: Final = 4_194_304
+"""Bytes of a piece, but for the first ones, which are smaller."""
+WORTH_PYARROW: Final = 65_536
+"""Bytes of a first piece from which on pyarrow is loaded."""
+THREADS: Final = 2
+AHEAD: Final = 3
+"""Pieces that are parsed, or wait for it, at a time."""
+CELLS_AT_ONCE: Final = 500_000
+"""Cells of a block that is read in the slow way: each is a Python object for a while."""
+
+Result = TypeVar("Result")
+
+
+def csv_blocks(
+    source: Source, gatherer: Gatherer, *, limits: Limits, piece: int = PIECE, worth_pyarrow: int = WORTH_PYARROW
+) -> Iterator[Block]:
+    """Read CSV (RFC 4180, comma, first line the names, UTF-8).
+
+    Raises:
+        DataError: Not CSV: not UTF-8, NUL, no names, a name twice, no rows, a line of another length, by its number.
+        TooLarge: A line is too long, or there are too many columns.
+    """
+    try:
+        pieces = pieces_of_csv(source, size=piece)
+        names = next((line for first in islice(pieces, 1) for _, line in lines_of(first)), [])
+        check_names(names)
+        limits.check("columns", len(names))
+        for first in islice(pieces, 1):
+            is_long = first.content is not None and len(first.content) >= worth_pyarrow
+            parse = partial(_parsed, _pyarrow() if is_long else None, names, gatherer)
+            yield from chain.from_iterable(_in_order(parse, chain([first], pieces)))
+    except DataError as error:
+        if error.faults[0].code == "too_long":
+            raise TooLarge("bytes in one line", LONGEST_LINE) from None
+        raise
+    if not gatherer.n_rows:
+        raise DataError([Fault("", "empty", f"the CSV has {len(names)} column names and no rows")])
+
+
+def _pyarrow() -> Any:
+    try:
+        import_module("pyarrow.csv")
+    except ImportError:
+        return None
+    return import_module("pyarrow")
+
+
+def _in_order(parse: Callable[[Piece], Result], pieces: Iterator[Piece]) -> Iterator[Result]:
+    """Parse on other threads, while the next pieces are read on this one; the first shows what to look for."""
+    for first in islice(pieces, 1):
+        yield parse(first)
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="csv") as pool:
+        ahead: deque[Future[Result]] = deque()
+        for piece in pieces:
+            ahead.append(pool.submit(parse, piece))
+            if len(ahead) > AHEAD:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+
+
+def _parsed(arrow: Any, names: Sequence[str], gatherer: Gatherer, piece: Piece) -> Iterable[Block]:
+    block = None if arrow is None or piece.content is None else _by_arrow(arrow, names, gatherer, piece.content)
+    return _by_lines(names, gatherer, piece) if block is None else [block]
+
+
+# Line by line
+
+
+def _by_lines(names: Sequence[str], gatherer: Gatherer, piece: Piece) -> Iterator[Block]:
+    rows: list[list[str]] = []
+    at_once = max(1, CELLS_AT_ONCE // len(names))
+    for number, line in lines_of(piece):
+        if len(line) != len(names):
+            message = f"line {number} has {len(line)} cells, the first line has {len(names)} names"
+            raise DataError([Fault("", "ragged", message)])
+        rows.append(line)
+        if len(rows) == at_once:
+            yield _block(names, rows, gatherer)
+            rows = []
+    if rows:
+        yield _block(names, rows, gatherer)
+
+
+def _block(names: Sequence[str], rows: Sequence[Sequence[str]], gatherer: Gatherer) -> Block:
+    columns = zip(names, zip(*rows, strict=True), strict=True)
+    return Block(len(rows), tuple(_text_column(name, cells) for name, cells in columns if gatherer.wants(name)))
+
+
+def _text_column(name: str, cells: Sequence[str]) -> FrameColumn:
+    known: dict[str, int] = {}
+    codes = np.fromiter(
+        (known.setdefault(cell, len(known)) if cell else -1 for cell in cells), dtype=np.int32, count=len(cells)
+    )
+    return FrameColumn(name, None, codes, labels=tuple(known))
+
+
+# By pyarrow
+
+
+def _by_arrow(arrow: Any, names: Sequence[str], gatherer: Gatherer, content: bytes) -> Block | None:
+    """Parse a piece; None where pyarrow cannot: the slow way says why."""
+    wanted = [name for name in names if gatherer.wants(name)]
+    labelled = frozenset(name for name in wanted if gatherer.wants_labels(name))
+    if b"\0" in content or not (content.isascii() or _is_utf8(content)):
+        return None
+    if not wanted or not content.strip(b"\r\n"):
+        return Block(0, ())
+    texts = arrow.dictionary(arrow.int32(), arrow.string())
+    read = partial(_columns, arrow, content, names, gatherer.missing_values)
+    for numbers in (arrow.float64(), arrow.string()):  # where a cell is no number, each column is looked at on its own
+        try:
+            return read({name: texts if name in labelled else numbers for name in wanted})
+        except (arrow.ArrowInvalid, _NoNumberError):
+            pass
+        except _TooLongError:
+            break
+    return None
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+class _NoNumberError(Exception):
+    """pyarrow took a text such as NaN for a number."""
+
+
+class _TooLongError(Exception):
+    """pyarrow took a text that is longer than a cell of CSV may be."""
+
+
+def _columns(
+    arrow: Any, content: bytes, names: Sequence[str], missing_values: Sequence[str], types: dict[str, Any]
+) -> Block:
+    arrow_csv = import_module("pyarrow.csv")
+    table = arrow_csv.read_csv(
+        arrow.BufferReader(content),
+        read_options=arrow_csv.ReadOptions(use_threads=False, block_size=len(content) + 1, column_names=list(names)),
+        parse_options=arrow_csv.ParseOptions(newlines_in_values=b'"' in content),
+        convert_options=arrow_csv.ConvertOptions(
+            column_types=types,
+            include_columns=list(types),
+            null_values=["", *missing_values],
+            strings_can_be_null=True,
+        ),
+    )
+    return Block(len(table), tuple(_column(arrow, name, table[name]) for name in types))
+
+
+def _column(arrow: Any, name: str, chunks: Any) -> FrameColumn:
+    if arrow.types.is_string(chunks.type):
+        try:
+            return _number_column(name, chunks.cast(arrow.float64()))
+        except (arrow.ArrowInvalid, _NoNumberError):
+            chunks = chunks.dictionary_encode()
+    if arrow.types.is_floating(chunks.type):
+        return _number_column(name, chunks)
+    array = chunks.combine_chunks() if chunks.num_chunks != 1 else chunks.chunk(0)
+    codes = array.indices.fill_null(-1).to_numpy()
+    labels = tuple(array.dictionary.to_pylist())
+    if max(map(len, labels), default=0) > csv.field_size_limit():
+        raise _TooLongError  # the slow way refuses it by its line
+    return FrameColumn(name, None, codes, labels=labels)
+
+
+def _number_column(name: str, chunks: Any) -> FrameColumn:
+    values = np.array(chunks.to_numpy(), dtype=np.float64)
+    if int(np.count_nonzero(np.isfinite(values))) + chunks.null_count != len(values):
+        raise _NoNumberError
+    return FrameColumn(name, None, values, owned=True)

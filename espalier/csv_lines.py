@@ -1,0 +1,260 @@
+"""CSV that comes in pieces, cut where a line of the table ends: in memory there is a piece, whatever comes in all.
+
+A line end inside quotes is part of a cell. Where quotes stand as RFC 4180 has them, around whole cells and doubled
+inside, a line end belongs to a cell exactly if an odd number of quotes stands before it. In other files, which are
+legal too (``5" pipe,x``), only reading from the start tells cells from lines: from there on they are cut by a reader
+of cells, line by line::
+
+    names ↵ | a,b ↵ c,"d ↵ e" ↵ | f,g ↵ h,i ↵ | j,5" ↵ | k,l ↵ …
+             content               content       cells    cells
+"""
+
+import codecs
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.errors import DataError, Fault
+
+__all__ = ["ByteStream", "Piece", "lines_of", "pieces_of_csv"]
+
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+QUOTE: Final = ord('"')
+BESIDE_QUOTES: Final = np.array([ord(sign) for sign in ',\n\r"'], dtype=np.uint8)
+LONGEST_LINE: Final = 16 * 2**20
+"""Bytes of one line of the table; what is longer would have to be held whole."""
+LINES_AT_ONCE: Final = 4_096
+FIRST_BYTES: Final = 2**18
+"""Of the first piece: small, so that what is made of it comes soon."""
+
+
+class ByteStream(Protocol):
+    """What bytes are read from."""
+
+    def read(self, size: int, /) -> bytes:
+        """Give at most `size` bytes, and none only at the end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some whole lines of the table.
+
+    Attributes:
+        first_line: The number of the first of them in the text, from 1.
+        content: As they came, UTF-8 not yet looked at; None where they had to be read.
+        cells: As they were read; None where they need not be.
+    """
+
+    first_line: int
+    content: bytes | None = None
+    cells: list[list[str]] | None = None
+
+
+def pieces_of_csv(stream: ByteStream, *, size: int) -> Iterator[Piece]:
+    """Cut CSV into pieces; the first one is the line of the names alone, the others grow to about `size` bytes.
+
+    Raises:
+        DataError: A line that does not end within `LONGEST_LINE`, quotes that never close, text that is not UTF-8.
+    """
+    cutter = _Cutter(stream, size)
+    yield from cutter.names()
+    yield from cutter.rest()
+
+
+def lines_of(piece: Piece) -> Iterator[tuple[int, list[str]]]:
+    """Give the cells of each line of a piece with the number of the text's line where it ends; empty lines are none.
+
+    Raises:
+        DataError: The piece is not UTF-8, or not CSV.
+    """
+    if piece.content is None:
+        yield from ((piece.first_line + place, line) for place, line in enumerate(piece.cells or ()))
+        return
+    try:
+        text = piece.content.decode()
+    except UnicodeDecodeError as error:
+        line = piece.first_line + piece.content.count(b"\n", 0, error.start)
+        raise _not_csv(f"line {line} is not UTF-8 text") from None
+    if "\0" in text:
+        raise _not_csv(f"it holds NUL characters, in or after line {piece.first_line}")
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        yield from ((piece.first_line + reader.line_num - 1, line) for line in reader if line)
+    except csv.Error as error:
+        raise _not_csv(f"line {piece.first_line + reader.line_num - 1}: {error}") from None
+
+
+class _Cutter:
+    def __init__(self, stream: ByteStream, size: int) -> None:
+        self._stream = stream
+        self._size, self._largest = min(FIRST_BYTES, size), size
+        self._waiting = b""
+        self._at_end = False
+        self._line = 1
+        self._fill(self._size)
+        self._waiting = self._waiting.removeprefix(BYTE_ORDER_MARK)
+
+    def names(self) -> Iterator[Piece]:
+        """Cut off the first line that is not empty; where it cannot be cut, read it and all that follows."""
+        while True:
+            self._waiting, n_empty = _without_empty_lines(self._waiting)
+            self._line += n_empty
+            quotes = self._quotes()
+            end = -1 if quotes is None else self._first_end(quotes)
+            if end > 0:
+                yield self._cut(end)
+                return
+            if quotes is None:
+                yield from self._read_rest(at_first=1)
+                return
+            if self._at_end:
+                if self._waiting:
+                    yield self._whole(quotes)
+                return
+            self._fill(self._size)
+
+    def rest(self) -> Iterator[Piece]:
+        """Cut what comes after the names."""
+        while self._waiting or not self._at_end:
+            quotes = self._quotes()
+            if quotes is None:
+                yield from self._read_rest()
+            elif self._at_end:
+                yield self._whole(quotes)
+            else:
+                end = self._last_end(quotes)
+                if end:
+                    yield self._cut(end)
+                    self._size = min(2 * self._size, self._largest)
+                self._fill(max(self._size, len(self._waiting)))
+
+    def _fill(self, wanted: int) -> None:
+        if len(self._waiting) > LONGEST_LINE:
+            message = f"line {self._line} is longer than {LONGEST_LINE} bytes, or its quotes do not close"
+            raise DataError([Fault("", "too_long", message)])
+        parts = [self._waiting]
+        while wanted > 0 and (part := self._stream.read(wanted)):
+            parts.append(part)
+            wanted -= len(part)
+        self._at_end = wanted > 0
+        self._waiting = b"".join(parts)
+
+    def _whole(self, quotes: npt.NDArray[np.intp]) -> Piece:
+        """Cut off all that is left."""
+        if len(quotes) % 2:
+            line = self._line + self._waiting.count(b"\n", 0, int(quotes[-1]))
+            raise _not_csv(f"the quotes that open in line {line} do not close")
+        return self._cut(len(self._waiting))
+
+    def _cut(self, end: int) -> Piece:
+        content, self._waiting = self._waiting[:end], self._waiting[end:]
+        piece = Piece(self._line, content)
+        self._line += content.count(b"\n") or content.count(b"\r")
+        return piece
+
+    def _quotes(self) -> npt.NDArray[np.intp] | None:
+        """Give the places of the quotes that wait; None where one stands elsewhere than it should."""
+        if b'"' not in self._waiting:
+            return np.empty(0, dtype=np.intp)
+        signs = np.frombuffer(self._waiting, dtype=np.uint8)
+        quotes = np.flatnonzero(signs == QUOTE)
+        opening, closing = quotes[0::2], quotes[1::2]
+        before = signs[opening[opening > 0] - 1]
+        after = signs[closing[closing < len(signs) - 1] + 1]
+        regular = bool(np.isin(before, BESIDE_QUOTES).all() and np.isin(after, BESIDE_QUOTES).all())
+        return quotes if regular else None
+
+    def _first_end(self, quotes: npt.NDArray[np.intp]) -> int:
+        """Give where the first line of the table ends; -1 where that is not seen yet."""
+        at = 0
+        while (end := _end_after(self._waiting, at, at_end=self._at_end)) > 0:
+            if np.searchsorted(quotes, end) % 2 == 0:
+                return end
+            at = end
+        return -1
+
+    def _last_end(self, quotes: npt.NDArray[np.intp]) -> int:
+        """Give where the last whole line of the table ends; 0 where there is none."""
+        end = len(self._waiting)
+        while end > 0:
+            line_end = self._waiting.rfind(b"\n", 0, end) + 1
+            if not line_end:
+                line_end = self._waiting.rfind(b"\r", 0, end - 1) + 1
+            n_before = int(np.searchsorted(quotes, line_end))
+            if n_before % 2 == 0:
+                return line_end
+            end = int(quotes[n_before - 1])  # the line end is inside of these quotes: before they open
+        return 0
+
+    def _read_rest(self, *, at_first: int | None = None) -> Iterator[Piece]:
+        """Read cells from here on, line by line; `at_first` lines stand in the first piece."""
+        reader = csv.reader(self._texts(), strict=True)
+        wanted = at_first or LINES_AT_ONCE
+        first = self._line
+        cells: list[list[str]] = []
+        try:
+            for line in reader:
+                cells += [line] if line else []
+                if len(cells) >= wanted:
+                    yield Piece(first, cells=cells)
+                    first, cells, wanted = self._line, [], LINES_AT_ONCE
+        except csv.Error as error:
+            raise _not_csv(f"line {self._line - 1}: {error}") from None
+        if cells:
+            yield Piece(first, cells=cells)
+
+    def _texts(self) -> Iterator[str]:
+        """Give the lines of the text, with their ends."""
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        waiting = ""
+        while True:
+            try:
+                waiting += decoder.decode(self._waiting, final=self._at_end)
+            except UnicodeDecodeError:
+                raise _not_csv(f"it is not UTF-8 text, in or after line {self._line}") from None
+            *lines, waiting = waiting.split("\n")
+            for line in lines:
+                self._line += 1
+                if "\0" in line:
+                    raise _not_csv(f"it holds NUL characters, in line {self._line - 1}")
+                yield f"{line}\n"
+            if self._at_end:
+                self._waiting = b""
+                break
+            if len(waiting) > LONGEST_LINE:
+                raise DataError([Fault("", "too_long", f"line {self._line} is longer than {LONGEST_LINE} signs")])
+            self._waiting = b""
+            self._fill(self._size)
+        if waiting:
+            self._line += 1
+            yield waiting
+
+
+def _without_empty_lines(content: bytes) -> tuple[bytes, int]:
+    """Give what follows the line ends at the start, and how many lines those were."""
+    rest = content.lstrip(b"\r\n")
+    skipped = content[: len(content) - len(rest)]
+    return rest, skipped.count(b"\n") or skipped.count(b"\r")
+
+
+def _end_after(content: bytes, at: int, *, at_end: bool) -> int:
+    """Give the place after the first line end from `at` on; -1 where there is none, or its second half may come."""
+    ends = [place for sign in (b"\n", b"\r") if (place := content.find(sign, at)) >= 0]
+    if not ends:
+        return -1
+    end = min(ends) + 1
+    if content[end - 1 : end] == b"\n":
+        return end
+    if end == len(content) and not at_end:
+        return -1
+    return end + 1 if content[end : end + 1] == b"\n" else end
+
+
+def _not_csv(message: str) -> DataError:
+    return DataError([Fault("", "not_csv", f"not CSV: {message}")])

@@ -1,0 +1,371 @@
+"""One column of a table that comes a stretch at a time: what it may still turn out to be, and its cells so far."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.arrow import distinct_values
+from espalier.cell_faults import WHOLE_CHECKS, fault_of_rows
+from espalier.cell_reading import are_classes, plain_instant, plain_number, read_column
+from espalier.dataset_file import CellFile, Segment, StoredColumn
+from espalier.errors import Fault
+from espalier.frame_cells import is_number
+from espalier.frame_column import FrameColumn
+from espalier.limits import Limits
+from espalier.marks import Marks
+from espalier.schema import (
+    EARLIEST_INSTANT,
+    LARGEST_WHOLE,
+    LATEST_INSTANT,
+    ColumnDeclaration,
+    Feature,
+    FeatureKind,
+    Label,
+    Role,
+    instant_text,
+    label_key,
+)
+
+__all__ = ["UNREADABLE", "GatheredColumn", "Surroundings", "Way", "is_labelled", "way_of"]
+
+LABELS_OF_CLASSES: Final = 1_000
+"""A target of more distinct labels is looked at again: it is one of numbers, unless they are few in many spellings."""
+UNREADABLE: Final = object()
+"""Stands for a cell that is neither text, a number, true nor false."""
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int32]
+Read = Callable[[Any], float | None]
+READERS: Final[dict[FeatureKind, tuple[Read, str]]] = {
+    FeatureKind.NUMERIC: (plain_number, "must be a finite number or missing"),
+    FeatureKind.DATETIME: (plain_instant, "must be an ISO 8601 date or time or missing"),
+}
+"""How a label is read as a number, and what is legal."""
+
+
+class Way(Enum):
+    """How the cells of a column are kept."""
+
+    NUMBERS = auto()
+    """As numbers or instants; a cell that is none is a fault."""
+    OPEN = auto()
+    """As numbers as long as all cells are some, else as labels."""
+    EITHER = auto()
+    """As labels, until there are more than classes have and all of them numbers: a target without a declared kind."""
+    LABELS = auto()
+    """As labels."""
+
+
+def way_of(declared: ColumnDeclaration, kind: FeatureKind | None, task: str | None) -> tuple[Way, FeatureKind]:
+    """Say how to keep a column: `kind` is what its type says, None where it has none; the kind is that of numbers."""
+    told = declared.kind or (FeatureKind.NUMERIC if declared.role is Role.WEIGHT else kind)
+    if declared.role is Role.TARGET:
+        if task == "regression":
+            return Way.NUMBERS, FeatureKind.NUMERIC
+        if told in (None, FeatureKind.NUMERIC):
+            if task == "classification":
+                return Way.LABELS, FeatureKind.NUMERIC
+            return Way.EITHER if declared.kind is None else Way.NUMBERS, FeatureKind.NUMERIC
+    if told is None:
+        return Way.LABELS if declared.role is Role.IGNORE else Way.OPEN, FeatureKind.NUMERIC
+    return Way.NUMBERS if told in READERS else Way.LABELS, told
+
+
+def is_labelled(way: Way, kind: FeatureKind) -> bool:
+    """Say whether a column is kept, or made, of labels rather than of plain numbers."""
+    return way in (Way.LABELS, Way.EITHER) or kind is FeatureKind.DATETIME
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """What the columns of one table share; `n_labels` counts those of all of them."""
+
+    task: str | None
+    marks: Marks
+    limits: Limits
+    file: CellFile
+    n_labels: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A column at its end: what it is, where its cells are, whether it varies and has values, and its faults."""
+
+    feature: Feature
+    stored: StoredColumn
+    is_constant: bool
+    has_value: bool
+    faults: tuple[Fault, ...]
+
+
+class GatheredColumn:
+    """A column of which some rows were read.
+
+    Attributes:
+        way: How its cells are kept.
+        is_missed: Whether its labels are needed, but those of the first rows were not kept: it must be read again.
+    """
+
+    def __init__(self, declared: ColumnDeclaration, first: FrameColumn, around: Surroundings) -> None:
+        self.way, self._kind = way_of(declared, first.kind, around.task)
+        self.is_missed = False
+        self._declared, self._type, self._listed = declared, first.kind, first.listed
+        self._around = around
+        self._n_rows = 0
+        self._segments: list[Segment] = []
+        self._labels: list[Any] = []
+        self._used = bytearray()
+        self._codes: dict[Any, int] = {}
+        self._bad: list[npt.NDArray[np.intp]] = []
+        self._first: float | None = None
+        self._varies = False
+
+    @property
+    def wants_labels(self) -> bool:
+        """Whether its next cells should come as labels."""
+        return is_labelled(self.way, self._kind)
+
+    def read_again(self) -> None:
+        """Forget all cells, to read them once more as labels."""
+        self.way, self.is_missed = Way.LABELS, False
+        self._n_rows, self._segments, self._first, self._varies = 0, [], None, False
+
+    def add(self, column: FrameColumn | None, first_row: int, n_rows: int) -> None:
+        """Take the next rows; None where the table has no such column there."""
+        if self._n_rows < first_row:
+            self._keep(first_row - self._n_rows, None)
+        if column is None:
+            self._keep(n_rows, None)
+        elif self.wants_labels and column.kind is None and column.labels is None:
+            self.is_missed = True  # it came as plain numbers, read before it was known that labels are needed
+        elif self.way is Way.NUMBERS:
+            self._add_numbers(column, first_row)
+        elif self.way is Way.OPEN:
+            self._add_open(column)
+        else:
+            self._add_labels(column)
+            if self.way is Way.EITHER and len(self._labels) > LABELS_OF_CLASSES:
+                self._look_again()
+
+    def finish(self, declared: ColumnDeclaration, n_rows: int) -> Finished:
+        """Say what the column is, and find its faults."""
+        self._declared = declared
+        if self._n_rows < n_rows:
+            self._keep(n_rows - self._n_rows, None)
+        if self.way is Way.NUMBERS or (self.way is Way.OPEN and self._has_value):
+            return self._finish_numbers()
+        if self.way is Way.OPEN:  # nothing but missing cells
+            self._segments = [Segment(0, n_rows, None)]
+        return self._finish_labels()
+
+    @property
+    def _has_value(self) -> bool:
+        return self._first is not None
+
+    def _keep(self, n_rows: int, cells: npt.NDArray[Any] | None) -> None:
+        place = None if cells is None else self._around.file.append(cells)
+        self._segments.append(Segment(self._n_rows, n_rows, place))
+        self._n_rows += n_rows
+
+    # Numbers
+
+    def _add_numbers(self, column: FrameColumn, first_row: int) -> None:
+        read = READERS[self._kind][0]
+        plain = (self._kind, None) if self._kind is FeatureKind.NUMERIC else (self._kind,)
+        if column.labels is None and column.kind in plain:
+            values = _floats(column)
+            if self._kind is FeatureKind.NUMERIC:
+                values = self._around.marks.taken_out(values)
+            bad = np.flatnonzero(_beyond(values, self._kind))
+        else:
+            labels, codes = _labelled(column)
+            values, bad = self._read_labels(labels, codes, read)
+        if len(bad):
+            self._bad.append(bad + first_row)
+        self._add_floats(values)
+
+    def _add_open(self, column: FrameColumn) -> None:
+        if column.labels is None:
+            self._add_floats(self._around.marks.taken_out(_floats(column)))
+            return
+        values, bad = self._read_labels(column.labels, column.values, plain_number)
+        if not len(bad):
+            self._add_floats(values)
+        elif self._has_value:
+            self.is_missed = True
+        else:  # all cells before were missing
+            self.way = Way.LABELS
+            self._segments = [Segment(0, self._n_rows, None)] if self._n_rows else []
+            self._add_labels(column)
+
+    def _read_labels(
+        self, labels: Sequence[Any], codes: npt.NDArray[Any], read: Read
+    ) -> tuple[Floats, npt.NDArray[np.intp]]:
+        marks = self._around.marks
+        found = [np.nan if marks.have(label) else read(label) for label in labels]
+        table = np.array([*(np.inf if value is None else value for value in found), np.nan], dtype=np.float64)
+        if read is plain_number:
+            table = marks.taken_out(table)
+        values = table[np.where(codes < 0, -1, codes)]
+        return values, np.flatnonzero(np.isinf(values))
+
+    def _add_floats(self, values: Floats) -> None:
+        if not self._varies:
+            known = values[~np.isnan(values)]
+            if len(known):
+                self._first = float(known[0]) if self._first is None else self._first
+                self._varies = bool(np.any(known != self._first))
+        self._keep(len(values), values)
+
+    def _finish_numbers(self) -> Finished:
+        role = self._declared.role or Role.ATTRIBUTE
+        feature = Feature(self._declared.name, self._kind, role)
+        faults: list[Fault] = []
+        stored = StoredColumn(tuple(self._segments), None, np.float64)
+        if self._bad:
+            legal = READERS[self._kind][1]
+            faults.append(fault_of_rows(np.concatenate(self._bad), "wrong_type", legal))
+        elif role in WHOLE_CHECKS:
+            faults += WHOLE_CHECKS[role](self._whole(stored))
+        return Finished(feature, stored, not self._varies, self._has_value, tuple(faults))
+
+    # Labels
+
+    def _add_labels(self, column: FrameColumn) -> None:
+        labels, codes = _labelled(column)
+        codes = np.where(codes < 0, -1, codes)
+        present = np.zeros(len(labels) + 1, dtype=np.bool_)
+        present[codes] = True
+        places = range(len(labels)) if self._in_order else np.flatnonzero(present[:-1]).tolist()
+        table = np.full(len(labels) + 1, -1, dtype=np.int32)
+        for place in places:
+            label = labels[place]
+            if self._around.marks.have(label):
+                continue
+            key: Any = label if type(label) is str else label_key(label)
+            code = self._codes.get(key)
+            table[place] = code = self._new(label, key) if code is None else code
+            self._used[code] |= present[place]
+        self._keep(len(codes), table[codes])
+
+    @property
+    def _in_order(self) -> bool:
+        return self._listed or self._type is FeatureKind.ORDINAL
+
+    def _new(self, label: Any, key: Any) -> int:
+        around, code = self._around, len(self._labels)
+        around.n_labels += 1
+        around.limits.check("categories", around.n_labels)
+        if isinstance(label, str):
+            around.limits.check("cell_chars", len(label))
+        self._codes[key] = code
+        self._labels.append(label)
+        self._used.append(0)
+        return code
+
+    def _look_again(self) -> None:
+        """See whether a target of very many labels is one of numbers; if so, go on with their values."""
+        values = [plain_number(label) for label in self._labels]
+        if None in values:
+            self.way = Way.LABELS
+            return
+        if are_classes(set(values)):
+            return
+        table = self._around.marks.taken_out(np.array([*values, np.nan], dtype=np.float64))
+        before, self._n_rows, self._segments = self._segments, 0, []
+        self._around.n_labels -= len(self._labels)
+        self._labels, self._used, self._codes = [], bytearray(), {}
+        self.way, self._first, self._varies = Way.OPEN, float(table[0]), True
+        for segment in before:
+            places = None if segment.place is None else self._around.file.read(segment.place, segment.n_rows, np.int32)
+            self._keep(segment.n_rows, None if places is None else table[places])
+
+    def _finish_labels(self) -> Finished:
+        told, cells, marks = self._told(), self._cells(), self._around.marks
+        used = np.flatnonzero(np.frombuffer(self._used, dtype=np.uint8))
+        feature, array, found = read_column(told, [cells[place] for place in used], task=self._around.task)
+        if marks.numbers and feature.kind is FeatureKind.NUMERIC:
+            used = np.array([place for place in used if not marks.have_number(cells[place])], dtype=np.intp)
+            feature, array, found = read_column(told, [cells[place] for place in used], task=self._around.task)
+        if told.role is Role.WEIGHT:
+            found = [fault for fault in found if fault.code == "wrong_type"]
+        if found:  # again with every row, so that the message can say which
+            found = read_column(told, self._all_cells(cells, used), task=self._around.task)[2]
+        missing = -1 if feature.coded else np.nan
+        table = np.full(len(cells) + 1, missing, dtype=np.int32 if feature.coded else np.float64)
+        if not found:
+            table[used] = array
+        stored = StoredColumn(tuple(self._segments), table, table.dtype)
+        if told.role in WHOLE_CHECKS and not found:
+            found = WHOLE_CHECKS[told.role](self._whole(stored))
+        return Finished(feature, stored, len(np.unique(table[used])) <= 1, len(used) > 0, tuple(found))
+
+    def _all_cells(self, cells: Sequence[Any], used: npt.NDArray[np.intp]) -> list[Any]:
+        """Give the cell of every row."""
+        table = np.full(len(cells) + 1, -1, dtype=np.int32)
+        table[used] = np.arange(len(used))
+        places = self._whole(StoredColumn(tuple(self._segments), table, np.int32))
+        kept = [*(cells[place] for place in used), None]
+        return [kept[place] for place in places.tolist()]
+
+    def _told(self) -> ColumnDeclaration:
+        """Give the declaration, with what the column's type says where it is silent."""
+        declared = self._declared
+        if declared.kind is not None or declared.role is Role.WEIGHT or self._type in (None, FeatureKind.NUMERIC):
+            return declared
+        told = replace(declared, kind=self._type)
+        if self._in_order:
+            told = replace(told, categories=declared.categories or tuple(self._labels))
+        if self._type is FeatureKind.ORDINAL and declared.role is Role.TARGET:
+            told = replace(told, kind=FeatureKind.NOMINAL)
+        return told
+
+    def _cells(self) -> list[Any]:
+        """Give the labels; those of a column of numbers as whole numbers where all are, spelt as declared."""
+        if self._type is not FeatureKind.NUMERIC:
+            return self._labels
+        cells: list[Any] = self._labels
+        if all(float(cell).is_integer() and abs(cell) <= LARGEST_WHOLE for cell in cells):
+            cells = [int(cell) for cell in cells]
+        spelt: dict[Any, Label] = {label: label for label in self._declared.categories or () if is_number(label)}
+        return [spelt.get(cell, cell) for cell in cells]
+
+    def _whole(self, stored: StoredColumn) -> npt.NDArray[Any]:
+        parts = list(stored.parts(self._around.file, 0, self._n_rows))
+        return np.concatenate(parts) if parts else np.empty(0, dtype=stored.dtype)
+
+
+def _floats(column: FrameColumn) -> Floats:
+    if column.owned:
+        return column.values
+    values = np.array(column.values, dtype=np.float64)
+    if column.absent is not None:
+        values[column.absent] = np.nan
+    return values
+
+
+def _beyond(values: Floats, kind: FeatureKind) -> npt.NDArray[np.bool_]:
+    if kind is FeatureKind.DATETIME:
+        return (values < EARLIEST_INSTANT) | (values > LATEST_INSTANT)
+    return np.isinf(values)
+
+
+def _labelled(column: FrameColumn) -> tuple[Sequence[Any], npt.NDArray[Any]]:
+    """Give distinct labels and the place of each row's own among them, negative where missing."""
+    if column.labels is not None:
+        return column.labels, column.values
+    absent = column.absent if column.absent is not None else np.zeros(len(column.values), dtype=np.bool_)
+    if column.values.dtype.kind == "f":
+        absent = absent | np.isnan(column.values)
+    places = np.full(len(column.values), -1, dtype=np.int64)
+    distinct, places[~absent] = distinct_values(column.values[~absent])
+    labels: list[Any] = distinct.tolist()
+    if column.kind is FeatureKind.DATETIME:
+        labels = [
+            instant_text(value) if EARLIEST_INSTANT <= value <= LATEST_INSTANT else UNREADABLE for value in labels
+        ]
+    return labels, places

@@ -1,0 +1,195 @@
+"""Tables as JSON: one document of rows or columns, or a line a row (NDJSON)."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import orjson
+
+from espalier.dataset import Dataset
+from espalier.errors import DataError, Fault, InvalidInput, SchemaError, pointer
+from espalier.frame_column import FrameColumn
+from espalier.gathered_column import UNREADABLE
+from espalier.gathering import Block, Gatherer
+from espalier.limits import UNLIMITED, Limits
+from espalier.reading import dataset_from_columns, dataset_from_rows
+from espalier.schema import label_key
+from espalier.sources import Source
+
+__all__ = ["dataset_from_json", "json_rows", "lines_of", "ndjson_blocks", "ndjson_rows"]
+
+KEYS: Final = frozenset({"rows", "columns", "schema"})
+READERS: Final[Mapping[str, Callable[..., Dataset]]] = {"rows": dataset_from_rows, "columns": dataset_from_columns}
+BYTES_AT_ONCE: Final = 1_048_576
+ROWS_AT_ONCE: Final = 65_536
+CELLS_AT_ONCE: Final = 500_000
+"""Of a block: each is a Python object for a while."""
+BYTE_ORDER_MARK: Final = "\ufeff".encode()
+PLAIN: Final = frozenset({int, float, type(None)})
+LABEL_TYPES: Final = (str, int, float)
+
+
+def dataset_from_json(content: bytes | str, *, limits: Limits = UNLIMITED, **declared: Any) -> Dataset:
+    """Read a data set from JSON: ``{"rows": [{…}, …]}`` or ``{"columns": {"name": […], …}}``.
+
+    A declaration may stand beside them as ``"schema"``, unless it is given here.
+
+    Args:
+        content: The document.
+        limits: How large the table may be.
+        **declared: As in `espalier.reading.dataset_from_columns`.
+
+    Raises:
+        DataError: Not JSON (code ``not_json``), or not such a document, and all that `dataset_from_columns` raises; by
+            their places in the document.
+        SchemaError: The declaration is wrong.
+        TooLarge: The table passes a limit.
+
+    >>> dataset_from_json('{"rows": [{"wind": "weak", "play": true}]}', target="play").n_rows
+    1
+    """
+    document = _document(content)
+    kind = "rows" if "rows" in document else "columns"
+    if declared.get("schema") is None and declared.get("like") is None:
+        declared["schema"] = document.get("schema")
+    try:
+        return READERS[kind](document[kind], limits=limits, **declared)
+    except SchemaError as error:
+        raise _moved(error, "/schema") from None
+    except DataError as error:
+        raise _moved(error, f"/{kind}") from None
+
+
+def json_rows(content: bytes | str) -> list[Mapping[str, Any]]:
+    """Give the rows of such a document as they are.
+
+    Raises:
+        DataError: It is none.
+    """
+    document = _document(content)
+    if "rows" in document:
+        if not isinstance(document["rows"], list):
+            raise DataError([Fault("/rows", "wrong_type", "must be a list of objects")])
+        return document["rows"]
+    columns = document["columns"]
+    lists = isinstance(columns, dict) and all(isinstance(cells, list) for cells in columns.values())
+    if not lists or len(set(map(len, columns.values()))) > 1:
+        raise DataError([Fault("/columns", "wrong_type", "must be names with lists of cells, all of one length")])
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def ndjson_rows(source: Source) -> list[Mapping[str, Any]]:
+    """Give JSON objects, one a line, as they are.
+
+    Raises:
+        DataError: A line that is none; by its number.
+    """
+    return [_object(number, line) for number, line in lines_of(source, limits=UNLIMITED)]
+
+
+def ndjson_blocks(source: Source, gatherer: Gatherer, *, limits: Limits) -> Iterator[Block]:
+    """Read JSON objects, one a line; empty lines are passed over.
+
+    Raises:
+        DataError: A line that is no JSON object; by its number.
+        TooLarge: A line is too long, or there are too many names.
+    """
+    rows: list[dict[str, Any]] = []
+    n_bytes = 0
+    for number, line in lines_of(source, limits=limits):
+        rows.append(_object(number, line))
+        n_bytes += len(line)
+        if len(rows) == ROWS_AT_ONCE or n_bytes > BYTES_AT_ONCE:
+            yield from _blocks_of_rows(rows, gatherer, limits)
+            rows, n_bytes = [], 0
+    yield from _blocks_of_rows(rows, gatherer, limits)
+    if not gatherer.n_rows:
+        raise DataError([Fault("", "empty", "there are no rows: one JSON object a line is asked for")])
+
+
+def lines_of(source: Source, *, limits: Limits) -> Iterator[tuple[int, bytes]]:
+    """Give the lines that hold something, without the white space around them, each with its number from 1.
+
+    Raises:
+        TooLarge: A line is too long.
+    """
+    waiting, number = b"", 0
+    while content := source.read(BYTES_AT_ONCE):
+        if number == 0 and not waiting:
+            content = content.removeprefix(BYTE_ORDER_MARK)
+        *whole, waiting = (waiting + content).split(b"\n")
+        for line in whole:
+            number += 1
+            limits.check("line", len(line))
+            if stripped := line.strip():
+                yield number, stripped
+        limits.check("line", len(waiting))
+    if stripped := waiting.strip():
+        yield number + 1, stripped
+
+
+def _document(content: bytes | str) -> dict[str, Any]:
+    try:
+        document = orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        raise DataError([Fault("", "not_json", f"not JSON: {error}")]) from None
+    if not isinstance(document, dict) or ("rows" in document) == ("columns" in document):
+        message = 'must be {"rows": [{…}, …]} or {"columns": {"name": […], …}}, with "schema" if it is declared'
+        raise DataError([Fault("", "wrong_type", message)])
+    if unknown := document.keys() - KEYS:
+        message = "legal: rows or columns, schema"
+        raise DataError([Fault(pointer(name), "unknown_field", message) for name in sorted(unknown)])
+    return document
+
+
+def _moved(error: InvalidInput, prefix: str) -> InvalidInput:
+    """Say where in the document the faults sit; those of what is declared besides it keep their place."""
+    return type(error)(
+        fault
+        if fault.path.startswith(("/target", "/task", "/missing_values"))
+        else Fault(prefix + fault.path, fault.code, fault.message)
+        for fault in error.faults
+    )
+
+
+def _object(number: int, line: bytes) -> dict[str, Any]:
+    try:
+        row = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        place = f"line {number}, character {error.colno}"
+        raise DataError([Fault("", "not_json", f"{place}: not JSON: {error.msg}")]) from None
+    if not isinstance(row, dict):
+        message = f"line {number} must be an object of column names and values"
+        raise DataError([Fault("", "wrong_type", message)])
+    return row
+
+
+def _blocks_of_rows(rows: Sequence[Mapping[str, Any]], gatherer: Gatherer, limits: Limits) -> Iterator[Block]:
+    names: dict[str, None] = {}
+    for row in rows:
+        names.update(dict.fromkeys(row))
+        limits.check("columns", len(names))
+    wanted = [name for name in names if gatherer.wants(name)]
+    at_once = max(1, CELLS_AT_ONCE // max(1, len(wanted)))
+    for first in range(0, len(rows), at_once):
+        part = rows[first : first + at_once]
+        columns = (_column(name, [row.get(name) for row in part], gatherer.wants_labels(name)) for name in wanted)
+        yield Block(len(part), tuple(columns))
+
+
+def _column(name: str, cells: Sequence[Any], as_labels: bool) -> FrameColumn:  # noqa: FBT001 - private
+    if not as_labels and PLAIN.issuperset(map(type, cells)):
+        values = np.array([np.nan if cell is None else cell for cell in cells], dtype=np.float64)
+        return FrameColumn(name, None, values, owned=True)
+    known: dict[Any, int] = {}
+    labels: list[Any] = []
+    codes = np.full(len(cells), -1, dtype=np.int32)
+    for place, cell in enumerate(cells):
+        if cell is None:
+            continue
+        label = cell if isinstance(cell, LABEL_TYPES) else UNREADABLE
+        code = known.setdefault(label_key(label), len(labels))  # type: ignore[arg-type] # the mark stands for a cell
+        if code == len(labels):
+            labels.append(label)
+        codes[place] = code
+    return FrameColumn(name, None, codes, labels=tuple(labels))

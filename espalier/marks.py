@@ -1,0 +1,66 @@
+"""What stands for a missing value in a table, and what text is a number."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Marks", "number_from_text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Cells that stand for a missing value.
+
+    A text is one if it is listed, letter by letter; a number if a text that is listed is this number: where ``-999`` is
+    listed, so are the number -999 of JSON, and the text ``-999.0`` of CSV if its column is one of numbers.
+
+    >>> marks = Marks.of(["?", "-999"])
+    >>> [marks.have(cell) for cell in ("?", "-999", -999, -999.0, "-999.0", 999, True)]
+    [True, True, True, True, False, False, False]
+    """
+
+    texts: frozenset[str]
+    numbers: frozenset[float]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> "Marks":
+        """Give the cells that `texts` mean."""
+        texts = frozenset(texts)
+        numbers = map(number_from_text, texts)
+        return cls(texts, frozenset(number for number in numbers if number is not None))
+
+    def have(self, cell: Any) -> bool:
+        """Say whether a cell, text or JSON value, is one of them."""
+        if isinstance(cell, str):
+            return cell in self.texts
+        return bool(self.numbers) and type(cell) in (int, float) and cell in self.numbers
+
+    def have_number(self, cell: Any) -> bool:
+        """Say whether a cell of a column of numbers is one of them, by whatever text."""
+        number = number_from_text(cell) if isinstance(cell, str) else cell
+        return number is not None and self.have(number)
+
+    def taken_out(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Give numbers with NaN in place of these."""
+        if not self.numbers:
+            return values
+        return np.where(np.isin(values, list(self.numbers)), np.nan, values)
+
+
+def number_from_text(text: str) -> float | None:
+    """Read a number as people and programs write it; None where it is none, or not finite.
+
+    >>> number_from_text(" -1.5e3"), number_from_text("1_000"), number_from_text("nan")
+    (-1500.0, None, None)
+    """
+    if "_" in text or not text.isascii():
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None

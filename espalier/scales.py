@@ -1,0 +1,68 @@
+"""By what numbers and dates are measured: learned from the training columns, rounded so that no row shows through."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.preparation import Scale
+from espalier.schema import EARLIEST_INSTANT, LATEST_INSTANT, Feature, FeatureKind
+
+__all__ = ["DAY", "STEPS", "scales_of"]
+
+DAY: Final = 86_400.0
+STEPS: Final = {FeatureKind.NUMERIC: (1.0,), FeatureKind.DATETIME: (DAY, 1.0)}
+"""What all values of a column may be multiples of, the coarsest first."""
+BLOCK: Final = 8_192
+"""Rows looked at together; most columns that are no multiples show it in the first."""
+LARGEST_EXACT: Final = 2.0**53
+LARGEST_SPAN: Final = 1e308
+
+
+def scales_of(attributes: Sequence[Feature], columns: Sequence[npt.NDArray[Any]]) -> tuple[Scale | None, ...]:
+    """Measure columns, one an attribute: float64 with NaN for missing; those of categories have no scale.
+
+    >>> scales_of([Feature("age", FeatureKind.NUMERIC)], [np.array([18.0, 93.0, np.nan])])
+    (Scale(span=75.0, middle=56.0, step=1.0),)
+    """
+    return tuple(
+        None if feature.coded else _scale(feature, column) for feature, column in zip(attributes, columns, strict=True)
+    )
+
+
+def _scale(feature: Feature, column: npt.NDArray[np.float64]) -> Scale | None:
+    low, high = float(np.fmin.reduce(column, initial=np.inf)), float(np.fmax.reduce(column, initial=-np.inf))
+    if low > high:
+        return None
+    # Halves: the difference of two numbers may be too large for a number.
+    span = min(2.0 * min(high / 2 - low / 2, sys.float_info.max / 2), LARGEST_SPAN)
+    middle = _roughly(low / 2 + high / 2, span)
+    if feature.kind is FeatureKind.DATETIME:
+        middle = min(max(middle, EARLIEST_INSTANT), LATEST_INSTANT)
+    return Scale(float(f"{span:.2g}"), middle, _step(STEPS[feature.kind], column, max(-low, high)))
+
+
+def _roughly(middle: float, span: float) -> float:
+    """Round to a tenth of the power of ten at or below `span`, so that neither end can be told from it."""
+    if span == 0:
+        return float(f"{middle:.2g}")
+    digits = 1 - int(np.floor(np.log10(span)))
+    return middle if digits > 300 else round(middle, digits)
+
+
+def _step(steps: Sequence[float], column: npt.NDArray[np.float64], largest: float) -> float:
+    if largest > LARGEST_EXACT:
+        return 0.0
+    return next((step for step in steps if _are_multiples(column, step)), 0.0)
+
+
+def _are_multiples(column: npt.NDArray[np.float64], step: float) -> bool:
+    for first in range(0, len(column), BLOCK):
+        part = column[first : first + BLOCK]
+        off = part / step
+        off -= np.rint(off)
+        if np.fmin.reduce(off, initial=0.0) < 0 or np.fmax.reduce(off, initial=0.0) > 0:
+            return False
+    return True

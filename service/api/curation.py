@@ -1,0 +1,76 @@
+"""What is said of models beside their versions, and what is put away, over HTTP.
+
+Saying something needs the scope admin: a mask and the days of retention decide what the decision log keeps.
+"""
+
+from typing import Any
+
+from flask import Response
+
+from service import curation as said
+from service import disposal, schemas
+from service.api.answers import json_answer
+from service.api.context import here
+from service.api.contract import Resource, answers, refuses, takes_json
+from service.api.names import MODEL, VERSION
+from service.db import transaction
+from service.tables import Scope
+
+__all__ = ["curation"]
+
+curation = Resource("curation", __name__, description="What is said of models, and what is put away")
+
+SHOWN = schemas.Model()
+SHOWN_VERSION = schemas.Version()
+
+
+@curation.patch(MODEL, scope=Scope.ADMIN)
+@takes_json(schemas.ModelChange)
+@answers(200, schemas.Model)
+@refuses(400, 404, 413, 415, 422)
+def change(changes: dict[str, Any], name: str) -> Response:
+    """Describe a model, tag it, mask inputs, set how long its decisions are kept.
+
+    Values of masked inputs are not logged from then on, everywhere within a second. Decisions older than
+    `retention_days` are deleted by the workers.
+    """
+    with transaction(here().sessions) as session:
+        shown = SHOWN.dump(said.change(session, here().models, name, changes))
+    here().policies.recent.forget_all()
+    return json_answer(shown)
+
+
+@curation.post(f"{VERSION}/archive", scope=Scope.TRAIN)
+@answers(200, schemas.Version)
+@refuses(404, 409)
+def archive(name: str, number: int) -> Response:
+    """Have a version answer no more, everywhere within a second; what it has answered can still be explained.
+
+    Refused while an alias points at it. Asked again, it stays as it was. There is no way back but to import the
+    version's document, which makes a new version.
+    """
+    with transaction(here().sessions) as session:
+        shown = SHOWN_VERSION.dump(disposal.archive(session, name, number))
+    here().policies.recent.forget_all()
+    return json_answer(shown)
+
+
+@curation.delete(VERSION, scope=Scope.TRAIN)
+@answers(204, description="It is gone")
+@refuses(404, 409)
+def remove_version(name: str, number: int) -> Response:
+    """Delete a version that no decision, no alias, no unfinished job and no other version refers to."""
+    with transaction(here().sessions) as session:
+        disposal.delete_version(session, name, number)
+    return Response(status=204)
+
+
+@curation.delete(MODEL, scope=Scope.TRAIN)
+@answers(204, description="It is gone")
+@refuses(404, 409)
+def remove_model(name: str) -> Response:
+    """Delete a model with its versions and aliases; refused while there are decisions by it, or unfinished jobs."""
+    with transaction(here().sessions) as session:
+        disposal.delete_model(session, name)
+    here().aliases.recent.forget_all()
+    return Response(status=204)

@@ -1,0 +1,218 @@
+"""The Open Inference Protocol, version 2, over HTTP: health, metadata, inference, and the index of models.
+
+Its clients ask for metadata and readiness of a model before they ask it, so these need the scope `predict`, too.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import orjson
+from flask import Response, current_app, request
+from sqlalchemy.orm import Session
+
+import espalier
+from service import catalog, db, refusals, schemas, usecases
+from service.answering import Answering, find_answering
+from service.api.answers import JSON, json_answer
+from service.api.compression import packed
+from service.api.context import caller, here
+from service.api.contract import Resource, answers, documents, refuses_inference
+from service.api.inference import describe_inputs, describe_outputs, placed, read_inference, tensors_of
+from service.api.inference_body import HEADER_LENGTH, read_framed
+from service.api.names import INFERENCE, INFERENCE_MODEL, INFERENCE_VERSION
+from service.api.recording import record_answers
+from service.api.tensors import Tensor, tensor_bytes
+from service.db import reading
+from service.errors import Fault, Rejected, Unavailable
+from service.tables import Scope
+
+__all__ = ["inference"]
+
+inference = Resource("inference", __name__, description="The Open Inference Protocol, for its clients")
+
+BYTES = "application/octet-stream"
+PLATFORM = "espalier"
+EXTENSIONS = ("binary_tensor_data", "parameters")
+READY = {"state": "READY", "reason": ""}
+ARCHIVED = {"state": "UNAVAILABLE", "reason": "archived"}
+INFERRING: Mapping[str, Any] = {
+    "requestBody": schemas.INFERENCE_REQUEST,
+    "parameters": [
+        {
+            "in": "header",
+            "name": HEADER_LENGTH,
+            "required": False,
+            "schema": {"type": "integer", "minimum": 0},
+            "description": "length of the JSON, where the bytes of tensors follow it",
+        }
+    ],
+    "responses": {200: schemas.INFERENCE_ANSWER},
+}
+
+
+@inference.get(INFERENCE, scope=None)
+@answers(200, schemas.InferenceServer)
+def get_server() -> Response:
+    """Say what serves here, and what it offers beyond the protocol."""
+    return json_answer({"name": PLATFORM, "version": current_app.config["API_VERSION"], "extensions": EXTENSIONS})
+
+
+@inference.get(f"{INFERENCE}/health/live", scope=None)
+@answers(200, schemas.InferenceHealth)
+def live() -> Response:
+    """Say that the process runs."""
+    return json_answer({"live": True})
+
+
+@inference.get(f"{INFERENCE}/health/ready", scope=None)
+@answers(200, schemas.InferenceHealth)
+@refuses_inference(503)
+def ready() -> Response:
+    """Say whether requests can be answered."""
+    if here().is_stopping() or not db.is_ready(here().sessions.engine):
+        raise Unavailable("the database does not answer, or its tables are not of this version (espalier migrate)")
+    return json_answer({"live": True, "ready": True})
+
+
+@inference.get(INFERENCE_MODEL, scope=Scope.PREDICT)
+@answers(200, schemas.InferenceModel)
+@refuses_inference(404, 409)
+def get_model(name: str) -> Response:
+    """Look at the tensors that a model takes and gives, by the version that would answer."""
+    return _metadata(name, None)
+
+
+@inference.get(INFERENCE_VERSION, scope=Scope.PREDICT)
+@answers(200, schemas.InferenceModel)
+@refuses_inference(404, 409)
+def get_model_version(name: str, number: int) -> Response:
+    """Look at the tensors that a version of a model takes and gives."""
+    return _metadata(name, number)
+
+
+@inference.get(f"{INFERENCE_MODEL}/ready", scope=Scope.PREDICT)
+@answers(200, schemas.InferenceReadiness)
+@refuses_inference(404, 409)
+def model_ready(name: str) -> Response:
+    """Say whether a model answers."""
+    return json_answer({"name": _loaded(name, None).version.model_name, "ready": True})
+
+
+@inference.get(f"{INFERENCE_VERSION}/ready", scope=Scope.PREDICT)
+@answers(200, schemas.InferenceReadiness)
+@refuses_inference(404, 409)
+def version_ready(name: str, number: int) -> Response:
+    """Say whether a version of a model answers."""
+    return json_answer({"name": _loaded(name, number).version.model_name, "ready": True})
+
+
+@inference.post(f"{INFERENCE_MODEL}/infer", scope=Scope.PREDICT)
+@documents(**INFERRING)
+@refuses_inference(400, 404, 409, 413, 415, 503)
+def infer(name: str) -> Response:
+    """Answer rows by the version that `production` points at, else the newest; every decision is in the log."""
+    return _infer(name, None)
+
+
+@inference.post(f"{INFERENCE_VERSION}/infer", scope=Scope.PREDICT)
+@documents(**INFERRING)
+@refuses_inference(400, 404, 409, 413, 415, 503)
+def infer_by_version(name: str, number: int) -> Response:
+    """Answer rows by one version of a model; every decision is in the log."""
+    return _infer(name, number)
+
+
+@inference.post(f"{INFERENCE}/repository/index", scope=Scope.READ)
+@documents(requestBody=schemas.INDEX_REQUEST)
+@answers(200, {"type": "array", "items": schemas.InferenceEntry}, description="One entry a version, newest first")
+@refuses_inference(400, 413, 415)
+def index() -> Response:
+    """List the versions of models that the key reaches, archived ones as not ready; with `ready` only the others."""
+    asked = read_framed(request, optional=True).json.get("ready", False)
+    if not isinstance(asked, bool):
+        raise Rejected([Fault("/ready", "wrong_type", "must be true or false; archived versions are not ready")])
+    with reading(here().sessions) as session:
+        found = catalog.version_numbers(session, names=caller().models)
+    entries = [
+        {"name": name, "version": str(number), **(READY if answers_still else ARCHIVED)}
+        for name, number, answers_still in found
+        if answers_still or not asked
+    ]
+    return json_answer(entries)
+
+
+def _metadata(name: str, number: int | None) -> Response:
+    with reading(here().sessions) as session:
+        version = _find(session, name, number).version
+        numbers = [
+            str(one) for _, one, answers_still in catalog.version_numbers(session, names=[name]) if answers_still
+        ]
+    schema = version.model.schema
+    return json_answer(
+        {
+            "name": version.model_name,
+            "versions": numbers[::-1] if number is None else [str(version.number)],
+            "platform": PLATFORM,
+            "inputs": describe_inputs(schema),
+            "outputs": describe_outputs(schema),
+        }
+    )
+
+
+def _infer(name: str, number: int | None) -> Response:
+    began = time.perf_counter()
+    service = here()
+    framed = read_framed(request)
+    answering = _loaded(name, number)
+    version = answering.version
+    schema = version.model.schema
+    asked = read_inference(framed, schema, limit=service.settings.max_predict_rows)
+    usecases.check_cells(asked.rows, limit=service.settings.max_cell_chars)
+    wants_path = any(one.name == "decision_path" for one in asked.outputs)
+    record = partial(record_answers, answering, asked.rows, began=began, subject=asked.subject)
+    try:
+        answered = usecases.predict(version, asked.rows, explain="path" if wants_path else "none")
+    except espalier.RowError as error:
+        record(refusals.failed(len(asked.rows), error, place=asked.place))
+        raise placed(error, asked) from None
+    ids = record(answered)
+    head: dict[str, Any] = {"model_name": version.model_name, "model_version": str(version.number)}
+    if asked.id is not None:
+        head["id"] = asked.id
+    if answering.policy.operating_point is not None:
+        head["parameters"] = {"operating_point": orjson.dumps(answering.policy.operating_point).decode()}
+    tensors = list(tensors_of(asked.outputs, schema, answered.answers, ids))
+    return _answer(head, tensors, {one.name for one in asked.outputs if one.binary})
+
+
+def _answer(head: dict[str, Any], tensors: Sequence[Tensor], in_bytes: set[str]) -> Response:
+    """Write the outputs, those `in_bytes` behind the JSON."""
+    outputs, behind = [], []
+    for tensor in tensors:
+        output: dict[str, Any] = {"name": tensor.name, "datatype": tensor.datatype, "shape": tensor.shape}
+        if tensor.name in in_bytes:
+            behind.append(tensor_bytes(tensor))
+            output["parameters"] = {"binary_data_size": len(behind[-1])}
+        else:
+            output["data"] = tensor.cells
+        outputs.append(output)
+    content = orjson.dumps(head | {"outputs": outputs})
+    headers = {HEADER_LENGTH: str(len(content))} if behind else {}
+    body, encoding = packed(b"".join([content, *behind]), request)
+    if encoding is not None:
+        headers["Content-Encoding"] = encoding
+    response = Response(body, content_type=BYTES if behind else JSON, headers=headers)
+    response.vary.add("Accept-Encoding")
+    return response
+
+
+def _loaded(name: str, number: int | None) -> Answering:
+    with reading(here().sessions) as session:
+        return _find(session, name, number)
+
+
+def _find(session: Session, name: str, number: int | None) -> Answering:
+    service = here()
+    return find_answering(session, service.models, service.aliases, service.policies, name=name, number=number)

@@ -1,0 +1,47 @@
+"""The answers to one request go into the decision log before they go to the caller."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from service import decisions, usecases
+from service.answering import Answering
+from service.api.context import caller, here
+from service.db import transaction
+
+__all__ = ["record_answers"]
+
+
+def record_answers(
+    answering: Answering,
+    rows: Sequence[Mapping[str, Any]],
+    answered: usecases.Answered,
+    *,
+    began: float,
+    missing: str | None = None,
+    subject: str | None = None,
+) -> list[str]:
+    """Log the answers to `rows` as the caller's, commit, and give their decision ids.
+
+    Args:
+        answering: What answered.
+        rows: As they were given.
+        answered: The answers and the nodes that each row visited.
+        began: `time.perf_counter()` when the request arrived.
+        missing: The strategy for missing values that was asked for.
+        subject: Whom the decisions are about.
+    """
+    with transaction(here().sessions) as session:
+        return decisions.record(
+            session,
+            version=answering.version,
+            inputs=rows,
+            answers=answered.answers,
+            nodes=answered.nodes,
+            milliseconds=(time.perf_counter() - began) * 1000,
+            missing=missing,
+            subject=subject,
+            alias=answering.alias,
+            key_id=caller().key_id,
+            policy=answering.policy,
+        )

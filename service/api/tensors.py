@@ -1,0 +1,173 @@
+"""Tensors of the Open Inference Protocol: cells by row, as JSON or as bytes in little-endian order.
+
+    BYTES as bytes:   length (4) | text | length (4) | text | …        any other type: cell | cell | …
+
+A missing value is null in JSON and NaN in either form; types without a NaN have none in bytes.
+"""
+
+import math
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from service.errors import Fault
+
+__all__ = ["DATATYPES", "Datatype", "Tensor", "cells_from_bytes", "cells_from_json", "tensor_bytes"]
+
+Cells = list[Any]
+LENGTH = struct.Struct("<I")
+MOST_FAULTS = 100  # told of one tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Datatype:
+    """One of the protocol's types.
+
+    Attributes:
+        name: As the protocol writes it.
+        dtype: Of a cell in bytes, little-endian; None where each cell has a length of its own.
+        legal: What a cell may be in JSON, in words.
+    """
+
+    name: str
+    dtype: np.dtype[Any] | None
+    legal: str
+
+    @property
+    def kind(self) -> str:
+        """The first letter of numpy's: b truth, i u whole numbers, f numbers; S text."""
+        return "S" if self.dtype is None else self.dtype.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor with its cells in row-major order, as JSON values; None is missing."""
+
+    name: str
+    datatype: str
+    shape: tuple[int, ...]
+    cells: Cells
+
+
+def _whole(name: str, code: str) -> Datatype:
+    dtype = np.dtype(f"<{code}")
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    return Datatype(name, dtype, f"a whole number from {low} to {high}, or null for missing")
+
+
+def _number(name: str, code: str, largest: float) -> Datatype:
+    return Datatype(name, np.dtype(f"<{code}"), f"a number between ±{largest:.8g}, or null or NaN for missing")
+
+
+DATATYPES: Mapping[str, Datatype] = {
+    one.name: one
+    for one in (
+        Datatype("BOOL", np.dtype("?"), "true or false, or null for missing"),
+        *(_whole(f"UINT{8 * width}", f"u{width}") for width in (1, 2, 4, 8)),
+        *(_whole(f"INT{8 * width}", f"i{width}") for width in (1, 2, 4, 8)),
+        *(_number(f"FP{8 * width}", f"f{width}", float(np.finfo(f"f{width}").max)) for width in (2, 4, 8)),
+        Datatype("BYTES", None, "text, or null for missing"),
+    )
+}
+
+
+def cells_from_json(
+    data: object, datatype: Datatype, shape: Sequence[int], *, pointer: str
+) -> tuple[Cells, list[Fault]]:
+    """Read the ``data`` of a tensor: a list of all cells, or lists in lists as the shape says.
+
+    Args:
+        data: As decoded; NaN has become None.
+        datatype: What the cells are said to be.
+        shape: One or two dimensions, each checked already.
+        pointer: To the data, for faults.
+    """
+    flat, at = data, [pointer]
+    if isinstance(data, list) and len(shape) == 2 and data and all(isinstance(row, list) for row in data):
+        if len(data) != shape[0] or any(len(row) != shape[1] for row in data):
+            return [], [Fault(pointer, "length", f"must be {shape[0]} lists of {shape[1]}, as the shape says")]
+        flat = [cell for row in data for cell in row]
+        at = [f"{pointer}/{place}" for place in range(shape[0])]
+    count = math.prod(shape)
+    if not isinstance(flat, list) or len(flat) != count:
+        return [], [Fault(pointer, "length", f"must be a list of {count} cells, as the shape says")]
+    width = count // len(at) or 1
+    wrong = (place for place, sound in enumerate(_sound(flat, datatype)) if not sound)
+    faults = [
+        Fault(f"{at[place // width]}/{place % width}", "wrong_type", f"must be {datatype.legal} ({datatype.name})")
+        for place in islice(wrong, MOST_FAULTS)
+    ]
+    return ([] if faults else _rounded(flat, datatype)), faults
+
+
+def cells_from_bytes(data: memoryview, datatype: Datatype, count: int, *, pointer: str) -> tuple[Cells, list[Fault]]:
+    """Read the bytes of a tensor: exactly `count` cells."""
+    if datatype.dtype is None:
+        return _texts(data, count, pointer=pointer)
+    wanted = count * datatype.dtype.itemsize
+    if len(data) != wanted:
+        return [], [Fault(pointer, "length", f"must be {wanted}: {count} cells of {datatype.name}")]
+    if datatype.kind == "b":
+        return [byte != 0 for byte in data], []
+    array: npt.NDArray[Any] = np.frombuffer(data, datatype.dtype)
+    return (_without_nan(array) if datatype.kind == "f" else array.tolist()), []
+
+
+def tensor_bytes(tensor: Tensor) -> bytes:
+    """Write the cells, none of them missing, as bytes."""
+    dtype = DATATYPES[tensor.datatype].dtype
+    if dtype is not None:
+        return np.array(tensor.cells, dtype).tobytes()
+    texts = [cell.encode() for cell in tensor.cells]
+    return b"".join(part for text in texts for part in (LENGTH.pack(len(text)), text))
+
+
+def _sound(cells: Cells, datatype: Datatype) -> Iterator[bool]:
+    """Say of each cell whether it is of the type and in its range."""
+    kind, dtype = datatype.kind, datatype.dtype
+    if kind in "iu" and dtype is not None:
+        low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+        return (cell is None or (type(cell) is int and low <= cell <= high) for cell in cells)
+    if kind == "f" and dtype is not None:
+        largest = float(np.finfo(dtype).max)
+        return (cell is None or (type(cell) in (int, float) and -largest <= cell <= largest) for cell in cells)
+    wanted = bool if kind == "b" else str
+    return (cell is None or type(cell) is wanted for cell in cells)
+
+
+def _rounded(cells: Cells, datatype: Datatype) -> Cells:
+    """Give numbers as the type can hold them, so that JSON and bytes say the same."""
+    if datatype.kind != "f":
+        return cells
+    return _without_nan(
+        np.array([math.nan if cell is None else cell for cell in cells], np.float64).astype(datatype.dtype)
+    )
+
+
+def _without_nan(array: npt.NDArray[Any]) -> Cells:
+    return [None if cell != cell else cell for cell in array.astype(np.float64).tolist()]  # noqa: PLR0124
+
+
+def _texts(data: memoryview, count: int, *, pointer: str) -> tuple[Cells, list[Fault]]:
+    cells: Cells = []
+    start = 0
+    for place in range(count):
+        end = start + LENGTH.size
+        if end > len(data):
+            return [], [Fault(pointer, "length", f"ends after {place} of {count} cells")]
+        start, end = end, end + LENGTH.unpack_from(data, start)[0]
+        if end > len(data):
+            return [], [Fault(pointer, "length", f"cell {place} is said to be longer than what is left")]
+        try:
+            cells.append(str(data[start:end], "utf-8"))
+        except UnicodeDecodeError:
+            return [], [Fault(pointer, "not_text", f"cell {place} is not text in UTF-8")]
+        start = end
+    if start != len(data):
+        return [], [Fault(pointer, "length", f"goes on after its {count} cells")]
+    return cells, []

@@ -1,0 +1,185 @@
+"""What jobs can be asked for over HTTP, field by field.
+
+Training fields, pruning parameters and holdouts are only shown here, read from the core's own tables; the core's own
+parsers check them, so that a fault reads the same on the command line and over HTTP.
+"""
+
+from typing import Any
+
+from marshmallow import fields, validate
+
+import espalier
+from service.candidates import LONGEST_NAME, MOST_CANDIDATES
+from service.schemas.shape import MODEL_NAME, Shape, between, one_of, shape, spelled, text
+
+__all__ = ["EvaluationJobRequest", "PredictionJobRequest", "PruningJobRequest", "TrainingJobRequest"]
+
+
+def _parameters(kind: type) -> dict[str, Any]:
+    """JSON Schema of a parameter object of the core, read from the core's own table of fields."""
+    return {
+        "type": "object",
+        "properties": {
+            info.name: {
+                "description": f"{info.meaning} ({info.legal})",
+                **({"examples": list(info.choices)} if info.choices else {}),
+            }
+            for info in espalier.field_table(kind)
+        },
+        "additionalProperties": False,
+    }
+
+
+PRESET_PARAMETERS = _parameters(espalier.TrainingConfig)
+PRUNING_PARAMETERS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        name: shape for kind in espalier.PRUNERS.values() for name, shape in _parameters(kind)["properties"].items()
+    },
+}
+HOLDOUT = {
+    "type": "object",
+    "examples": [{"fraction": 0.3, "seed": 1, "stratified": True}, {"rows": [0, 5, 7]}],
+    "properties": {
+        "fraction": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+        "seed": {"type": "integer", "minimum": 0},
+        "stratified": {"type": "boolean"},
+        "rows": {"type": "array", "items": {"type": "integer", "minimum": 0}},
+        "dataset": {"type": "string", "description": "id of another data set with the same columns"},
+    },
+}
+
+
+PRUNING = {
+    "type": ["object", "null"],
+    "properties": {"method": {"type": "string", "enum": list(espalier.PRUNERS)}, **PRUNING_PARAMETERS["properties"]},
+}
+
+
+class TrainingJobRequest(Shape):
+    """Train a new version of a model."""
+
+    model = spelled(
+        MODEL_NAME,
+        "the model that gets the new version; made if it is not there",
+        error="a model name has 1 to 64 of the signs A-Z a-z 0-9 . _ - and begins with a letter or a digit",
+        required=True,
+    )
+    dataset = text("id of the data set", required=True)
+    preset = fields.String(
+        load_default="cart", metadata={"description": "the algorithm", "enum": list(espalier.PRESETS)}
+    )
+    params = fields.Dict(
+        keys=fields.String(),
+        load_default=dict,
+        metadata={"description": "fields of the preset to change", **PRESET_PARAMETERS},
+    )
+    holdout = shape("rows set aside before anything is learned", HOLDOUT, load_default=None, allow_none=True)
+
+
+def _version(description: str) -> fields.Integer:
+    return fields.Integer(
+        load_default=None,
+        allow_none=True,
+        strict=True,
+        validate=between(1, 2**31 - 1),
+        metadata={"description": description},
+    )
+
+
+class PruningJobRequest(Shape):
+    """Prune a version; the result is a new version."""
+
+    model = text("the model", required=True)
+    version = _version("which version; the newest if not said")
+    method = fields.String(
+        required=True, metadata={"description": "the pruning method", "enum": list(espalier.PRUNERS)}
+    )
+    params = fields.Dict(
+        keys=fields.String(), load_default=dict, metadata={"description": "its parameters", **PRUNING_PARAMETERS}
+    )
+    holdout = shape(
+        "rows to prune by, of the data set that the version was trained on, or another data set; "
+        "if not given, the rows that were set aside when it was trained",
+        HOLDOUT,
+        load_default=None,
+        allow_none=True,
+    )
+
+
+class PredictionJobRequest(Shape):
+    """Answer every row of a data set."""
+
+    model = text("the model", required=True)
+    version = _version("which version; if not said, the one that `production` points at, else the newest")
+    dataset = text("id of the data set", required=True)
+    explain = text(
+        "none: the answers; path: with the rule that each follows, as a sentence",
+        load_default="path",
+        validate=one_of(["none", "path"]),
+    )
+    missing = text(
+        "what is done with a row at a test whose value it does not have; null: as in training",
+        load_default=None,
+        allow_none=True,
+        validate=one_of(list(espalier.PREDICTION_STRATEGIES)),
+    )
+
+
+class CandidateRequest(Shape):
+    """One way of training."""
+
+    name = spelled(
+        f"[^\\x00-\\x1f\\x7f]{{1,{LONGEST_NAME}}}",
+        "what the answer calls it; unique; if not given, preset and fields",
+        error=f"must have 1 to {LONGEST_NAME} printable characters",
+        load_default=None,
+        allow_none=True,
+    )
+    preset = fields.String(
+        load_default="cart", metadata={"description": "the algorithm", "enum": list(espalier.PRESETS)}
+    )
+    params = fields.Dict(
+        keys=fields.String(),
+        load_default=dict,
+        metadata={"description": "fields of the preset to change", **PRESET_PARAMETERS},
+    )
+    pruning = shape(
+        "how the tree is pruned once it is grown; null: not at all; if not given, as the preset does. A method that "
+        "asks held-out rows gets a third of the rows that are learned from",
+        {**PRUNING, "type": "object"},  # null is added by what follows
+        allow_none=True,
+    )
+
+
+class EvaluationJobRequest(Shape):
+    """Compare several ways of training on the same rows."""
+
+    dataset = text("id of the data set", required=True)
+    candidates = fields.List(
+        fields.Nested(CandidateRequest),
+        required=True,
+        validate=validate.Length(1, MOST_CANDIDATES, error=f"must be 1 to {MOST_CANDIDATES} candidates"),
+        metadata={"minItems": 1, "maxItems": MOST_CANDIDATES},
+    )
+    folds = fields.Integer(
+        load_default=None,
+        allow_none=True,
+        strict=True,
+        validate=between(2, 1000),
+        metadata={"description": "in how many parts the rows are dealt out, each tested on once; 10 without a holdout"},
+    )
+    holdout = shape(
+        "rows to test on, or another data set, instead of folds", HOLDOUT, load_default=None, allow_none=True
+    )
+    label_noise = fields.Float(
+        load_default=0.0,
+        validate=validate.Range(0, 1, max_inclusive=False, error="must be a share of at least 0 and below 1"),
+        metadata={"description": "share of the training rows that are given a wrong class; tests are never touched"},
+    )
+    seed = fields.Integer(
+        load_default=0,
+        strict=True,
+        validate=between(0, 2**63 - 1),
+        metadata={"description": "for everything that is drawn at random"},
+    )

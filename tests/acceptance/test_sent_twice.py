@@ -1,0 +1,125 @@
+"""The same request sent many times, to a service whose web processes are killed meanwhile, on either database."""
+
+import os
+import signal
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import func, select, update
+
+from service import db
+from service.db import Sessions, now, reading, transaction
+from service.settings import Settings
+from service.tables import DataSet, IdempotentRequest
+from tests.acceptance.running import Running, running, until
+from tests.factories import ROOT
+from tests.service.conftest import empty_database
+
+CSV = (ROOT / "service" / "examples" / "drug200.csv").read_bytes()
+PATH = "/v1/datasets?name=patients&target=Drug"
+HEADERS = {"Content-Type": "text/csv", "Idempotency-Key": "5f2b5c1e"}
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    with empty_database(request.param, tmp_path) as url:
+        yield url
+
+
+@pytest.fixture
+def service(database_url: str, tmp_path: Path) -> Iterator[Running]:
+    with running(tmp_path, ESPALIER_DATABASE_URL=database_url) as one:
+        yield one
+
+
+@pytest.fixture
+def sessions(database_url: str) -> Iterator[Sessions]:
+    engine = db.connect(Settings(database_url=database_url))
+    yield db.sessions(engine)
+    engine.dispose()
+
+
+def send(service: Running, key: str = HEADERS["Idempotency-Key"]) -> httpx.Response:
+    return httpx.post(service.address + PATH, content=CSV, headers=HEADERS | {"Idempotency-Key": key}, timeout=60)
+
+
+def count(sessions: Sessions, table: Any) -> int:
+    with reading(sessions) as session:
+        return session.scalar(select(func.count()).select_from(table)) or 0
+
+
+def test_many_callers_at_once_are_given_one_data_set(service: Running, sessions: Sessions) -> None:
+    with ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(lambda _: send(service), range(36)))
+    statuses = Counter(one.status_code for one in answers)
+    assert statuses.keys() <= {201, 409}, [one.text for one in answers if one.status_code not in (201, 409)]
+    assert len({one.content for one in answers if one.status_code == 201}) == 1
+    assert {one.json()["type"] for one in answers if one.status_code == 409} <= {"urn:espalier:problem:still-running"}
+    assert send(service).headers["Idempotent-Replayed"] == "true"
+    assert count(sessions, DataSet) == 1
+
+
+def test_a_web_server_that_is_killed_in_the_middle_leaves_nothing_behind(service: Running, sessions: Sessions) -> None:
+    host, port = service.address.removeprefix("http://").split(":")
+    head = f"POST {PATH} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: {len(CSV)}\r\n"
+    head += "".join(f"{name}: {value}\r\n" for name, value in HEADERS.items())
+    with socket.create_connection((host, int(port))) as caller:
+        caller.sendall(head.encode() + b"\r\n" + CSV[:1000])
+        until(lambda: count(sessions, IdempotentRequest) == 1, what="the claim")
+        assert send(service).status_code == 409
+        [web] = service.children("serve")
+        os.killpg(web, signal.SIGKILL)  # its workers, too: none is left that could give the claim back
+    until(lambda: service.children("serve") not in ([], [web]), what="another web server")
+
+    assert until(lambda: _status(service), what="an answer") == 409
+    with transaction(sessions) as session:  # a minute later
+        session.execute(update(IdempotentRequest).values(claimed_until=now(-1)))
+    first, again = send(service), send(service)
+
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert (first.content, again.headers["Idempotent-Replayed"]) == (again.content, "true")
+    assert count(sessions, DataSet) == 1
+
+
+def test_of_many_requests_through_kills_and_lost_claims_each_creates_once(service: Running, sessions: Sessions) -> None:
+    keys = [f"request-{number}" for number in range(16)]
+    answered: list[str] = []
+
+    def insist(key: str) -> bytes:
+        while True:
+            try:
+                response = send(service, key)
+            except httpx.TransportError:
+                continue
+            if response.status_code == 201:
+                answered.append(key)
+                return response.content
+            assert response.status_code in (409, 503), response.text
+            with transaction(sessions) as session:  # a claim of the living is taken from them, too
+                mine = IdempotentRequest.claimed_until.is_not(None)
+                session.execute(update(IdempotentRequest).where(mine).values(claimed_until=now(-1)))
+
+    with ThreadPoolExecutor(8) as pool:
+        first = pool.map(insist, keys * 2)
+        for enough in (3, 12):
+            until(lambda enough=enough: len(answered) > enough, what="some answers")  # type: ignore[misc]
+            [web] = service.children("serve")
+            os.killpg(web, signal.SIGKILL)
+            until(lambda web=web: service.children("serve") not in ([], [web]), what="a server")  # type: ignore[misc]
+        contents = list(first)
+
+    assert contents[: len(keys)] == contents[len(keys) :]
+    assert count(sessions, DataSet) == len(set(contents)) == len(keys)
+
+
+def _status(service: Running) -> int | None:
+    try:
+        return send(service).status_code
+    except httpx.TransportError:
+        return None

@@ -1,0 +1,468 @@
+"""Counterfactuals against every point of a grid: none is nearer, each holds, and what must stay stays."""
+
+import dataclasses
+import itertools
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import espalier
+from espalier import (
+    Condition,
+    ConfigError,
+    NotApplicable,
+    RowError,
+    Rule,
+    RuleList,
+    counterfactual,
+    counterfactuals,
+    dataset_from_rows,
+    nearest,
+    predict,
+    train,
+)
+from espalier.preparation import Preparation, Scale
+from tests.core.every_row import answer as answer_slowly
+from tests.core.every_row import as_cells, nodes_of, with_strategy
+from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, mixed_rows, plant, roots, walk
+from tests.factories import ROOT
+from tests.reference.counterfactual import cheapest, gower
+
+A, B, C = Leaf((4.0, 0.0, 0.0)), Leaf((0.0, 2.0, 0.0)), Leaf((0.0, 1.0, 3.0))
+SPAN = 8.0
+CLOSE = 1e-5  # five attributes, each a margin of 1e-6 at most
+LENGTHS = {0.0: [], 1.0: [float(whole) for whole in range(-9, 10)]}
+WHOLE = {"length": 0, "colour": "red", "size": "large", "sold": True}
+
+
+def measured(schema, root, step=0.0, **fields):
+    """A planted model whose only number spans `SPAN`."""
+    model = plant(schema, root, **fields)
+    scales = (Scale(SPAN, 0.25, step), None, None, None)
+    return dataclasses.replace(model, preparation=Preparation(None, scales))
+
+
+def grid(schema, root, step):
+    """Every cell between which a tree can tell, and every legal one where there are steps."""
+    cuts = sorted({node.threshold for node in nodes_of(root) if isinstance(node, Cut) and node.attribute == 0})
+    above = [math.nextafter(cut, math.inf) for cut in cuts]
+    lengths = LENGTHS[step] if step else [-99.0, *cuts, *above]
+    return [lengths, *(list(feature.categories) for feature in schema.attributes[1:])]
+
+
+def gowers(schema, row, costs=(1, 1, 1, 1)):
+    """What it costs to take a cell."""
+    kinds = [
+        {"span": SPAN},
+        {},
+        {"order": list(schema.attributes[2].categories)},
+        {},
+    ]
+    known = [own if at == 0 or own in schema.attributes[at].categories else None for at, own in enumerate(row)]
+    return [
+        lambda cell, own=own, kind=kind, cost=cost: cost * gower(own, cell, **kind)
+        for own, kind, cost in zip(known, kinds, costs, strict=True)
+    ]
+
+
+def cells_as_given(schema, row):
+    return tuple(row.get(feature.name) for feature in schema.attributes)
+
+
+def may_be_shared(root, cells):
+    """Whether there are tests that share a row out, and one of them might do so with this row, once it is changed."""
+    sharing = [node for node in nodes_of(root) if isinstance(node, Cut | Ask) and node.fallback == -1]
+    lacking = any(cell not in (MIXED.attributes[at].categories or (cell,)) for at, cell in enumerate(cells) if at)
+    unseen_there = any(isinstance(node, Ask) and min(node.branches) < 0 for node in sharing)
+    return bool(sharing) and (lacking or cells[0] is None or unseen_there)
+
+
+def by_leaf(found):
+    assert found.complete
+    return {proposal.leaf: proposal.cost for proposal in found.proposals}
+
+
+def changed(row, proposal):
+    return {**row, **{change.attribute.name: change.after for change in proposal.changes}}
+
+
+@given(data=st.data(), step=st.sampled_from([0.0, 1.0]))
+def test_of_each_leaf_that_answers_alone_the_nearest_point_is_found(data, step):
+    root, row = data.draw(roots(MIXED)), data.draw(mixed_rows())
+    model, cells = measured(MIXED, root, step), cells_as_given(MIXED, row)
+    own = predict(model, [row])[0]
+
+    def whole_answer(point):
+        ways = walk(MIXED, root, point)
+        stats = ways[0][2].stats
+        return ways[0][1] if len(ways) == 1 and stats.index(max(stats)) != own.code else None
+
+    expected = cheapest(grid(MIXED, root, step), cells, answer=whole_answer, prices=gowers(MIXED, cells))
+    found = counterfactuals(model, row, most=100)
+    costs = by_leaf(found)
+    shared = may_be_shared(root, cells)
+    for leaf, cost in expected.items():
+        # Left as it is, a missing value may do where one that is given does: what holds is kept, and is no dearer.
+        assert leaf in costs or shared, (leaf, cost, costs)
+        if leaf in costs:
+            assert costs[leaf] <= cost + CLOSE
+            assert shared or costs[leaf] >= cost - CLOSE
+    assert shared or costs.keys() == expected.keys()
+
+
+@given(
+    data=st.data(), step=st.sampled_from([0.0, 1.0]), missing=st.sampled_from([None, "fractional", "last_prediction"])
+)
+def test_every_proposal_holds_and_they_come_nearest_first(data, step, missing):
+    schema = data.draw(st.sampled_from([MIXED, NUMBERS]))
+    root, row = data.draw(roots(schema)), data.draw(mixed_rows())
+    model = measured(schema, root, step)
+    asked = with_strategy(root, {"last_prediction": "stop"}.get(missing, missing))
+    own = predict(model, [row], missing=missing)[0]
+    fields = {} if schema is MIXED else {"value_range": [own.value + 0.5, None]}
+    found = counterfactuals(model, row, most=100, missing=missing, **fields)
+    assert found.prediction == own
+    costs = [proposal.cost for proposal in found.proposals]
+    assert all(one <= other + CLOSE for one, other in itertools.pairwise(costs))
+    assert len({proposal.leaf for proposal in found.proposals}) == len(costs)
+    prices = gowers(schema, cells_as_given(schema, row))
+    for proposal in found.proposals:
+        other = changed(row, proposal)
+        slow = answer_slowly(schema, asked, as_cells(schema, other))
+        assert slow == pytest.approx(proposal.prediction.code if schema is MIXED else proposal.prediction.value)
+        assert slow != own.code if schema is MIXED else slow >= own.value + 0.5
+        assert predict(model, [other], missing=missing)[0].to_dict() == proposal.prediction.to_dict()
+        for change in proposal.changes:
+            place = schema.attributes.index(change.attribute)
+            assert change.before == row.get(change.attribute.name)
+            assert change.after is not None
+            assert change.distance == pytest.approx(prices[place](change.after), abs=1e-12)
+            assert not change.attribute.coded or change.after in change.attribute.categories
+            assert place or not step or isinstance(change.after, int)
+
+
+@given(data=st.data(), fixed=st.sets(st.integers(0, 3)), costs=st.tuples(*[st.integers(0, 3)] * 4))
+def test_what_is_immutable_stays_and_costs_are_counted(data, fixed, costs):
+    root, row = data.draw(roots(MIXED)), data.draw(mixed_rows())
+    model, cells = measured(MIXED, root, 1.0), cells_as_given(MIXED, row)
+    names = [feature.name for feature in MIXED.attributes]
+    own = predict(model, [row])[0]
+    for label in {"a", "b", "c"} - {own.label}:
+        code = "abc".index(label)
+
+        def whole_answer(point, code=code):
+            ways = walk(MIXED, root, point)
+            return (len(ways) == 1 and ways[0][2].stats.index(max(ways[0][2].stats)) == code) or None
+
+        free = [[] if place in fixed else each for place, each in enumerate(grid(MIXED, root, 1.0))]
+        expected = cheapest(free, cells, answer=whole_answer, prices=gowers(MIXED, cells, costs))
+        immutable = [names[place] for place in fixed]
+        found = counterfactuals(
+            model, row, label=label, immutable=immutable, costs=dict(zip(names, costs, strict=True)), most=1
+        )
+        assert all(change.attribute.name not in immutable for each in found.proposals for change in each.changes)
+        assert all(each.prediction.label == label for each in found.proposals)
+        if expected:
+            assert found.proposals[0].cost <= expected[True] + 3 * CLOSE
+        if not may_be_shared(root, cells):
+            assert len(found.proposals) == len(expected)
+            assert not expected or found.proposals[0].cost == pytest.approx(expected[True], abs=3 * CLOSE)
+
+
+def test_a_number_goes_just_beyond_the_threshold_or_onto_it():
+    root = Cut(0, 2.45, (A, B))
+    (up,) = counterfactuals(measured(MIXED, root), WHOLE).proposals
+    assert up.changes[0].after == 2.450004  # within a millionth of the span above 2.45, in the fewest digits
+    assert 2.45 < up.changes[0].after <= 2.45 + SPAN * Fraction(1, 10**6)
+    (down,) = counterfactuals(measured(MIXED, root), {**WHOLE, "length": 5.1}).proposals
+    assert down.changes[0].after == 2.45
+    (whole,) = counterfactuals(measured(MIXED, root, 1.0), WHOLE).proposals
+    assert (whole.changes[0].after, type(whole.changes[0].after)) == (3, int)
+    (whole_down,) = counterfactuals(measured(MIXED, root, 1.0), {**WHOLE, "length": 5}).proposals
+    assert whole_down.changes[0].after == 2
+    assert whole_down.text == "if length were 2 instead of 5 then a"
+    assert whole_down.to_dict() == {
+        "changes": [{"attribute": "length", "from": 5, "to": 2, "distance": 3 / SPAN, "cost": 3 / SPAN}],
+        "distance": 3 / SPAN,
+        "cost": 3 / SPAN,
+        "leaf": 1,
+        "answer": predict(plant(MIXED, root), [{"length": 2, **{k: v for k, v in WHOLE.items() if k != "length"}}])[
+            0
+        ].to_dict(),
+        "text": "if length were 2 instead of 5 then a",
+    }
+
+
+def test_a_box_without_a_whole_number_is_not_proposed():
+    root = Cut(0, 1.2, (A, Cut(0, 1.7, (B, A))))
+    assert counterfactuals(measured(MIXED, root, 1.0), WHOLE).proposals == ()
+    (found,) = counterfactuals(measured(MIXED, root), WHOLE).proposals
+    assert 1.2 < found.changes[0].after <= 1.7
+
+
+def test_numbers_as_large_as_there_are_have_neighbours_too():
+    for threshold in (1.7e308, -1.7e308, 5e-324, 2.0**60):
+        root = Cut(0, threshold, (A, B))
+        model = plant(MIXED, root)
+        for step in (0.0, 1.0):
+            sized = dataclasses.replace(model, preparation=Preparation(None, (Scale(1e308, 0.0, step),) + (None,) * 3))
+            for length in (-1.79e308, 0.0, 1.79e308):
+                found = counterfactuals(sized, {**WHOLE, "length": length})
+                own = found.prediction.label
+                assert [each.prediction.label for each in found.proposals] == (["b"] if own == "a" else ["a"])
+
+
+def test_dates_move_to_the_next_day_where_all_were_days():
+    days = [{"on": f"2026-03-{day:02}", "y": "late" if day > 12 else "early"} for day in range(1, 29)]
+    schema = {"target": "y", "columns": [{"name": "on", "kind": "datetime"}]}
+    model = train(dataset_from_rows(days, schema=schema), "cart")
+    (found,) = counterfactuals(model, {"on": "2026-03-10"}).proposals
+    assert found.text == "if on were 2026-03-13 instead of 2026-03-10 then late"
+    (back,) = counterfactuals(model, {"on": "2026-03-20T10:00:00"}).proposals
+    assert back.changes[0].after == "2026-03-12"
+    times = [{"on": f"2026-03-01T10:00:00.{part:06}", "y": "late" if part > 12 else "early"} for part in range(1, 29)]
+    fine = train(dataset_from_rows(times, schema=schema), "cart")
+    (found,) = counterfactuals(fine, {"on": "2026-03-01"}).proposals
+    assert found.prediction.label == "late"
+    assert found.changes[0].after.startswith("2026-03-01T10:00:00.00001")
+
+
+def test_a_missing_value_is_left_where_that_does_and_else_given():
+    root = Cut(0, 0.0, (A, Ask(1, (0, 1, 1), (A, B), fallback=1)), fallback=1)
+    # Without a length the row goes to colour; green is enough.
+    found = counterfactuals(measured(MIXED, root), {"colour": "red"})
+    assert [each.text for each in found.proposals] == ["if colour were green instead of red then b"]
+    given_length = counterfactuals(measured(MIXED, Cut(0, 0.0, (A, B), fallback=0)), {})
+    (only,) = given_length.proposals
+    assert (only.changes[0].before, only.distance, only.text) == (None, 1.0, "if length were 0.25 then b")
+    assert 0 < only.changes[0].after <= 0.25 + 1e-9
+
+
+def test_that_a_value_should_be_missing_is_not_proposed():
+    found = counterfactuals(measured(MIXED, Known(0, (A, B))), WHOLE)
+    assert (found.proposals, found.complete) == ((), True)
+    (given_one,) = counterfactuals(measured(MIXED, Known(0, (A, B))), {}).proposals
+    assert given_one.prediction.label == "a"
+
+
+def test_a_number_that_stands_for_missing_is_not_proposed():
+    schema = dataclasses.replace(MIXED, missing_values=("3",))
+    assert counterfactuals(measured(schema, Cut(0, 2.5, (A, B)), 1.0), WHOLE).proposals == ()
+
+
+def test_imputed_values_are_where_a_row_without_one_stands():
+    rows = [{"x": x, "y": "low" if x < 50 else "high"} for x in range(100)]
+    model = train(dataset_from_rows(rows, target="y"), "cart", missing="imputed")
+    found = counterfactuals(model, {})
+    (only,) = found.proposals
+    assert only.changes[0].before is None
+    assert only.distance == 1.0
+    assert only.prediction.label != found.prediction.label
+
+
+def test_without_scales_the_thresholds_give_the_span():
+    root = Cut(0, -1.0, (A, Cut(0, 4.0, (B, C))))
+    found = counterfactuals(plant(MIXED, root), {**WHOLE, "length": 1.5})
+    assert {each.prediction.label: each.cost for each in found.proposals} == {
+        "a": pytest.approx(2.5 / 5.0),
+        "c": pytest.approx(2.5 / 5.0, abs=1e-6),
+    }
+    by_hand = counterfactuals(plant(MIXED, root), {**WHOLE, "length": 1.5}, spans={"length": 2.5}, label="a")
+    assert by_hand.proposals[0].cost == 1.0
+
+
+def test_the_costs_of_the_configuration_count_unless_others_are_given():
+    root = Ask(1, (0, 1, 1), (Cut(0, 1.0, (A, B)), C))
+    costs = {"colour": 0.1, "length": 2.0}
+    model = measured(MIXED, root, 1.0, attribute_costs=costs, cost_function="nunez")
+    found = counterfactuals(model, WHOLE)
+    assert [(each.prediction.label, each.distance, each.cost) for each in found.proposals] == [
+        ("c", 1.0, 0.1),
+        ("b", 2 / SPAN, 4 / SPAN),
+    ]
+    assert [each.prediction.label for each in counterfactuals(model, WHOLE, costs={"colour": 9}).proposals] == [
+        "b",
+        "c",
+    ]
+
+
+# Lists of rules
+
+
+LENGTH, COLOUR, SIZE, SOLD = MIXED.attributes
+CONDITIONS = st.one_of(
+    st.tuples(st.integers(-3, 2), st.integers(0, 3)).map(
+        lambda ends: Condition(LENGTH, above=ends[0] + 0.5, at_most=ends[0] + 0.5 + ends[1])
+    ),
+    st.integers(-3, 3).map(lambda end: Condition(LENGTH, above=end + 0.5)),
+    st.sets(st.sampled_from(["red", "green", "blue"]), min_size=1).map(
+        lambda labels: Condition(COLOUR, categories=tuple(each for each in COLOUR.categories if each in labels))
+    ),
+    st.sampled_from(
+        [Condition(SIZE, above=0.0), Condition(SIZE, at_most=1.0), Condition(SIZE, above=0.5, at_most=1.5)]
+    ),
+    st.builds(Condition, st.sampled_from([LENGTH, COLOUR, SOLD]), known=st.booleans()),
+)
+
+
+@st.composite
+def rule_lists(draw):
+    rules = []
+    for _ in range(draw(st.integers(0, 4))):
+        conditions = draw(st.lists(CONDITIONS, max_size=3, unique_by=lambda each: each.attribute.name))
+        rules.append(Rule(tuple(conditions), draw(st.integers(0, 2)), 1.0, (1.0, 1.0, 1.0)))
+    return RuleList(tuple(rules), Rule((), draw(st.integers(0, 2)), 1.0, (1.0, 1.0, 1.0)), exclusive=False)
+
+
+def holds(condition, cell):
+    feature = condition.attribute
+    if feature.coded and cell not in feature.categories:
+        cell = None
+    if condition.known is False or cell is None:
+        return condition.known is False and cell is None
+    value = feature.categories.index(cell) if feature.coded else cell
+    listed = condition.categories is None or cell in condition.categories
+    return condition.above < value <= condition.at_most and listed
+
+
+@given(rules=rule_lists(), row=mixed_rows())
+def test_of_each_rule_the_nearest_point_is_found_at_which_none_before_it_fires(rules, row):
+    model = dataclasses.replace(measured(MIXED, A, 1.0), body=rules)
+    cells = cells_as_given(MIXED, row)
+
+    def fired(point):
+        at = dict(zip((feature.name for feature in MIXED.attributes), point, strict=True))
+        return next(
+            number
+            for number, rule in enumerate(rules.answers)
+            if all(holds(condition, at[condition.attribute.name]) for condition in rule.conditions)
+        )
+
+    own = rules.answers[fired(cells)].value
+    spaces = [LENGTHS[1.0], *(list(feature.categories) for feature in MIXED.attributes[1:])]
+    expected = cheapest(
+        spaces,
+        cells,
+        answer=lambda point: number if rules.answers[number := fired(point)].value != own else None,
+        prices=gowers(MIXED, cells),
+    )
+    assert by_leaf(counterfactuals(model, row, most=100)) == pytest.approx(expected)
+
+
+# Trained models
+
+
+@pytest.mark.parametrize("preset", ["id3", "c45", "cart"])
+def test_a_sunny_day_becomes_fit_for_tennis(preset):
+    data = espalier.dataset_from_csv(ROOT / "service" / "examples" / "play_tennis.csv", target="PlayTennis")
+    row = {"Outlook": "Sunny", "Temperature": "Hot", "Humidity": "High", "Wind": "Weak"}
+    found = counterfactuals(
+        train(data, preset, **({} if preset == "id3" else {"pruning": None})), row, immutable=["Outlook"]
+    )
+    assert found.proposals[0].text == "if Humidity were Normal instead of High then Yes"
+
+
+@pytest.mark.parametrize("missing", ["surrogate", "fractional", "direction", "majority"])
+def test_of_trained_models_every_proposal_holds_whatever_is_missing(missing):
+    data = espalier.dataset_from_csv(ROOT / "service" / "examples" / "drug200.csv", target="Drug")
+    model = train(data, "cart", missing=missing)
+    names = [feature.name for feature in data.schema.attributes]
+    for number, whole in enumerate(data.rows(0, 60)):
+        row = {name: None if (number + place) % 3 == 0 else whole[name] for place, name in enumerate(names)}
+        own = predict(model, [row])[0].label
+        found = counterfactuals(model, row)
+        assert found.proposals
+        for proposal in found.proposals:
+            assert predict(model, [changed(row, proposal)])[0].label == proposal.prediction.label != own
+
+
+def test_a_regression_is_asked_for_a_range():
+    root = Cut(0, 1.0, (Leaf((2.0, 5.0, 0.0)), Cut(0, 3.0, (Leaf((2.0, 9.0, 0.0)), Leaf((2.0, 20.0, 0.0))))))
+    model = measured(NUMBERS, root, 1.0)
+    for wanted, after in (([8, 10], 2), ([10, None], 4), ([None, 19.5], None), ([100, 200], None)):
+        if wanted[0] is None:
+            with pytest.raises(ConfigError) as refused:
+                counterfactuals(model, WHOLE, value_range=wanted)
+            assert refused.value.faults[0].path == "/range"
+            continue
+        found = counterfactuals(model, WHOLE, value_range=wanted)
+        assert [change.after for each in found.proposals for change in each.changes] == ([after] if after else [])
+
+
+def test_linear_leaves_are_refused_with_what_to_do():
+    rows = [{"x": x, "y": 3 * x if x < 20 else -4 * x} for x in range(40)]
+    model = train(dataset_from_rows(rows, target="y", task="regression"), "m5")
+    with pytest.raises(NotApplicable, match="leaf=constant"):
+        counterfactuals(model, {"x": 3}, value_range=[0, 1])
+
+
+def test_a_search_that_is_given_up_says_so(monkeypatch):
+    root = Cut(0, 0.0, (A, Cut(0, 1.0, (A, B))))
+    monkeypatch.setattr(nearest, "MOST_LOOKED_AT", 1)
+    found = counterfactuals(measured(MIXED, root), {**WHOLE, "length": -4})
+    assert (found.proposals, found.complete) == ((), False)
+
+
+@pytest.mark.parametrize(
+    ("fields", "paths"),
+    [
+        ({"label": "z"}, {"/label": "unknown_value"}),
+        ({"label": ["a"]}, {"/label": "unknown_value"}),
+        ({"label": "a"}, {"/label": "not_legal"}),
+        ({"value_range": [0, 1]}, {"/range": "not_legal"}),
+        ({"immutable": "length"}, {"/immutable": "wrong_type"}),
+        (
+            {"immutable": ["length", "lenght", 3]},
+            {"/immutable/1": "unknown_attribute", "/immutable/2": "unknown_attribute"},
+        ),
+        ({"costs": {"length": -1, "x": 1}}, {"/costs/length": "not_legal", "/costs/x": "unknown_attribute"}),
+        ({"costs": {"length": 10**400}}, {"/costs/length": "not_legal"}),
+        ({"costs": {"length": True}}, {"/costs/length": "not_legal"}),
+        ({"costs": []}, {"/costs": "wrong_type"}),
+        ({"spans": {"length": 0, "colour": 2}}, {"/spans/length": "not_legal", "/spans/colour": "not_legal"}),
+        ({"most": 0}, {"/max": "not_legal"}),
+        ({"most": 1.0}, {"/max": "not_legal"}),
+        ({"missing": "somehow"}, {"/missing": "unknown_value"}),
+    ],
+)
+def test_a_request_that_is_not_legal_is_refused_by_its_place(fields, paths):
+    with pytest.raises(ConfigError) as refused:
+        counterfactuals(measured(MIXED, Cut(0, 1.0, (A, B))), WHOLE, **fields)
+    assert {fault.path: fault.code for fault in refused.value.faults} == paths
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code"),
+    [
+        (None, "required"),
+        ([1], "wrong_type"),
+        ("12", "wrong_type"),
+        ([None, None], "wrong_type"),
+        ([True, 2], "wrong_type"),
+        ([3, 2], "not_legal"),
+        ([math.nan, 2], "not_legal"),
+    ],
+)
+def test_a_range_that_is_none_is_refused(wanted, code):
+    with pytest.raises(ConfigError) as refused:
+        counterfactuals(measured(NUMBERS, Leaf((1.0, 5.0, 0.0))), WHOLE, value_range=wanted)
+    assert [(fault.path, fault.code) for fault in refused.value.faults] == [("/range", code)]
+
+
+def test_a_row_that_cannot_be_read_is_refused_by_attribute():
+    with pytest.raises(RowError) as refused:
+        counterfactuals(measured(MIXED, Cut(0, 1.0, (A, B))), {"length": "long", "x": 1})
+    assert {fault.path for fault in refused.value.faults} == {"/length", "/x"}
+
+
+def test_where_every_answer_is_that_of_many_leaves_the_work_is_bounded(monkeypatch):
+    root = Cut(0, 0.0, (Cut(0, -2.0, (A, Cut(2, 0.5, (A, B)))), Cut(2, 1.5, (A, Cut(2, 0.5, (B, A))))))
+    whole = counterfactuals(measured(MIXED, root), {})
+    monkeypatch.setattr(counterfactual, "MOST_VISITED", 1)
+    found = counterfactuals(measured(MIXED, root), {})
+    assert whole.complete
+    assert not found.complete
+    assert len(found.proposals) <= len(whole.proposals)

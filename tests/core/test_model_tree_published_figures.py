@@ -1,0 +1,75 @@
+"""The published M5P figures: every entry of the reference folder, so that a new data set needs no new line."""
+
+import functools
+import math
+from typing import Any
+
+import pytest
+
+from espalier import Holdout, evaluate, train
+from tests.core.test_model_tree import leaf_equations, reference_data
+from tests.factories import needs_reference
+from tests.reference.test_model_tree_twin import CASES, agree, printed_models, table_of
+from tests.reference.test_twin_matches_published_figures import Entry, folds, holdout
+
+pytestmark = needs_reference
+
+SWITCHES: dict[str, dict[str, Any]] = {
+    "-N": {"pruning": None},
+    "-U": {"smoothing": None},
+    "-R": {"leaf": "constant"},
+}
+
+
+@functools.cache
+def trained(name: str, command: str, test_rows: tuple[int, ...] = ()) -> Any:
+    held = Holdout(rows=test_rows) if test_rows else None
+    return train(reference_data(name), "m5", holdout=held, **fields_of(command))
+
+
+def fields_of(command: str) -> dict[str, Any]:
+    """The fields of an M5P command line."""
+    options = command.split()
+    fields = {name: value for switch in SWITCHES if switch in options for name, value in SWITCHES[switch].items()}
+    return fields | ({"min_weight_split": float(options[options.index("-M") + 1])} if "-M" in options else {})
+
+
+def part(name: str, entry: Entry, on: str) -> tuple[Any, Entry]:
+    """The model of all rows or of those not held back, and its figures."""
+    if on == "train":
+        return trained(name, entry["command"]), entry
+    split, figures = holdout(name, entry)
+    return trained(name, entry["command"], split.test_rows), figures
+
+
+@pytest.mark.parametrize("on", ["train", "holdout"])
+@pytest.mark.parametrize(("name", "entry"), CASES)
+def test_sizes_and_errors_are_those_of_m5p(name: str, entry: Entry, on: str) -> None:
+    model, figures = part(name, entry, on)
+    ours, theirs = (
+        (model.training.train, entry["train"]) if on == "train" else (model.training.held_out, entry["holdout"])
+    )
+    assert model.tree.n_leaves == figures["measureNumRules"]
+    assert (ours["rmse"], ours["mae"]) == pytest.approx((theirs["rmse"], theirs["mae"]), rel=1e-9)
+
+
+@pytest.mark.parametrize("on", ["train", "holdout"])
+@pytest.mark.parametrize(("name", "entry"), [case for case in CASES if "-R" not in case.values[1]["command"].split()])
+def test_every_printed_linear_model_is_ours_to_the_printed_digits(name: str, entry: Entry, on: str) -> None:
+    model, figures = part(name, entry, on)
+    theirs = printed_models(figures["tree"], table_of(name))
+    ours = leaf_equations(model)
+    assert theirs
+    assert [number for number, its in theirs.items() if not agree(ours[number - 1], its)] == []
+
+
+@pytest.mark.parametrize(("name", "entry"), CASES)
+def test_ten_folds_give_the_published_error(name: str, entry: Entry) -> None:
+    split, figures = folds(name, entry)
+    data = reference_data(name)
+    squares = 0.0
+    for fold in range(split.n_folds):
+        held = data.take(split.rows_of(fold))
+        model = train(data.take(split.rows_without(fold)), "m5", **fields_of(entry["command"]))
+        squares += (evaluate(model, held).rmse or 0.0) ** 2 * held.n_rows
+    assert math.sqrt(squares / data.n_rows) == pytest.approx(figures["rmse"], rel=1e-8)

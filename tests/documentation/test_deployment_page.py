@@ -1,0 +1,105 @@
+"""The page on deployment: its session, its image's settings and commands, its backup, its proxy's headers."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from service.cli import COMMANDS
+from service.settings import variables
+from tests.acceptance.running import environment_for, running
+from tests.deployed import compose, image_environment
+from tests.factories import ROOT
+
+PAGE = (ROOT / "docs" / "deployment.md").read_text()
+README = (ROOT / "README.md").read_text()
+ADMIN = "esp_01890000-0000-7000-8000-000000000000_" + "deployment" * 5
+# The word docker, where there is none: the container is the service that runs, its volume the folder of its file.
+STAND_IN = """
+docker() {
+  case "$1 $2 $3" in
+    "exec espalier espalier") shift 3; "$PYTHON" -m service.cli "$@" ;;
+    "exec espalier python3") shift 3; arguments=("${@//\\/data\\//$VOLUME/}"); "$PYTHON" "${arguments[@]}" ;;
+    "cp --quiet espalier:/data/"*) cp "$VOLUME/${3#espalier:/data/}" "$4" ;;
+    *) echo "no container here does: $*" >&2; return 1 ;;
+  esac
+}
+"""
+
+
+def block(language: str) -> str:
+    [found] = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, flags=re.DOTALL | re.MULTILINE)
+    return str(found)
+
+
+def test_the_session_prints_what_the_page_says_and_its_copy_is_the_whole_service(tmp_path: Path) -> None:
+    volume, copied = tmp_path / "volume", tmp_path / "copied"
+    for folder in (volume, copied, tmp_path / "service"):
+        folder.mkdir()
+    (tmp_path / "service" / "examples").symlink_to(ROOT / "service" / "examples")
+    settings = {"ESPALIER_AUTH": "keys", "ESPALIER_ADMIN_KEY": ADMIN}
+    with running(volume, **settings) as service:
+        session = STAND_IN + block("sh").replace("http://127.0.0.1:8080", service.address)
+        ours = {"PYTHON": sys.executable, "VOLUME": str(volume), "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", session],
+            cwd=tmp_path,
+            env=environment_for(volume) | settings | ours,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == block("text")
+
+    shutil.copy(tmp_path / "espalier-copy.db", copied / "espalier.db")
+    with running(copied, **settings) as again:
+        again.client.headers["Authorization"] = f"Bearer {ADMIN}"
+        assert [data_set["name"] for data_set in again.get("/v1/datasets")["items"]] == ["patients"]
+
+
+def test_the_settings_of_the_image_are_those_that_the_page_lists() -> None:
+    listed = dict(re.findall(r"^\| `(ESPALIER_\w+)` \| `([^`]+)` \|$", PAGE, flags=re.MULTILINE))
+    assert listed == {name: value for name, value in image_environment().items() if name.startswith("ESPALIER_")}
+
+
+@pytest.mark.parametrize("text", [PAGE, README], ids=["the page", "the README"])
+def test_every_setting_and_every_command_that_is_named_is_there(text: str) -> None:
+    assert set(re.findall(r"ESPALIER_[A-Z_]+", text)) <= {variable.name for variable in variables()}
+    assert set(re.findall(r"`espalier ([a-z]+)", text)) <= COMMANDS.keys()
+    for line in re.findall(r"^    docker run (.*?)(?: *#.*)?$", text, flags=re.MULTILINE):
+        words = shlex.split(line)
+        after = words[words.index("espalier", words.index("-v")) + 1 :] if "-v" in words else words[-1:]
+        assert "--entrypoint" in words or set(after) <= COMMANDS.keys(), line
+
+
+def test_what_is_said_of_compose_is_so() -> None:
+    services = compose()["services"]
+    assert "on 127.0.0.1, ports 8080 and 8081" in PAGE
+    assert [port for name in ("web-1", "web-2") for port in services[name]["ports"]] == [
+        "127.0.0.1:8080:8080",
+        "127.0.0.1:8081:8080",
+    ]
+    database = services["database"]["environment"]
+    user, name = database["POSTGRES_USER"], database["POSTGRES_DB"]
+    assert f"docker compose exec database pg_dump --username={user} --format=custom {name} " in PAGE
+    for variable in ("POSTGRES_PASSWORD", "ESPALIER_ADMIN_KEY"):
+        assert f"`{variable}`" in PAGE
+        assert f"${{{variable}:-" in (ROOT / "compose.yaml").read_text()
+
+
+def test_the_proxy_sets_or_empties_every_header_that_the_service_believes() -> None:
+    # werkzeug's ProxyFix counts these five.
+    believed = {f"X-Forwarded-{name}" for name in ("For", "Proto", "Host", "Port", "Prefix")}
+    assert believed == set(re.findall(r"proxy_set_header (X-Forwarded-\w+) ", block("nginx")))
+
+
+def test_the_page_is_found_from_the_readme() -> None:
+    assert "(docs/deployment.md)" in README
+    assert os.access(ROOT / "docs" / "deployment.md", os.R_OK)

@@ -1,0 +1,23 @@
+"""The lines of docs/documents.md, run as they stand against a real server."""
+
+import re
+import subprocess
+from pathlib import Path
+
+from tests.acceptance.running import running
+from tests.factories import ROOT
+
+PAGE = (ROOT / "docs" / "documents.md").read_text()
+
+
+def test_the_session_prints_what_the_page_says(tmp_path: Path) -> None:
+    [session] = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    [printed] = re.findall(r"^```text\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    with running(tmp_path) as service:
+        tennis = (ROOT / "service" / "examples" / "play_tennis.csv").read_bytes()
+        service.train("play-tennis", service.upload(tennis, target="PlayTennis"), preset="id3")
+        shell = ["bash", "-euo", "pipefail", "-c", session.replace("http://127.0.0.1:8080", service.address)]
+        done = subprocess.run(shell, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == printed

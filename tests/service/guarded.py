@@ -1,0 +1,12 @@
+"""Keys for tests where keys are on."""
+
+from service import keys
+from service.db import transaction
+from service.tables import Scope
+from tests.service.served import Served
+
+
+def token_of(served: Served, *scopes: Scope, models: list[str] | None = None) -> str:
+    """Make a key and give its token."""
+    with transaction(served.service.sessions) as session:
+        return keys.create(session, name="test", scopes=scopes, models=models)[1]

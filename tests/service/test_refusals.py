@@ -1,0 +1,135 @@
+"""Predictions that are refused: logged as failed, row by row; and what is too much to be explained in full."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import espalier
+from service.settings import Settings
+from tests.service.served import TENNIS, Served, assert_problem, serving
+
+SUNNY = {"Outlook": "Sunny", "Humidity": "High"}
+WRONG = {"Outlook": "Sunny", "Wind": 5}
+
+
+@pytest.fixture
+def served(settings: Settings) -> Iterator[Served]:
+    with serving(settings) as one:
+        one.train("tennis")
+        yield one
+
+
+def logged(served: Served, query: str = "") -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = served.client.get(f"/v1/decisions{query}").get_json()["items"]
+    return items
+
+
+def faults(decision: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(one["pointer"], one["code"]) for one in decision["answer"]["errors"]]
+
+
+def test_a_request_that_is_refused_is_logged_as_failed_row_by_row(served: Served) -> None:
+    asked = {"rows": [SUNNY, WRONG, {"Sun": 1}], "subject": "Ada"}
+    assert_problem(served.post("/v1/models/tennis/predict", asked), 422, "/rows/1/Wind", "/rows/2/Sun")
+    good, wrong, strange = logged(served, "?subject=Ada")
+    assert faults(good) == [("", "not_answered")]
+    assert faults(wrong) == [("/rows/1/Wind", "wrong_type")]
+    assert faults(strange) == [("/rows/2/Sun", "unknown_attribute")]
+    assert [one["input"] for one in (good, wrong, strange)] == [SUNNY, WRONG, {}]
+    assert [one["leaf"] for one in (good, wrong, strange)] == [None] * 3
+    for one in (good, wrong):
+        assert_problem(served.client.get(f"/v1/decisions/{one['id']}/explanation"), 409)
+        assert_problem(served.post(f"/v1/decisions/{one['id']}/outcome", {"label": "No"}), 409)
+
+
+def test_columns_that_are_refused_are_logged_by_their_places(served: Served) -> None:
+    asked = {"columns": {"Outlook": ["Sunny", "Rain"], "Wind": ["Weak", 5]}}
+    assert_problem(served.post("/v1/models/tennis/predict", asked), 422, "/columns/Wind/1")
+    assert [faults(one) for one in logged(served)] == [[("", "not_answered")], [("/columns/Wind/1", "wrong_type")]]
+
+
+def test_a_single_row_that_is_refused_is_one_decision(served: Served) -> None:
+    assert_problem(served.post("/v1/models/tennis/predict", {"rows": [WRONG]}), 422, "/rows/0/Wind")
+    [one] = logged(served)
+    assert ":" not in one["id"]
+    assert faults(one) == [("/rows/0/Wind", "wrong_type")]
+
+
+def test_a_strategy_that_the_model_cannot_take_fails_every_row(served: Served) -> None:
+    asked = {"rows": [SUNNY, SUNNY], "missing": "surrogate"}
+    assert_problem(served.post("/v1/models/tennis/predict", asked), 422, "/missing")
+    assert [faults(one) for one in logged(served)] == [[("/missing", "not_legal")]] * 2
+
+
+def test_the_inference_protocol_logs_what_it_refuses(served: Served) -> None:
+    inputs = [
+        {"name": "Outlook", "shape": [2], "datatype": "BYTES", "data": ["Sunny", "Rain"]},
+        {"name": "Wind", "shape": [2], "datatype": "INT64", "data": [5, 6]},
+    ]
+    assert served.post("/v2/models/tennis/infer", {"inputs": inputs}).status_code == 400
+    assert {pointer for one in logged(served) for pointer, _ in faults(one)} == {"/inputs/1/data/0", "/inputs/1/data/1"}
+
+
+@pytest.mark.parametrize("status", ["first", "later"])
+def test_a_stream_logs_the_rows_at_which_it_ends(served: Served, status: str) -> None:
+    good = '{"Outlook":"Overcast"}\n' * (0 if status == "first" else 1_000)
+    lines = good + '{"Outlook":"Sunny"}\n{"Wind":5}\n'
+    path = "/v1/models/tennis/predict?explain=none"
+    response = served.client.post(path, data=lines, content_type="application/x-ndjson")
+    assert response.status_code == (422 if status == "first" else 200)
+    n_good = len(good.splitlines())
+    assert [faults(one) for one in logged(served, "?limit=2")] == [
+        [("", "not_answered")],
+        [(f"/rows/{n_good + 1}/Wind", "wrong_type")],
+    ]
+
+
+def test_a_masked_input_of_a_refused_row_is_not_logged(served: Served) -> None:
+    assert served.client.patch("/v1/models/tennis", json={"mask": ["Wind"]}).status_code == 200
+    assert_problem(served.post("/v1/models/tennis/predict", {"rows": [WRONG]}), 422, "/rows/0/Wind")
+    [one] = logged(served)
+    assert (one["input"], one["masked"]) == ({"Outlook": "Sunny"}, ["Wind"])
+
+
+def test_a_request_that_says_nothing_of_rows_is_no_decision(served: Served) -> None:
+    assert_problem(served.post("/v1/models/tennis/predict", {"rows": [SUNNY], "explian": "full"}), 422, "/explian")
+    assert logged(served) == []
+
+
+# explain=full
+
+
+def test_more_rows_times_nodes_than_allowed_are_not_explained_in_full(settings: Settings) -> None:
+    model = espalier.train(espalier.dataset_from_csv(TENNIS, target="PlayTennis"), "id3")
+    with serving(settings, max_full_nodes=3 * model.tree.n_nodes) as served:
+        served.keep("tennis", model)
+        full = {"explain": "full"}
+        assert served.post("/v1/models/tennis/predict", {"rows": [SUNNY] * 3, **full}).status_code == 200
+        refused = served.post("/v1/models/tennis/predict", {"rows": [SUNNY] * 4, **full})
+        detail = assert_problem(refused, 413)["detail"]
+        assert detail == (
+            f"{4 * model.tree.n_nodes} rows times nodes (explain: full) were given, "
+            f"at most {3 * model.tree.n_nodes} are allowed"
+        )
+        assert served.post("/v1/models/tennis/predict", {"rows": [SUNNY] * 4}).status_code == 200
+        lines = '{"Outlook":"Overcast"}\n' * 4
+        streamed = served.client.post(
+            "/v1/models/tennis/predict?explain=full", data=lines, content_type="application/x-ndjson"
+        )
+        assert_problem(streamed, 413)
+
+
+def test_a_list_of_rules_counts_by_its_rules(settings: Settings) -> None:
+    data = espalier.dataset_from_csv(TENNIS, target="PlayTennis")
+    rules = espalier.prune(
+        espalier.train(data, "id3", holdout=espalier.Holdout(0.3, seed=1)),
+        espalier.pruning_method("rules"),
+        dataset=data,
+    ).model
+    n_rules = rules.rules.n_rules + 1
+    with serving(settings, max_full_nodes=2 * n_rules) as served:
+        served.keep("rules", rules)
+        for n_rows, status in ((2, 200), (3, 413)):
+            asked = {"rows": [SUNNY] * n_rows, "explain": "full"}
+            assert served.post("/v1/models/rules/predict", asked).status_code == status

@@ -1,0 +1,99 @@
+"""Decisions are deleted when their model's days are over, and no others."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import sqlalchemy
+
+from service import retention
+from service.db import Sessions, transaction, utc_now
+from service.settings import Settings
+from service.tables import DecisionRecord, ModelName
+from tests.service.served import Served, serving
+
+
+def age(source: Sessions, *, days: float) -> None:
+    """Make every decision so many days old."""
+    with transaction(source) as session:
+        session.execute(sqlalchemy.update(DecisionRecord).values(time=utc_now() - timedelta(days=days)))
+
+
+def decide(served: Served, name: str) -> str:
+    found: str = served.predict(name, {"rows": [{"Outlook": "Sunny"}]})["predictions"][0]["decision_id"]
+    return found
+
+
+def keep(served: Served, name: str, days: int | None) -> None:
+    assert served.client.patch(f"/v1/models/{name}", json={"retention_days": days}).status_code == 200
+
+
+def status(served: Served, decision_id: str) -> int:
+    return served.client.get(f"/v1/decisions/{decision_id}").status_code
+
+
+def test_only_decisions_whose_time_is_over_are_deleted(settings: Settings) -> None:
+    with serving(settings) as served:
+        for name in ("short", "long", "forever"):
+            served.train(name)
+        source = served.service.sessions
+        old = {name: decide(served, name) for name in ("short", "long", "forever")}
+        age(source, days=7.1)
+        new = decide(served, "short")
+        keep(served, "short", 7)
+        keep(served, "long", 8)
+        assert retention.delete_expired(source) == 1
+        assert retention.delete_expired(source) == 0
+        assert [status(served, one) for one in (old["short"], old["long"], old["forever"], new)] == [404, 200, 200, 200]
+
+
+def test_many_are_deleted_some_at_a_time(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "RECORDS_AT_ONCE", 2)
+    with serving(settings) as served:
+        served.train("short")
+        keep(served, "short", 1)
+        for _ in range(5):
+            decide(served, "short")
+        age(served.service.sessions, days=2)
+        assert [retention.delete_expired(served.service.sessions) for _ in range(4)] == [2, 2, 1, 0]
+
+
+def test_a_cleaner_looks_again_at_once_while_there_are_more_and_else_after_a_minute(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "RECORDS_AT_ONCE", 1)
+    moment: list[Any] = [100.0]
+    with serving(settings) as served:
+        served.train("short")
+        keep(served, "short", 1)
+        source = served.service.sessions
+        cleaner = retention.Cleaner(source, clock=lambda: moment[0])
+
+        def left() -> int:
+            with transaction(source) as session:
+                return session.scalar(sqlalchemy.select(sqlalchemy.func.count(DecisionRecord.id))) or 0
+
+        for _ in range(2):
+            decide(served, "short")
+        age(source, days=2)
+        seen = []
+        for step in (0, 0, 0):
+            moment[0] += step
+            cleaner.clean_up()
+            seen.append(left())
+        decide(served, "short")
+        age(source, days=2)
+        for step in (0, 59, 1):
+            moment[0] += step
+            cleaner.clean_up()
+            seen.append(left())
+        assert seen == [1, 0, 0, 1, 1, 0]
+
+
+def test_a_cleaner_outlives_a_database_without_tables(settings: Settings) -> None:
+    with serving(settings) as served:
+        with transaction(served.service.sessions) as session:
+            session.execute(sqlalchemy.text(f"ALTER TABLE {ModelName.__tablename__} RENAME TO away"))
+        cleaner = retention.Cleaner(served.service.sessions, clock=lambda: 0.0)
+        cleaner.clean_up()
+        assert cleaner.due == retention.PAUSE_SECONDS

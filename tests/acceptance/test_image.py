@@ -117,10 +117,11 @@ def test_no_preset_and_no_pruning_has_to_be_compiled(image: Service, root: Path)
     assert list(root.glob("tmp/**/*.nbc")) == []
 
 
-def test_nothing_was_written_but_in_the_volume_and_the_temporary_folder(process: int, root: Path) -> None:
-    started = started_at(process)
-    assert [path for path in files_of(root) if path.lstat().st_ctime > started] == []
-    assert (root / "data" / "espalier.db").stat().st_ctime > started
+def test_nothing_was_written_but_in_the_volume_and_the_temporary_folder(root: Path) -> None:
+    # What the image is made of is another user's and closed to this one (seen above), so what it wrote is its own.
+    # Moments would not tell: a machine's clock may be set between the making of a container and its start.
+    assert [path for path in files_of(root) if path.lstat().st_uid == USER] == []
+    assert (root / "data" / "espalier.db").stat().st_uid == USER
 
 
 def test_asked_to_stop_it_ends_within_the_ten_seconds_that_are_given(process: int, root: Path) -> None:
@@ -168,12 +169,3 @@ def run_inside(process: int, *words: str, **environment: str) -> subprocess.Comp
     own = dict(pair.split("=", 1) for pair in given if "=" in pair)
     command = ["chroot", f"--userspec={USER}:{USER}", f"/proc/{process}/root", "espalier", *words]
     return subprocess.run(command, env=own | environment, capture_output=True, text=True, timeout=60, check=False)
-
-
-def started_at(process: int) -> float:
-    """Give the moment at which a process began, in seconds since 1970."""
-    ticks = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19])
-    [booted] = [
-        int(line.split()[1]) for line in Path("/proc/stat").read_text().splitlines() if line.startswith("btime")
-    ]
-    return booted + ticks / os.sysconf("SC_CLK_TCK")

@@ -97,7 +97,7 @@ if typing.TYPE_CHECKING:
     from espalier.training_checks import check_training
     from espalier.tree import Tree
     from espalier.wanted import MOST_COUNTERFACTUALS
-    from espalier.warming import WARM_UPS, warm_up
+    from espalier.warming import WARM_UPS, CompiledCode, compiled_code, warm_up
 
 __all__ = [
     "DEFAULT_FOLDS",
@@ -118,6 +118,7 @@ __all__ = [
     "ClassDescription",
     "ClassShare",
     "Comparison",
+    "CompiledCode",
     "Condition",
     "ConfigError",
     "Consultation",
@@ -184,6 +185,7 @@ __all__ = [
     "class_dnf",
     "class_sentences",
     "compare",
+    "compiled_code",
     "config_from_dict",
     "config_to_dict",
     "consult",

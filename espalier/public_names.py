@@ -202,10 +202,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "training_checks": ("check_training",),
         "tree": ("Tree",),
         "wanted": ("MOST_COUNTERFACTUALS",),
-        "warming": (
-            "WARM_UPS",
-            "warm_up",
-        ),
+        "warming": ("WARM_UPS", "CompiledCode", "compiled_code", "warm_up"),
     }
 )
 """The public names of each module of the package."""

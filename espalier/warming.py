@@ -16,7 +16,7 @@ from espalier.evaluation import evaluate
 from espalier.reading import dataset_from_columns
 from espalier.training import prune, train
 
-__all__ = ["WARM_UPS", "warm_up"]
+__all__ = ["WARM_UPS", "CompiledCode", "compiled_code", "warm_up"]
 
 Prunings = tuple[tuple[str, Mapping[str, Any]], ...]
 
@@ -81,6 +81,32 @@ WARM_UPS: Final[Mapping[str, Sequence[Course]]] = MappingProxyType(
     }
 )
 """What `warm_up` does, by name: "rare" is what no preset asks for by itself, "usual" is everything else."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledCode:
+    """What is kept of the machine code of kernels.
+
+    Attributes:
+        folder: Below which it is written; None where nowhere can be.
+        n_kernels: Compiled functions that are found again, there and in the folders that are only read.
+    """
+
+    folder: Path | None
+    n_kernels: int
+
+
+def compiled_code() -> CompiledCode:
+    """Look at what is compiled already; nothing is compiled, written or made.
+
+    >>> from espalier import compiled_code
+    >>> compiled_code().n_kernels >= 0
+    True
+    """
+    from espalier.kernels.keeping import kept_code  # noqa: PLC0415 - as below
+
+    folder, n_kernels = kept_code()
+    return CompiledCode(folder, n_kernels)
 
 
 def warm_up(names: Iterable[str] = tuple(WARM_UPS)) -> Path | None:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import orjson
 import sqlalchemy
@@ -70,6 +71,23 @@ def connect(settings: Settings, *, pool: type[Pool] | None = None) -> Engine:
     # No prepared statements: a connection pooler in transaction mode may change the server session below us.
     connecting = {"prepare_threshold": None, "connect_timeout": BUSY_SECONDS}
     return create_engine(settings.database_url, pool_pre_ping=True, connect_args=connecting, **options)
+
+
+def connect_to_look(settings: Settings) -> Engine:
+    """An engine that changes nothing: no folder and no file is made, and of a file no mode is set.
+
+    Raises:
+        FileNotFoundError: the SQLite file is not there.
+    """
+    file = settings.database_file
+    if file is None:
+        return connect(settings, pool=NullPool)
+    file.stat()
+    # A file that nobody has open is read as it is; else SQLite would make another beside it, to work with.
+    is_open = file.with_name(f"{file.name}-wal").exists()
+    uri = f"file:{quote(str(file))}?{'mode=ro' if is_open else 'immutable=1'}"
+    options: dict[str, Any] = {"json_deserializer": orjson.loads, "poolclass": NullPool}
+    return create_engine("sqlite://", creator=lambda: sqlite3.connect(uri, uri=True), **options)
 
 
 def sessions(engine: Engine) -> Sessions:
@@ -187,10 +205,16 @@ def migrate(settings: Settings) -> str | None:
 
 def is_current(engine: Engine) -> bool:
     """Whether the tables are those of this version of the service."""
+    found, needed = revisions(engine)
+    return found == {needed}
+
+
+def revisions(engine: Engine) -> tuple[set[str], str | None]:
+    """The revision of the tables (none: there are no tables), and the one that this version of the service needs."""
     from alembic.runtime.migration import MigrationContext  # noqa: PLC0415 - as above
 
     with engine.execution_options(**READERS[engine.dialect.name]).connect() as connection:
-        return set(MigrationContext.configure(connection).get_current_heads()) == {_head()}
+        return set(MigrationContext.configure(connection).get_current_heads()), _head()
 
 
 def migrations_config() -> "Config":

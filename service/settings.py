@@ -15,6 +15,7 @@ from typing import Any
 from service.errors import SettingsError
 
 PREFIX = "ESPALIER_"
+FOR_TESTS = re.compile("ESPALIER_(REFERENCE|TEST_.*)")  # read by the tests alone
 SQLITE_FILE = "sqlite:///"
 TOKEN = re.compile(
     r"esp_(?P<id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_(?P<secret>[A-Za-z0-9_-]{43,128})"
@@ -199,6 +200,13 @@ def variables() -> tuple[Variable, ...]:
         )
         for item in fields(Settings)
     )
+
+
+def unknown_variables() -> tuple[str, ...]:
+    """The names in the environment that begin as ours do and are none of ours: most likely slips of the pen."""
+    known = {variable.name for variable in variables()}
+    ours = {name for name in os.environ if name.startswith(PREFIX) and not FOR_TESTS.fullmatch(name)}
+    return tuple(sorted(ours - known))
 
 
 def check_listening(settings: Settings, host: str | None = None) -> None:

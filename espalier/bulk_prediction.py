@@ -31,7 +31,6 @@ from espalier.rules import RuleList
 from espalier.tree import LEAF, Tree
 
 __all__ = [
-    "AnswerTable",
     "BulkAnswers",
     "answer_table",
     "class_codes",
@@ -140,35 +139,6 @@ def numbers(model: Model, cells: Cells | Array) -> Floats:
     return many_answers(model, cells).answers
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerTable:
-    """What each node or rule answers: ``(part[base[i], c] + extra) / whole[base[i]]``.
-
-    Attributes:
-        part: float64 (n, classes), class weights; (n, 1), numbers.
-        base: int32 (n); a node without training rows has the distribution of the nearest node above that has some.
-        whole: float64 (n).
-        extra: Added to each part.
-    """
-
-    part: Floats
-    base: Ints
-    whole: Floats
-    extra: float
-
-    def rows(self, nodes: Array) -> Floats:
-        """Give what the nodes answer: float64 (nodes, classes or 1)."""
-        base = self.base[nodes]
-        answers: Floats = (self.part[base] + self.extra) / self.whole[base][:, None]
-        return answers
-
-    def cells(self, nodes: Array, classes: Array) -> Floats:
-        """Give what the nodes answer for one class each."""
-        base = self.base[nodes]
-        answers: Floats = (self.part[base, classes] + self.extra) / self.whole[base]
-        return answers
-
-
 class _Answering:
     """One answering of many rows: what it reads and where it writes."""
 
@@ -208,24 +178,25 @@ class _Answering:
 
     def _settle(self, low: int, high: int, values: Array) -> None:
         """Write what one leaf each answers; where several do, what is written means nothing yet."""
-        made = self.made
-        leaves = np.maximum(made.leaves[low:high], 0)
-        made.answers[low:high] = self.values[leaves] if self.linear is None else self.linear.many(leaves, values)
+        made, leaves = self.made, self.made.leaves[low:high]
+        if self.linear is None:
+            _taken(self.values, leaves, made.answers[low:high])
+        else:
+            made.answers[low:high] = self.linear.many(np.maximum(leaves, 0), values)
         if made.shares is not None and self.model.schema.classes:
-            made.shares[low:high] = self.table.rows(leaves)
+            _taken(self.table, leaves, made.shares[low:high])
         if made.share_of is not None and self.classes is not None:
             wanted = self.classes[low:high]
-            made.share_of[low:high] = np.where(wanted < 0, 0.0, self.table.cells(leaves, np.maximum(wanted, 0)))
+            shares = self.table[np.maximum(leaves, 0), np.maximum(wanted, 0)]
+            made.share_of[low:high] = np.where(wanted < 0, 0.0, shares)
 
     def _mix(self, stretch: Stretch, several: npt.NDArray[np.intp]) -> None:
         from espalier.kernels import route as kernel  # noqa: PLC0415
 
         packed, table = ways_of(self.model), self.table
-        mixed = np.empty((len(several), table.part.shape[1]))
+        mixed = np.empty((len(several), table.shape[1]))
         scratch = np.empty(packed.most_open, np.int32), np.empty(packed.most_open)
-        answers = kernel.Answers(table.part, table.base, table.whole, table.extra)
-        where = stretch.values, stretch.row_step, stretch.column_step
-        kernel.mix(packed.ways, answers, *where, several, *scratch, mixed)
+        kernel.mix(packed.ways, table, stretch.values, stretch.row_step, several, *scratch, mixed)
         if not self.model.schema.classes:
             self.made.answers[stretch.low + several] = mixed[:, 0]
             return
@@ -244,6 +215,11 @@ class _Answering:
             wanted = self.classes[rows]
             of_each = shares[np.arange(len(rows)), np.maximum(wanted, 0)]
             self.made.share_of[rows] = np.where(wanted < 0, 0.0, of_each)
+
+
+def _taken(table: Array, leaves: Ints, into: Array) -> None:
+    """Write the row of a table of each leaf; of the first leaf where several answer."""
+    np.take(table, leaves, axis=0, out=into, mode="clip")
 
 
 def _decided(shares: Floats, point: OperatingPoint | None) -> tuple[Array, npt.NDArray[np.bool_]]:
@@ -271,39 +247,41 @@ def _values_of(model: Model) -> tuple[Array, LinearAnswers | None]:
     return way.value, way.linear
 
 
-_TABLES: WeakKeyDictionary[Model, AnswerTable] = WeakKeyDictionary()
+_TABLES: WeakKeyDictionary[Model, Floats] = WeakKeyDictionary()
 
 
-def answer_table(model: Model) -> AnswerTable:
-    """Give what nodes or rules answer, made on first use and kept as long as the model."""
+def answer_table(model: Model) -> Floats:
+    """Give what each node or rule answers: float64 (nodes, classes), for a regression (nodes, 1).
+
+    A node without training rows has the distribution of the nearest node above that has some. Made on first use and
+    kept as long as the model.
+    """
     found = _TABLES.get(model)
     if found is None:
         found = _TABLES[model] = _table_of_rules(model) if isinstance(model.body, RuleList) else _table_of_tree(model)
-        for array in (found.part, found.base, found.whole):
-            array.flags.writeable = False
+        found.flags.writeable = False
     return found
 
 
-def _table_of_rules(model: Model) -> AnswerTable:
+def _table_of_rules(model: Model) -> Floats:
     answers = rule_router(model).answers
     if model.schema.classes:
-        part = np.array([[share for _, share in answer.distribution] for answer in answers])
-    else:
-        part = np.array([[answer.value or 0.0] for answer in answers])
-    return AnswerTable(part, np.arange(len(answers), dtype=np.int32), np.ones(len(answers)), 0.0)
+        return np.array([[share for _, share in answer.distribution] for answer in answers])
+    return np.array([[answer.value or 0.0] for answer in answers])
 
 
-def _table_of_tree(model: Model) -> AnswerTable:
+def _table_of_tree(model: Model) -> Floats:
     tree, n_classes = model.tree, len(model.schema.classes)
     if not n_classes:
-        part = np.array(_values_of(model)[0], dtype=np.float64)[:, None]
-        return AnswerTable(part, np.arange(tree.n_nodes, dtype=np.int32), np.ones(tree.n_nodes), 0.0)
-    base = np.where(tree.weight > 0, np.arange(tree.n_nodes), tree.parent).astype(np.int32)
-    base[0] = 0
-    while bool(np.any(base[base] != base)):
-        base = base[base]
+        return np.array(_values_of(model)[0], dtype=np.float64)[:, None]
+    seen = np.where(tree.weight > 0, np.arange(tree.n_nodes), tree.parent)
+    seen[0] = 0
+    while bool(np.any(seen[seen] != seen)):
+        seen = seen[seen]
     extra = 1.0 if model.config.leaf_probability == "laplace" else 0.0
-    return AnswerTable(tree.stats.copy(), base, _totals(tree.stats) + extra * n_classes, extra)
+    table = tree.stats[seen] + extra
+    table /= (_totals(tree.stats) + extra * n_classes)[seen][:, None]
+    return table
 
 
 def _totals(stats: Floats) -> Floats:

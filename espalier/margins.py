@@ -62,11 +62,7 @@ class Margins:
 
     def _margins(self, code: int, rivals: Array) -> Floats:
         """Give by how much the class leads over others at each node: float64 (n, rivals)."""
-        nodes = np.arange(self.tree.n_nodes)
-        own = self.table.cells(nodes, np.full(self.tree.n_nodes, code))
-        margins = own[:, None] - np.stack(
-            [self.table.cells(nodes, np.full(len(nodes), rival)) for rival in rivals], axis=1
-        )
+        margins = self.table[:, [code]] - self.table[:, rivals]
         return np.where((self.way.value == code)[:, None], margins, LOST)
 
     def _settled(self, kept: Collection[int]) -> Mask:
@@ -98,7 +94,6 @@ def loudest(model: Model) -> npt.NDArray[np.int32]:
     found = np.empty(n_nodes, np.int32)
     step = max(1, CELLS_AT_A_TIME // max(1, len(model.schema.classes)))
     for first in range(0, n_nodes, step):
-        nodes = np.arange(first, min(first + step, n_nodes))
-        shares, point = table.rows(nodes), model.operating_point
-        found[nodes] = shares.argmax(axis=1) if point is None else point.decide_each(shares)
+        shares, point = table[first : first + step], model.operating_point
+        found[first : first + step] = shares.argmax(axis=1) if point is None else point.decide_each(shares)
     return found

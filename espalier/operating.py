@@ -113,11 +113,10 @@ def _reading(model: Model, point: OperatingPoint) -> Model:
 def _codes_of_all(model: Model, point: OperatingPoint) -> npt.NDArray[np.int32]:
     """Give what each node or rule answers: int32 (nodes)."""
     table = answer_table(model)
-    codes = np.empty(len(table.base), np.int32)
+    codes = np.empty(len(table), np.int32)
     step = max(1, CELLS_AT_A_TIME // len(model.schema.classes))
     for first in range(0, len(codes), step):
-        nodes = np.arange(first, min(first + step, len(codes)))
-        codes[nodes] = point.decide_each(table.rows(nodes))
+        codes[first : first + step] = point.decide_each(table[first : first + step])
     return codes
 
 

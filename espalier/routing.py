@@ -21,6 +21,8 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
 LONGEST: Final = 4_096
+LONGEST_AS_IT_IS: Final = 32_768
+"""Rows of a stretch that is read where it is: what is written for it stays in the cache."""
 SHORTEST: Final = 64
 CELLS_OF_A_STRETCH: Final = 1_000_000
 PARTS_A_THREAD: Final = 4
@@ -76,7 +78,7 @@ def _without_value(
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Rows ``low:high`` as a kernel reads them: cell (row, attribute) at ``row · row_step + attribute · column_step``.
+    """Rows ``low:high`` as a kernel reads them: cell (row, attribute) at ``row · row_step + attribute``.
 
     Attributes:
         values: float64 or float32, one axis; NaN is a missing value.
@@ -87,7 +89,6 @@ class Stretch:
     high: int
     values: npt.NDArray[Any]
     row_step: int
-    column_step: int
     matrix: npt.NDArray[Any]
 
 
@@ -98,11 +99,13 @@ def stretches(model: Model, cells: Cells, low: int, high: int) -> Iterator[Stret
     """
     attributes = model.schema.attributes
     coded = [feature.coded for feature in attributes]
-    if isinstance(cells, MatrixCells) and cells.values.T.flags.c_contiguous and not any(coded):
-        part = cells.values[:, low:high]
-        yield Stretch(low, high, part.T.reshape(-1), len(attributes), 1, part)
-        return
     length = max(SHORTEST, min(LONGEST, CELLS_OF_A_STRETCH // max(1, len(attributes)), high - low))
+    if isinstance(cells, MatrixCells) and cells.values.T.flags.c_contiguous and not any(coded):
+        for first in range(low, high, LONGEST_AS_IT_IS):
+            last = min(first + LONGEST_AS_IT_IS, high)
+            part = cells.values[:, first:last]
+            yield Stretch(first, last, part.T.reshape(-1), len(attributes), part)
+        return
     # A row's cells lie side by side: on its way down it asks for one after another.
     room = np.empty((length, max(1, len(attributes))))
     asked = range(len(attributes)) if model.linear is not None else ways_of(model).attributes
@@ -113,7 +116,7 @@ def stretches(model: Model, cells: Cells, low: int, high: int) -> Iterator[Stret
             cells.write(attribute, first, last, column)
             if coded[attribute]:
                 column[column < 0] = np.nan
-        yield Stretch(first, last, room.reshape(-1), room.shape[1], 1, room[: last - first].T)
+        yield Stretch(first, last, room.reshape(-1), room.shape[1], room[: last - first].T)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +125,13 @@ class PackedTree:
 
     Attributes:
         ways: `espalier.kernels.route.Ways`.
+        only_cuts: Whether there is a test, and all are numeric cuts.
         attributes: Those that the tree asks for, ascending.
         most_open: How many ways of one row can be open at a time.
     """
 
     ways: Any
+    only_cuts: bool
     attributes: tuple[int, ...]
     most_open: int
 
@@ -146,8 +151,8 @@ def routed(model: Model, stretch: Stretch, leaves: Ints) -> None:
     """Write the leaf of each row of a stretch, -1 where several leaves answer."""
     from espalier.kernels import route as kernel  # noqa: PLC0415 - numba is loaded by the first many rows, not before
 
-    ways = ways_of(model).ways
-    kernel.route(ways, stretch.values, stretch.row_step, stretch.column_step, stretch.high - stretch.low, leaves)
+    packed, n_rows = ways_of(model), stretch.high - stretch.low
+    kernel.route(packed.ways, packed.only_cuts, stretch.values, stretch.row_step, n_rows, leaves)
 
 
 def in_parts(n_rows: int, work: Callable[[int, int], None]) -> None:
@@ -163,13 +168,17 @@ def in_parts(n_rows: int, work: Callable[[int, int], None]) -> None:
 def _packed(tree: Tree) -> PackedTree:
     from espalier.kernels import route as kernel  # noqa: PLC0415
 
-    numeric = np.flatnonzero(tree.test == NUMERIC)
-    cuts = np.full(2 * tree.n_nodes, np.nan)
+    node = np.concatenate(([0], tree.child)).astype(np.int32)
+    test, numbers = tree.test[node], np.arange(len(node))
+    is_leaf, is_cut = test == LEAF, test == NUMERIC
+    cuts = np.zeros(2 * len(node))
+    cuts[0::2] = np.where(is_leaf, np.inf, tree.threshold[node])
     links = cuts.view(np.int32)
-    cuts[2 * numeric] = tree.threshold[numeric]
-    links[2::4] = np.where(tree.test == LEAF, kernel.LEAF, kernel.OTHER)
-    links[4 * numeric + 2] = tree.feature[numeric]
-    links[4 * numeric + 3] = tree.child[tree.child_start[numeric] + 1]
+    # Whoever stays at a leaf looks at the attribute that led there, which is known to be there.
+    asked_above = np.maximum(tree.feature[tree.parent[node]], 0)
+    links[2::4] = np.where(is_leaf, asked_above, np.where(is_cut, tree.feature[node], kernel.OTHER))
+    links[3::4] = np.where(is_leaf, numbers, 1 + tree.child_start[node])
+    only_cuts = tree.n_nodes > 1 and bool(np.all(is_cut | is_leaf))
     none = np.zeros(0, np.int32)
     names = ("start", "feature", "test", "threshold", "below", "code_start", "code_branch")
     if tree.surrogates is None:
@@ -178,12 +187,12 @@ def _packed(tree: Tree) -> PackedTree:
     else:
         others = tuple(getattr(tree.surrogates, name) for name in names)
     ways = kernel.Ways(
-        cuts, links, tree.test, tree.feature, tree.child_start, tree.child, tree.branch_weight, tree.code_start,
-        tree.code_branch, tree.fallback, *others,
+        cuts, links, node, tree.test, tree.feature, tree.threshold, tree.child_start, tree.child, tree.branch_weight,
+        tree.code_start, tree.code_branch, tree.fallback, *others,
     )  # fmt: skip
     for array in ways:
         # As the tree's own arrays are, so that one compiled form serves all.
         array.flags.writeable = False
     asked = [tree.feature[tree.test != LEAF]] + ([] if tree.surrogates is None else [tree.surrogates.feature])
     attributes = tuple(np.unique(np.concatenate(asked)).tolist())
-    return PackedTree(ways, attributes, kernel.most_open(tree.parent, tree.child_start))
+    return PackedTree(ways, only_cuts, attributes, kernel.most_open(tree.parent, tree.child_start))

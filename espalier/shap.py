@@ -72,8 +72,7 @@ def shapley_values(model: Model, way: Router, flow: Flow, *, place: int | None) 
     """
     if way.linear is not None:
         return None
-    nodes = np.arange(model.tree.n_nodes)
-    value = way.value if place is None else answer_table(model).cells(nodes, np.full(len(nodes), place))
+    value = way.value if place is None else answer_table(model)[:, place]
     # A power of two above all values: sums stay finite, and no digit is lost.
     scale = 2.0 ** max(-1000, min(1000, int(np.frexp(np.max(np.abs(value)))[1])))
     game = _Game(model, flow, value / scale)

@@ -83,6 +83,8 @@ class Tree:
 
     def __eq__(self, other: object) -> bool:
         """Compare every array; NaN equals NaN."""
+        if self is other:  # what is kept for a tree is found by it
+            return True
         if not isinstance(other, Tree) or (self.surrogates is None) != (other.surrogates is None):
             return False
         return (self.linear is None) == (other.linear is None) and all(

@@ -37,7 +37,7 @@ def _onnxruntime(model: Any) -> dict[str, Way]:
 def _treelite(model: Any) -> dict[str, Way]:
     import treelite  # noqa: PLC0415 - as above
 
-    tree = treelite.sklearn.import_model(model)
+    tree = treelite.sklearn.import_model(_forest_of(model))
     return {
         LEAVES: lambda rows: treelite.gtil.predict_leaf(tree, rows, nthread=_n_threads()),
         SHARES: lambda rows: treelite.gtil.predict(tree, rows, nthread=_n_threads()),
@@ -50,7 +50,7 @@ def _tl2cgen(model: Any) -> dict[str, Way]:
     import treelite  # noqa: PLC0415 - as above
 
     library = Path(tempfile.mkdtemp()) / "tree.so"
-    tree = treelite.sklearn.import_model(model)
+    tree = treelite.sklearn.import_model(_forest_of(model))
     tl2cgen.export_lib(tree, toolchain="gcc", libpath=str(library), params={"parallel_comp": _n_threads()})
     predictor = tl2cgen.Predictor(str(library), nthread=_n_threads())
     ready: dict[int, Any] = {}
@@ -61,6 +61,17 @@ def _tl2cgen(model: Any) -> dict[str, Way]:
         return predictor.predict(ready[id(rows)])
 
     return {SHARES: shares}
+
+
+def _forest_of(tree: Any) -> Any:
+    """Give a forest of this one tree, which is what treelite reads."""
+    from sklearn.ensemble import RandomForestClassifier  # noqa: PLC0415 - as above
+
+    forest = RandomForestClassifier(n_estimators=1)
+    forest.estimators_ = [tree]
+    for name in ("n_features_in_", "n_outputs_", "n_classes_", "classes_"):
+        setattr(forest, name, getattr(tree, name))
+    return forest
 
 
 def _n_threads() -> int:

@@ -70,13 +70,12 @@ def writing(training: str, max_depth: int | None, file: str) -> Measurable:
 def answering_one(file: str, training: str) -> Mapping[str, Measurable]:
     """Give the ways to answer one row from a document: the nodes of the path, the answer, the finished explanation."""
     from espalier.prediction import router  # noqa: PLC0415 - the step between the row and its answer
-    from espalier.rows import EncodedRow  # noqa: PLC0415 - as above
 
     model = espalier.from_json(Path(file).read_bytes())
-    cells = tables.read(training)[1].features[0].tolist()
+    way, cells = router(model), tables.read(training)[1].features[0].tolist()
     row = {f"x{place}": cell for place, cell in enumerate(cells)}
     ways: Mapping[str, Callable[[], Any]] = {
-        "nodes": lambda: router(model).answer(EncodedRow(tuple(cells), (), ())),
+        "nodes": lambda: way.follow([0], cells),
         "answer": lambda: espalier.predict(model, [row]),
         "explanation": lambda: espalier.explain(model, [row]),
     }

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from espalier.rows import EncodedRow
 from espalier.rules import label_line, number_text
@@ -14,8 +14,7 @@ __all__ = ["LeafAnswer", "LeafVisit", "Prediction", "answer_from", "answer_word"
 WILSON_Z: Final = 1.96
 
 
-@dataclass(frozen=True, slots=True)
-class LeafVisit:
+class LeafVisit(NamedTuple):
     """One way down the tree.
 
     Attributes:
@@ -32,8 +31,7 @@ class LeafVisit:
         return self.nodes[-1]
 
 
-@dataclass(frozen=True, slots=True)
-class Prediction:
+class Prediction(NamedTuple):
     """An answer.
 
     Attributes:

@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from espalier.answers import answer_word
 from espalier.contributions import contributions_of
@@ -28,8 +27,7 @@ __all__ = ["DecisionStep", "Explanation", "conditions_of", "explain", "explain_e
 DETAILS: Final = ("path", "full")
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(NamedTuple):
     """An answer with what led to it.
 
     Attributes:
@@ -192,8 +190,7 @@ def _by_tree(model: Model, way: Router, prediction: Prediction, detail: str) -> 
     flow = flow_of(model, way, prediction.row.values)
     asked = asked_on_the_way(model, flow)
     place = prediction.code if way.classes else None
-    return replace(
-        explanation,
+    return explanation._replace(
         contributions=added,
         baseline=baseline,
         shap=shapley_values(model, way, flow, place=place),

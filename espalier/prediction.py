@@ -179,7 +179,7 @@ class Router:
     def answer(self, row: EncodedRow) -> Prediction:
         """Answer one encoded row."""
         path = [0]
-        if self._follow(path, row.values):
+        if self.follow(path, row.values):
             return self._leaf_prediction(tuple(path), row)
         return self._mixed_prediction(row)
 
@@ -230,7 +230,7 @@ class Router:
                 yield node, self.child[first + branch], weight
                 node = self.child[first + branch]
 
-    def _follow(self, path: list[int], values: Sequence[float]) -> bool:
+    def follow(self, path: list[int], values: Sequence[float]) -> bool:
         """Go on from the last node of `path` as far as one branch is taken; say whether the row ends there."""
         feature, cut, second = self.feature, self.cut, self.second
         node = path[-1]

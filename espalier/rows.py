@@ -5,9 +5,9 @@ a missing value. A category that the schema does not list is answered like a mis
 """
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from espalier.errors import Fault, RowError, pointer, within
 from espalier.marks import Marks, number_from_text
@@ -20,10 +20,10 @@ MISSING: Final = -1.0
 UNSEEN: Final = -2.0
 """Code of a category that the schema does not list."""
 NUMBERS: Final = (int, float)
+LARGEST: Final = sys.float_info.max
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedRow:
+class EncodedRow(NamedTuple):
     """One row as numbers.
 
     Attributes:
@@ -51,11 +51,13 @@ class RowEncoder:
         self.is_number = [not feature.coded for feature in schema.attributes]
         self.imputed = imputed
         self._readers = [_reader(feature) for feature in schema.attributes]
-        self._columns = list(zip(self.names, self._readers, self.is_number, strict=True))
         self._legal = frozenset(feature.name for feature in schema.features)
         marks = Marks.of(schema.missing_values)
         self._missing_texts = marks.texts
         self._missing_numbers = marks.numbers
+        # Numbers among which none means that a value is missing: nearly all cells of most tables.
+        plain = [feature.kind is FeatureKind.NUMERIC and not marks.numbers for feature in schema.attributes]
+        self._columns = list(zip(self.names, self._readers, self.is_number, plain, strict=True))
 
     def __call__(self, row: Mapping[str, Any]) -> EncodedRow:
         """Read one row.
@@ -69,8 +71,12 @@ class RowEncoder:
         values: list[float] = []
         missing, unseen = [], []
         missing_numbers = self._missing_numbers
-        for name, reader, is_number in self._columns:
-            cell = row.get(name)
+        get: Callable[[str], Any] = row.get
+        for name, reader, is_number, is_plain in self._columns:
+            cell = get(name)
+            if is_plain and type(cell) in NUMBERS and -LARGEST <= cell <= LARGEST:
+                values.append(float(cell))
+                continue
             if (
                 cell is None
                 or (isinstance(cell, str) and cell in self._missing_texts)

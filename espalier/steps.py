@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from espalier.rules import Condition, condition_text, label_line, number_text, one_line
 from espalier.schema import Feature, FeatureKind, Label, instant_text
@@ -46,8 +46,7 @@ class StandIn:
         return {**named, **bounds, "value": self.value, "branch": self.branch}
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionStep:
+class DecisionStep(NamedTuple):
     """One test on the way down.
 
     Attributes:

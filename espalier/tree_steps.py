@@ -1,9 +1,9 @@
 """The steps of a row through a tree, what they come to as conditions, and the sentence that these make."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from espalier.answers import LeafVisit, Prediction, answer_word
@@ -52,25 +52,26 @@ def _branch_categories(model: Model, node: int, branch: int) -> tuple[Label, ...
     return tuple(label for label, taken in zip(categories, codes, strict=True) if taken == branch)
 
 
-@dataclass(frozen=True, slots=True)
-class _Edge:
-    """What is the same for every row that goes from a node to one of its children; names as in `DecisionStep`.
+class _Edge(NamedTuple):
+    """What is the same for every row that goes from a node to one of its children.
 
-    `place` is that of the attribute among a row's values, `cut` the threshold as it is compared, None without one.
+    Attributes:
+        place: Of the attribute among a row's values.
+        attribute: What is tested.
+        plain: Whether a number is cut, which is shown as it is.
+        cut: The threshold as it is compared; None without one.
+        asked: ``node, attribute, test, threshold, categories`` of a `DecisionStep`.
+        branch: As in a `DecisionStep`.
+        seen: ``weight, distribution, mean`` of a `DecisionStep`.
     """
 
-    node: int
     place: int
     attribute: Feature
     plain: bool
-    test: str
     cut: float | None
-    threshold: Label | None
-    categories: tuple[Label, ...] | None
+    asked: tuple[int, Feature, str, Label | None, tuple[Label, ...] | None]
     branch: str
-    weight: float
-    distribution: dict[str, float] | None
-    mean: float | None
+    seen: tuple[float, dict[str, float] | None, float | None]
 
 
 class Told:
@@ -120,9 +121,18 @@ def tree_steps(
         edge = edges.get(child)
         if edge is None:
             edge = edges[child] = _edge(model, way, node, child)
-        step = _step(way, values[edge.place], edge)
-        if step.reason != "value" and way.substitutes is not None:
-            step = replace(step, surrogate=_stand_in(model, way.substitutes, node, values))
+        value, cut = values[edge.place], edge.cut
+        shown: Label | None = value
+        reason = "value"
+        absent = value != value or (value < 0 and edge.attribute.coded)  # noqa: PLR0124 - NaN
+        if absent or not edge.plain:
+            shown = None if absent else shown_value(edge.attribute, value)
+            known_here = way.branch_is_known(node, value)
+            reason = step_reason(edge.attribute, value, absent=absent, known_here=known_here)
+        margin = None if absent or cut is None else abs(value - cut)
+        step = DecisionStep(*edge.asked, shown, edge.branch, reason, margin, *edge.seen)
+        if reason != "value" and way.substitutes is not None:
+            step = step._replace(surrogate=_stand_in(model, way.substitutes, node, values))
         steps.append(step)
     return tuple(steps)
 
@@ -131,43 +141,17 @@ def _edge(model: Model, way: Router, node: int, child: int) -> _Edge:
     place, test, branch = way.feature[node], way.test[node], way.branch_to(child, node)
     feature, at_node = model.schema.attributes[place], way.answers[node]
     cut = way.threshold[node] if test == NUMERIC else None
+    threshold = None if cut is None else shown_bound(feature, cut)
+    categories = _branch_categories(model, node, branch) if test == NOMINAL else None
+    shares = {label_text(label): share for label, share in at_node.distribution} if way.classes else None
     return _Edge(
-        node=node,
         place=place,
         attribute=feature,
         plain=feature.kind is FeatureKind.NUMERIC and test == NUMERIC,
-        test={NUMERIC: "<=", NOMINAL: "in"}.get(test, "known"),
         cut=cut,
-        threshold=None if cut is None else shown_bound(feature, cut),
-        categories=_branch_categories(model, node, branch) if test == NOMINAL else None,
+        asked=(node, feature, {NUMERIC: "<=", NOMINAL: "in"}.get(test, "known"), threshold, categories),
         branch="yes" if branch == 0 or test == NOMINAL else "no",
-        weight=way.weight[node],
-        distribution={label_text(label): share for label, share in at_node.distribution} if way.classes else None,
-        mean=None if way.classes else at_node.mean,
-    )
-
-
-def _step(way: Router, value: float, edge: _Edge) -> DecisionStep:
-    feature, cut = edge.attribute, edge.cut
-    shown: Label | None = value
-    reason = "value"
-    absent = value != value or (value < 0 and feature.coded)  # noqa: PLR0124 - NaN
-    if absent or not edge.plain:
-        shown = None if absent else shown_value(feature, value)
-        reason = step_reason(feature, value, absent=absent, known_here=way.branch_is_known(edge.node, value))
-    return DecisionStep(
-        edge.node,
-        feature,
-        edge.test,
-        edge.threshold,
-        edge.categories,
-        shown,
-        edge.branch,
-        reason,
-        None if absent or cut is None else abs(value - cut),
-        edge.weight,
-        edge.distribution,
-        edge.mean,
+        seen=(way.weight[node], shares, None if way.classes else at_node.mean),
     )
 
 

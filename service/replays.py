@@ -5,7 +5,7 @@ numbers of its nodes.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -58,8 +58,7 @@ def as_logged(model: espalier.Model, decision: Decision, reason: str) -> espalie
     answer: Mapping[str, Any] = decision.answer
     known = espalier.leaf_prediction(model, answer["leaf"])
     shares = answer["distribution"].values() if model.schema.classes else ()
-    prediction = replace(
-        known,
+    prediction = known._replace(
         label=answer.get("label"),
         value=answer.get("value"),
         distribution=tuple(zip(model.schema.classes, shares, strict=True)),

@@ -103,8 +103,8 @@ def _fit_linear_models() -> None:
 
 PHASES: Final[Mapping[str, Phase]] = MappingProxyType(
     {
-        "pessimistic": Phase("espalier.kernels.subtree", "prune_pessimistically", _prune_pessimistically),
-        "reduced_error": Phase("espalier.kernels.subtree", "distribute", _prune_by_held_out_rows),
+        "pessimistic": Phase("espalier.kernels.raising", "prune_pessimistically", _prune_pessimistically),
+        "reduced_error": Phase("espalier.kernels.spreading", "distribute", _prune_by_held_out_rows),
         "linear": Phase("espalier.kernels.linear", "fit_nodes", _fit_linear_models),
     }
 )

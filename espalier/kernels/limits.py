@@ -1,4 +1,4 @@
-"""Upper confidence limits of an error rate: plain functions of numbers, called from Python and compiled by `subtree`.
+"""Upper confidence limits of an error rate: plain functions of numbers, called from Python and compiled by `raising`.
 
 Nothing here imports numba.
 """

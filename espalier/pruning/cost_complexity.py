@@ -173,16 +173,16 @@ class Measured:
 
 
 def _path(tree: Tree, risk: Floats) -> PruningPath:
-    from espalier.kernels import subtree  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
+    from espalier.kernels import cutting  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
 
     is_leaf = tree.test == LEAF
     slack = _slack(risk)
-    gone, price, before = subtree.weakest_links(tree.parent, tree.size, is_leaf, risk, slack)
+    gone, price, before = cutting.weakest_links(tree.parent, tree.size, is_leaf, risk, slack)
     alpha, group = _merged(price, slack)
     step = np.full(tree.n_nodes, NEVER)
     step[is_leaf] = 0
     step[gone] = group
-    until = subtree.earliest_above(tree.parent, step)
+    until = cutting.earliest_above(tree.parent, step)
     n_steps = len(alpha)
     leaves = _over_path(step, until, n_steps, np.ones(tree.n_nodes))
     risks = _over_path(step, until, n_steps, risk)
@@ -270,10 +270,10 @@ def _measured(
 
 def _losses_over_path(model: Model, path: PruningPath, dataset: Dataset) -> tuple[Floats, Floats, float]:
     """Give the loss of each tree of a path, the sum of the squared losses of its rows, and the weight of the rows."""
-    from espalier.kernels import subtree  # noqa: PLC0415
+    from espalier.kernels import cutting  # noqa: PLC0415
 
     given = spread(model, dataset)
-    until = subtree.earliest_above(model.tree.parent, path.step)
+    until = cutting.earliest_above(model.tree.parent, path.step)
     loss, squares = losses(model, node_sums(model, given))
     n_steps = len(path.alpha)
     over = [np.maximum(_over_path(path.step, until, n_steps, of_node), 0.0) for of_node in (loss, squares)]

@@ -142,27 +142,29 @@ def _no_rows(model: Model) -> Spread:
 def _pruned_shape(
     model: Model, parameters: Pessimistic, given: Spread, written: tuple[npt.NDArray[np.int32], Floats], watch: Progress
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Floats, Floats, Floats]:
-    from espalier.kernels import subtree  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
+    from espalier.kernels import raising, spreading  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
     from espalier.kernels.jit import phase_of  # noqa: PLC0415
 
     z = deviation(parameters.confidence, parameters.quantile)
     limit = (parameters.confidence, z, QUANTILES[parameters.quantile])
-    rows = (given.values, given.rows, given.weights, given.target)
+    # Rows are spread node by node, a column at a time, and tried in a branch row by row: each from its own copy.
+    by_row = np.asfortranarray(given.values)
+    rows = (given.values, by_row, given.rows, given.weights, given.target)
     arrays = (given.nodes, given.substitutes, written[0], given.shares, written[1])
     # Where unknown values take a learned side, a branch's share is that of all rows.
-    renew = subtree.RENEW_ALL if model.config.missing == "direction" else subtree.RENEW_KNOWN
+    renew = spreading.RENEW_ALL if model.config.missing == "direction" else spreading.RENEW_KNOWN
     exact = True if parameters.quantile == "exact" else None
     arguments = (*arrays, *rows, *limit, exact, parameters.raising, renew, watch.state)
-    watch.begin(phase_of(subtree.prune_pessimistically, "pruning", arguments))
-    gone: tuple[Any, ...] = subtree.prune_pessimistically(*arguments)
+    watch.begin(phase_of(raising.prune_pessimistically, "pruning", arguments))
+    gone: tuple[Any, ...] = raising.prune_pessimistically(*arguments)
     return gone[0], gone[1], gone[2], gone[3], gone[4]
 
 
 def _frozen(tree: Tree, shape: npt.NDArray[np.int32], shares: Floats, stats: Floats) -> Tree:
     """Make the tree of what the kernel has written."""
-    from espalier.kernels import subtree  # noqa: PLC0415
+    from espalier.kernels import spreading  # noqa: PLC0415
 
-    nodes, _, _ = subtree.arrange(tree.child_start, tree.child, shape)
+    nodes, _, _ = spreading.arrange(tree.child_start, tree.child, shape)
     changed = dataclasses.replace(tree, branch_weight=shares, stats=stats)
     pruned = changed.arranged(nodes, shape[nodes])
     moved = np.any(pruned.stats != tree.stats[nodes], axis=1)

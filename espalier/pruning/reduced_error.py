@@ -45,7 +45,7 @@ def prune_reduced_error(model: Model, parameters: ReducedError, held_out: Datase
         DataError: The held-out rows do not have the model's columns.
         NotApplicable: ``backfit``, and the leaves answer with medians.
     """
-    from espalier.kernels import subtree  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
+    from espalier.kernels import cutting  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
 
     if parameters.backfit and model.config.criterion == "absolute_error":
         raise NotApplicable("backfit adds counts and means: the leaves of this model answer with medians")
@@ -57,9 +57,9 @@ def prune_reduced_error(model: Model, parameters: ReducedError, held_out: Datase
     ties, from_initial = parameters.ties == "prune", parameters.compare == "initial"
     rules = (ties, parameters.prune_root, from_initial, slack)
     if parameters.order == "greedy":
-        gone, below = subtree.prune_greedily(tree.parent, tree.size, tree.test == LEAF, loss, *rules)
+        gone, below = cutting.prune_greedily(tree.parent, tree.size, tree.test == LEAF, loss, *rules)
     else:
-        gone, below = subtree.prune_bottom_up(tree.parent, tree.test == LEAF, loss, *rules)
+        gone, below = cutting.prune_bottom_up(tree.parent, tree.test == LEAF, loss, *rules)
     nodes, splits = collapsing(tree, gone)
     pruned = tree.arranged(nodes, splits)
     after = float(loss[nodes[splits < 0]].sum())

@@ -21,7 +21,7 @@ Ints = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A tree and rows as the kernels of `espalier.kernels.subtree` read them.
+    """A tree and rows as the kernels of `espalier.kernels.spreading` read them.
 
     Attributes:
         nodes: The tree's arrays, a kernel's ``Nodes``.
@@ -62,7 +62,6 @@ def spread(model: Model, dataset: Dataset, *, as_trained: bool = False) -> Sprea
             column = values[place]
             column[column < 0] = np.nan
     rows = np.flatnonzero(weight > 0).astype(np.int32)
-    values = np.asfortranarray(values)
     return Spread(
         *_tree_arrays(model.tree),
         model.tree.branch_weight.copy(),
@@ -81,15 +80,15 @@ def shape_of(tree: Tree) -> Ints:
 def node_sums(model: Model, given: Spread) -> Floats:
     """Add up the rows at each node: class weights with the unknown ones last, or powers of what the node misses by.
 
-    See `espalier.kernels.subtree.distribute` for the columns.
+    See `espalier.kernels.spreading.distribute` for the columns.
     """
-    from espalier.kernels import subtree  # noqa: PLC0415 - numba is loaded when many rows are asked for, not before
+    from espalier.kernels import spreading  # noqa: PLC0415 - numba is loaded when many rows are asked for, not before
 
     tree, n_classes = model.tree, len(model.schema.classes)
     sums = np.zeros((tree.n_nodes, n_classes + 1 if n_classes else 4))
     start = (0, given.rows, given.weights, given.target, n_classes, tree.value.astype(np.float64), sums)
     arrays = (given.nodes, given.substitutes, shape_of(tree), given.shares, given.values)
-    subtree.distribute(*arrays, *start, subtree.KEEP_SHARES)
+    spreading.distribute(*arrays, *start, spreading.KEEP_SHARES)
     return sums
 
 
@@ -114,7 +113,7 @@ def losses(model: Model, sums: Floats) -> tuple[Floats, Floats]:
 
 
 def _tree_arrays(tree: Tree) -> tuple[Any, Any]:
-    from espalier.kernels.subtree import Nodes, Substitutes  # noqa: PLC0415
+    from espalier.kernels.spreading import Nodes, Substitutes  # noqa: PLC0415
 
     nodes = Nodes(*(getattr(tree, name) for name in Nodes._fields))
     if tree.surrogates is not None:

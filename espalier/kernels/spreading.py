@@ -1,0 +1,514 @@
+"""Rows spread over all nodes of a tree in preorder, each with its weight there.
+
+A *shape* says what each node does, int32 (n): the node whose test and children it uses, -1 where it is a leaf. In a
+tree as it was grown each inner node has its own; a node in whose place its branch c was put has ``shape[c]``.
+
+*Pieces* are parts of rows: a row with a missing value goes down several branches, each with a share of its weight. The
+pieces of a subtree stand together::
+
+    order  (preorder)   0    1    2    3    4
+    piece               [~4, row 1  | row 0 | row 7, ~4 | …]            leaves 2, 3, 4 …
+    lo                  0    0    0    2    3                           hi of a node: lo of the node after its subtree
+
+A piece that is not its whole row stands there as ``~row``, below 0.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from espalier.kernels.codes import NUMERIC, UNKNOWN
+from espalier.kernels.jit import compiled, inner, maker
+
+__all__ = [
+    "AT_LEAVES",
+    "EVERYWHERE",
+    "KEEP_SHARES",
+    "RENEW_ALL",
+    "RENEW_KNOWN",
+    "Nodes",
+    "Steps",
+    "Substitutes",
+    "arrange",
+    "copy",
+    "distribute",
+    "fill",
+    "first_of",
+    "longer",
+    "preorder",
+    "send_down",
+    "spread",
+    "steps_of",
+]
+
+KEEP_SHARES = 0
+RENEW_KNOWN = 1
+RENEW_ALL = 2
+"""The shares of a test's branches: as they are, of the rows that know its value, or of all rows."""
+EVERYWHERE = 0
+AT_LEAVES = 1
+"""Where rows are added up."""
+OTHER = -1
+"""In the place of a second child: the test is no numeric cut."""
+
+
+class Nodes(NamedTuple):
+    """The arrays of `espalier.tree.Tree` that say where a row goes."""
+
+    child_start: Any
+    child: Any
+    feature: Any
+    test: Any
+    threshold: Any
+    code_start: Any
+    code_branch: Any
+    fallback: Any
+
+
+class Substitutes(NamedTuple):
+    """The arrays of `espalier.tree.Surrogates`; ``start`` is all zeros where there are none."""
+
+    start: Any
+    feature: Any
+    test: Any
+    threshold: Any
+    below: Any
+    code_start: Any
+    code_branch: Any
+
+
+class Steps(NamedTuple):
+    """The tests once more, 16 bytes each, so that a step of a row reads one line of the cache; see `steps_of`."""
+
+    cuts: Any
+    links: Any
+
+
+@maker
+def steps_of(nodes):  # type: ignore[no-untyped-def]
+    """Pack the tests of a tree in preorder, where the first child of a node is the node after it.
+
+    ::
+
+        cuts   (float64)    | cut of 0  |    ·      | cut of 1  |    ·      | …
+        links  (the same    |  ·  |  ·  |  f  |  s  |  ·  |  ·  |  f  |  s  | …     f: attribute
+                as int32)                                                           s: the second child, or OTHER
+    """
+    n_nodes = len(nodes.feature)
+    cuts = np.empty(2 * n_nodes)
+    links = cuts.view(np.int32)
+    for node in range(n_nodes):
+        cuts[2 * node] = nodes.threshold[node]
+        links[4 * node + 2], links[4 * node + 3] = nodes.feature[node], OTHER
+        if nodes.test[node] == NUMERIC:
+            links[4 * node + 3] = nodes.child[nodes.child_start[node] + 1]
+    return Steps(cuts, links)
+
+
+@inner
+def own_branch(nodes, split, values, row):  # type: ignore[no-untyped-def]
+    """Give the branch that a row's own value takes at a test, -1 where it has none or one never seen there.
+
+    values: float64 (F, n), codes of categories, NaN missing.
+    """
+    value = values[nodes.feature[split], row]
+    test = nodes.test[split]
+    if test == UNKNOWN:
+        return 1 if math.isnan(value) else 0
+    if math.isnan(value):
+        return -1
+    if test == NUMERIC:
+        return 0 if value <= nodes.threshold[split] else 1
+    place = nodes.code_start[split] + int(value)
+    return int(nodes.code_branch[place]) if place < nodes.code_start[split + 1] else -1
+
+
+@inner
+def other_branch(nodes, substitutes, split, values, row):  # type: ignore[no-untyped-def]
+    """Give the branch of a row without a value of its own, -1 for all of them."""
+    for other in range(substitutes.start[split], substitutes.start[split + 1]):
+        value = values[substitutes.feature[other], row]
+        if math.isnan(value):
+            continue
+        if substitutes.test[other] == NUMERIC:
+            below = int(substitutes.below[other])
+            return below if value <= substitutes.threshold[other] else 1 - below
+        place = substitutes.code_start[other] + int(value)
+        if place < substitutes.code_start[other + 1] and substitutes.code_branch[place] >= 0:
+            return int(substitutes.code_branch[place])
+    return int(nodes.fallback[split])
+
+
+@maker
+def longer(array, least):  # type: ignore[no-untyped-def]
+    """Give a copy of an array with room for `least` entries and more to come."""
+    made = np.empty(max(2 * len(array), least), array.dtype)
+    copy(array, 0, made, 0, len(array))
+    return made
+
+
+@maker
+def first_of(array, count):  # type: ignore[no-untyped-def]
+    """Give a copy of the first `count` entries of an array."""
+    made = np.empty(count, array.dtype)
+    copy(array, 0, made, 0, count)
+    return made
+
+
+@inner
+def copy(array, start, to, at, count):  # type: ignore[no-untyped-def]
+    """Copy ``array[start : start + count]`` to ``to[at : at + count]``."""
+    for place in range(count):
+        to[at + place] = array[start + place]
+
+
+@inner
+def fill(array, count, value):  # type: ignore[no-untyped-def]
+    """Set the first `count` entries of an array."""
+    for place in range(count):
+        array[place] = value
+
+
+@inner
+def send_down(  # type: ignore[no-untyped-def]
+    nodes, steps, substitutes, shape, values, pieces, first, last, start, reached, moving
+):  # fmt: skip
+    """Send the pieces first:last down from the node `start`, which is no leaf.
+
+    reached: int32 (last - first), written: the leaf of each, -1 where it goes several ways. moving: int32
+    (last - first), scratch.
+
+    Returns how many go several ways.
+    """
+    n_moving = last - first
+    for place in range(n_moving):
+        reached[place], moving[place] = shape[start], place
+    n_left_out = 0
+    # All go one step at a time: what one waits for in memory, the next ones ask for meanwhile.
+    while n_moving > 0:
+        n_inside = 0
+        for each in range(n_moving):
+            place = moving[each]
+            own = pieces[first + place]
+            own = own if own >= 0 else ~own
+            split = np.int64(reached[place])
+            second = np.int64(steps.links[4 * split + 3])
+            value = values[steps.links[4 * split + 2], own]
+            if second != OTHER and not math.isnan(value):
+                # A sum in place of a choice: which side a row takes cannot be foreseen, and a wrong guess is dear.
+                node = second + (split + 1 - second) * np.int64(value <= steps.cuts[2 * split])
+            else:
+                branch = own_branch(nodes, split, values, own)
+                if branch < 0:
+                    branch = other_branch(nodes, substitutes, split, values, own)
+                    if branch < 0:
+                        reached[place] = -1
+                        n_left_out += 1
+                        continue
+                node = np.int64(nodes.child[nodes.child_start[split] + branch])
+            below = shape[node]
+            is_inside = below >= 0
+            reached[place], moving[n_inside] = below if is_inside else node, place
+            n_inside += 1 if is_inside else 0
+        n_moving = n_inside
+    return n_left_out
+
+
+@compiled
+def distribute(  # type: ignore[no-untyped-def]
+    nodes, substitutes, shape, shares, values, start, rows, weights, target, n_classes, answers, sums, renew
+):
+    """Do what `spread` does, for Python, which asks for the sums alone."""
+    spread(
+        nodes, substitutes, shape, shares, values, start, rows, weights, target, n_classes, answers, sums,
+        EVERYWHERE, renew, 0, np.zeros(0, np.bool_),
+    )  # fmt: skip
+
+
+@inner
+def find_sides(nodes, split, values, row, first, n_pieces, side):  # type: ignore[no-untyped-def]
+    """Write the branch that the own value of each of the pieces from `first` on takes; -1 as in `own_branch`.
+
+    Returns how many take none.
+    """
+    feature, test, cut = nodes.feature[split], nodes.test[split], nodes.threshold[split]
+    start, stop = np.int64(nodes.code_start[split]), np.int64(nodes.code_start[split + 1])
+    n_astray = 0
+    # Reckoned in place of asked: which side a row takes cannot be foreseen, and a wrong guess is dear.
+    if test == NUMERIC:
+        for piece in range(n_pieces):
+            own = row[first + piece]
+            value = values[feature, own if own >= 0 else ~own]
+            is_missing = np.int64(math.isnan(value))
+            side[piece] = np.int64(value > cut) - is_missing
+            n_astray += is_missing
+    elif test == UNKNOWN:
+        for piece in range(n_pieces):
+            own = row[first + piece]
+            side[piece] = np.int64(math.isnan(values[feature, own if own >= 0 else ~own]))
+    else:
+        for piece in range(n_pieces):
+            own = row[first + piece]
+            value = values[feature, own if own >= 0 else ~own]
+            place = stop if math.isnan(value) else start + np.int64(value)
+            branch = np.int64(nodes.code_branch[place]) if place < stop else -1
+            side[piece] = branch
+            n_astray += np.int64(branch < 0)
+    return n_astray
+
+
+@inner
+def part(row, weight, first, n_pieces, side, from_row, from_weight):  # type: ignore[no-untyped-def]
+    """Put the pieces of side 1 before those of side 0, each in their order; from_row, from_weight: scratch."""
+    ahead, n_below = first, 0
+    for piece in range(n_pieces):
+        own, own_weight, above = row[first + piece], weight[first + piece], side[piece]
+        row[ahead], weight[ahead] = own, own_weight
+        from_row[n_below], from_weight[n_below] = own, own_weight
+        ahead += above
+        n_below += 1 - above
+    copy(from_row, 0, row, ahead, n_below)
+    copy(from_weight, 0, weight, ahead, n_below)
+
+
+class Flow(NamedTuple):
+    """The buffers of one spreading: pieces on their way, scratch for those of a node, and pieces that have arrived."""
+
+    row: Any
+    weight: Any
+    from_row: Any
+    from_weight: Any
+    side: Any
+    out_row: Any
+    out_weight: Any
+
+
+@maker
+def spread(  # type: ignore[no-untyped-def]
+    nodes, substitutes, shape, shares, values, start, rows, weights, target, n_classes, answers, sums, summed, renew,
+    keep, divides,
+):  # fmt: skip
+    """Spread rows over all nodes of the subtree at `start`, and add them up at each.
+
+    values: float64 (F, n), by columns. shares: float64 (children), in the order of ``nodes.child``; those of the
+    visited tests are written anew as `renew` says. rows: int32, weights: float64: what arrives at `start`. target:
+    float64 (n): class code (below 0: none of the classes) or number. sums: float64 (nodes, width), written for every
+    node visited, or with `summed` AT_LEAVES for every leaf: the weight of each class and at last of none of them
+    (width = n_classes + 1); or, with n_classes 0 and d = target - answers[node], the sums of w, w·d, w·d² and w·d⁴
+    (width 4).
+
+    With `keep` the pieces are given, a part of a row as ~row: in `rows` too, and as many columns more of `sums` add up
+    the parts alone, the first ones what is whole. divides: bool (n), written with `keep`: whether a row that arrives
+    at the node goes several ways there.
+
+    Returns (order, size, lo, rows, weights): the nodes visited in preorder, int32; the size of each one's subtree,
+    int32; the first of its pieces, int64; and, with `keep`, the pieces, leaf by leaf.
+    """
+    n_rows, n_nodes = len(rows), len(shape)
+    room = n_rows + 16
+    row, weight = np.empty(room, np.int32), np.empty(room)
+    copy(rows, 0, row, 0, n_rows)
+    copy(weights, 0, weight, 0, n_rows)
+    from_row, from_weight, side = np.empty(room, np.int32), np.empty(room), np.empty(room, np.int32)
+    out_row, out_weight = np.empty(room if keep else 0, np.int32), np.empty(room if keep else 0)
+    n_branches = 1
+    for node in range(n_nodes):
+        n_branches = max(n_branches, nodes.child_start[node + 1] - nodes.child_start[node])
+    counts, at, known = np.empty(n_branches, np.int64), np.empty(n_branches, np.int64), np.empty(n_branches)
+    # No way leads to more nodes than there are.
+    waiting, waiting_up = np.empty(n_nodes, np.int32), np.empty(n_nodes, np.int32)
+    waiting_lo = np.empty(n_nodes, np.int64)
+    order, lo, up = np.empty(n_nodes, np.int32), np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int32)
+    waiting[0], waiting_lo[0], waiting_up[0] = start, 0, -1
+    state = np.array([1, 0, 0, n_rows])
+    while True:
+        needed, needed_out = go_on(
+            nodes, substitutes, shape, shares, values, target, n_classes, answers, sums, summed, renew, keep, divides,
+            Flow(row, weight, from_row, from_weight, side, out_row, out_weight), (counts, at, known),
+            (waiting, waiting_lo, waiting_up), (order, lo, up), state,
+        )  # fmt: skip
+        if needed == 0 and needed_out == 0:
+            break
+        if needed > len(row):
+            row, weight = longer(row, needed), longer(weight, needed)
+            from_row, from_weight, side = longer(from_row, needed), longer(from_weight, needed), longer(side, needed)
+        if needed_out > len(out_row):
+            out_row, out_weight = longer(out_row, needed_out), longer(out_weight, needed_out)
+    n_order, n_out = state[1], state[2]
+    size = np.empty(n_order, np.int32)
+    fill(size, n_order, 1)
+    for place in range(n_order - 1, 0, -1):
+        size[up[place]] += size[place]
+    return (
+        first_of(order, n_order), size, first_of(lo, n_order), first_of(out_row, n_out), first_of(out_weight, n_out)
+    )  # fmt: skip
+
+
+@inner
+def go_on(  # type: ignore[no-untyped-def]
+    nodes, substitutes, shape, shares, values, target, n_classes, answers, sums, summed, renew, keep, divides, flow,
+    branches, waiting_nodes, visited, state,
+):  # fmt: skip
+    """Spread rows until all nodes are visited, or a buffer is full: a loop that makes no array counts no references.
+
+    state: int64 (4), written: how many nodes wait and were visited, how many pieces are out, and where those end that
+    are on their way.
+
+    Returns how many places the buffers of pieces on their way and of those at leaves must have to go on; 0 where all
+    is done.
+    """
+    counts, at, known = branches
+    waiting, waiting_lo, waiting_up = waiting_nodes
+    order, lo, up = visited
+    row, weight, from_row, from_weight, side = flow.row, flow.weight, flow.from_row, flow.from_weight, flow.side
+    n_waiting, n_order, n_out, end = state[0], state[1], state[2], state[3]
+    needed, needed_out = 0, 0
+    while n_waiting > 0:
+        node, first = waiting[n_waiting - 1], waiting_lo[n_waiting - 1]
+        split = shape[node]
+        n_pieces = end - first
+        if split < 0 and keep and n_out + n_pieces > len(flow.out_row):
+            needed_out = n_out + n_pieces
+            break
+        n_branches, n_unknown, base = 0, 0, 0
+        if split >= 0:
+            base = nodes.child_start[split]
+            n_branches = nodes.child_start[split + 1] - base
+            fill(counts, n_branches, 0)
+            fill(known, n_branches, 0.0)
+            n_astray = find_sides(nodes, split, values, row, first, n_pieces, side)
+            for piece in range(n_pieces if n_astray > 0 or renew != KEEP_SHARES else 0):
+                branch = side[piece]
+                if branch < 0:
+                    own = row[first + piece]
+                    side[piece] = other_branch(nodes, substitutes, split, values, own if own >= 0 else ~own)
+                    branch = side[piece] if renew == RENEW_ALL else -1
+                if branch >= 0:
+                    known[branch] += weight[first + piece]
+            for piece in range(n_pieces):
+                if side[piece] >= 0:
+                    counts[side[piece]] += 1
+                else:
+                    n_unknown += 1
+            if renew != KEEP_SHARES:
+                total = 0.0
+                for branch in range(n_branches):
+                    total += known[branch]
+                if total > 0.0:
+                    for branch in range(n_branches):
+                        shares[base + branch] = known[branch] / total
+            n_needed = n_pieces - n_unknown
+            if n_unknown > 0:
+                for branch in range(n_branches):
+                    if shares[base + branch] > 0.0:
+                        counts[branch] += n_unknown
+                        n_needed += n_unknown
+            if first + n_needed > len(row):
+                needed = first + n_needed
+                break
+        n_waiting -= 1
+        if n_classes > 0 and (split < 0 or summed == EVERYWHERE):
+            add_classes(row, weight, first, end, target, n_classes, sums, node)
+        elif n_classes == 0:
+            add_powers(row, weight, first, end, target, answers[node], sums, node)
+        order[n_order], lo[n_order], up[n_order] = node, n_out, waiting_up[n_waiting]
+        n_order += 1
+        if split < 0:
+            if keep:
+                copy(row, first, flow.out_row, n_out, n_pieces)
+                copy(weight, first, flow.out_weight, n_out, n_pieces)
+                n_out += n_pieces
+            end = first
+            continue
+        if keep:
+            divides[node] = n_unknown > 0
+        end = first
+        for branch in range(n_branches - 1, -1, -1):
+            at[branch] = end
+            waiting[n_waiting], waiting_lo[n_waiting] = nodes.child[base + branch], end
+            waiting_up[n_waiting] = n_order - 1
+            n_waiting += 1
+            end += counts[branch]
+        if n_branches == 2 and n_unknown == 0:
+            part(row, weight, first, n_pieces, side, from_row, from_weight)
+            continue
+        copy(row, first, from_row, 0, n_pieces)
+        copy(weight, first, from_weight, 0, n_pieces)
+        for piece in range(n_pieces):
+            branch = side[piece]
+            if branch >= 0:
+                row[at[branch]], weight[at[branch]] = from_row[piece], from_weight[piece]
+                at[branch] += 1
+                continue
+            own = from_row[piece]
+            own = ~own if keep and own >= 0 else own
+            for each in range(n_branches):
+                share = shares[base + each]
+                if share > 0.0:
+                    row[at[each]], weight[at[each]] = own, from_weight[piece] * share
+                    at[each] += 1
+    state[0], state[1], state[2], state[3] = n_waiting, n_order, n_out, end
+    return needed, needed_out
+
+
+@inner
+def add_classes(row, weight, first, end, target, n_classes, sums, node):  # type: ignore[no-untyped-def]
+    """Write the class weights of the pieces first:end into ``sums[node]``."""
+    for place in range(sums.shape[1]):
+        sums[node, place] = 0.0
+    for piece in range(first, end):
+        own = row[piece]
+        code = int(target[own if own >= 0 else ~own])
+        column = code if code >= 0 else n_classes
+        sums[node, column if own >= 0 else column + n_classes + 1] += weight[piece]
+
+
+@inner
+def add_powers(row, weight, first, end, target, answer, sums, node):  # type: ignore[no-untyped-def]
+    """Write the powers of what the pieces first:end miss `answer` by into ``sums[node]``."""
+    for place in range(sums.shape[1]):
+        sums[node, place] = 0.0
+    for piece in range(first, end):
+        share, miss = weight[piece], target[row[piece]] - answer
+        square = miss * miss
+        sums[node, 0] += share
+        sums[node, 1] += share * miss
+        sums[node, 2] += share * square
+        sums[node, 3] += share * square * square
+
+
+@compiled
+def arrange(child_start, child, shape):  # type: ignore[no-untyped-def]
+    """Do what `preorder` does, for Python."""
+    return preorder(child_start, child, shape)
+
+
+@maker
+def preorder(child_start, child, shape):  # type: ignore[no-untyped-def]
+    """List the nodes of a shape in preorder: (nodes, place of each one's parent, size of its subtree), int32 each."""
+    order, up = np.empty(64, np.int32), np.empty(64, np.int32)
+    waiting, waiting_up = np.empty(64, np.int32), np.empty(64, np.int32)
+    waiting[0], waiting_up[0] = 0, -1
+    n_waiting, n_order = 1, 0
+    while n_waiting > 0:
+        n_waiting -= 1
+        if n_order == len(order):
+            order, up = longer(order, 0), longer(up, 0)
+        node = waiting[n_waiting]
+        order[n_order], up[n_order] = node, waiting_up[n_waiting]
+        n_order += 1
+        if shape[node] < 0:
+            continue
+        base, last = child_start[shape[node]], child_start[shape[node] + 1]
+        if n_waiting + last - base > len(waiting):
+            waiting = longer(waiting, n_waiting + last - base)
+            waiting_up = longer(waiting_up, n_waiting + last - base)
+        for place in range(last - 1, base - 1, -1):
+            waiting[n_waiting], waiting_up[n_waiting] = child[place], n_order - 1
+            n_waiting += 1
+    size = np.empty(n_order, np.int32)
+    fill(size, n_order, 1)
+    for place in range(n_order - 1, 0, -1):
+        size[up[place]] += size[place]
+    return first_of(order, n_order), first_of(up, n_order), size

@@ -1,17 +1,24 @@
 """Which version is to answer a request, and by which policy of its model: the one way in for all that predicts."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from sqlalchemy.orm import Session
 
 from service import usecases
 from service.aliases import AliasCache
 from service.catalog import LoadedVersion, ModelCache
+from service.db import Sessions, reading
 from service.errors import Conflict
 from service.operating import applied, at_point
 from service.policies import Policy, PolicyCache
+from service.recent import RECENT_SECONDS, Recent
 
-__all__ = ["Answering", "find_answering"]
+__all__ = ["Answering", "Finder", "find_answering"]
+
+FOUND_SECONDS: Final = 0.05
+"""What answers is looked up again so often: too seldom to cost anything, too often for a new version to seem late."""
+OTHER_SECONDS: Final = RECENT_SECONDS - FOUND_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +63,42 @@ def find_answering(
     if point is not None:
         version = replace(version, model=at_point(version.model, point))
     return Answering(version, led, replace(policy, operating_point=point))
+
+
+@dataclass(slots=True)
+class Finder:
+    """Finds what answers, for any number of threads; a change elsewhere holds within a second, one made here at once.
+
+    Attributes:
+        models: Decoded models by version.
+        aliases: Where aliases point.
+        policies: What is said of models beside their versions.
+        found: What answered a moment ago, by model, number and alias.
+    """
+
+    models: ModelCache = field(default_factory=ModelCache)
+    aliases: AliasCache = field(default_factory=lambda: AliasCache(Recent(seconds=OTHER_SECONDS)))
+    policies: PolicyCache = field(default_factory=lambda: PolicyCache(Recent(seconds=OTHER_SECONDS)))
+    found: Recent[tuple[str, int | None, str | None], Answering] = field(
+        default_factory=lambda: Recent(seconds=FOUND_SECONDS)
+    )
+
+    def find(self, source: Sessions, name: str, number: int | None = None, alias: str | None = None) -> Answering:
+        """Find what answers, as `find_answering` does.
+
+        Raises:
+            NotFound: There is no such model, version or alias.
+            Conflict: The version is archived, or all of them are.
+        """
+        return self.found.get((name, number, alias), lambda: self._look_up(source, name, number, alias))
+
+    def forget(self) -> None:
+        """Look everything up again next time; what never changes is kept."""
+        for recent in (self.aliases.recent, self.policies.recent, self.found):
+            recent.forget_all()
+
+    def _look_up(self, source: Sessions, name: str, number: int | None, alias: str | None) -> Answering:
+        with reading(source) as session:
+            return find_answering(
+                session, self.models, self.aliases, self.policies, name=name, number=number, alias=alias
+            )

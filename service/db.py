@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 BUSY_SECONDS = 10  # how long a writer of SQLite waits for another
+BUSY_PAUSE = 0.0005  # seconds between two attempts
+BUSY_TIMEOUT = f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}"
 # What makes a transaction see one state of the database from its first statement to its last, and change nothing.
 READERS: Mapping[str, Mapping[str, Any]] = {
     "sqlite": {"reading": True},
@@ -111,6 +113,17 @@ def transaction(source: Sessions) -> Iterator[Session]:
     """
     with _translated(), source.write.begin() as session:
         yield session
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A connection whose changes are committed together at the end; for few statements that are made often.
+
+    Raises:
+        As `transaction`.
+    """
+    with _translated(), engine.begin() as connection:
+        yield connection
 
 
 @contextmanager
@@ -261,7 +274,7 @@ def _to_json(value: object) -> str:
 def _prepare_sqlite(connection: Any, record: object) -> None:
     connection.isolation_level = None  # the driver begins nothing by itself; _begin_sqlite does
     cursor = connection.cursor()
-    cursor.execute(f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}")
+    cursor.execute(BUSY_TIMEOUT)
     _use_write_ahead_log(cursor)
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA foreign_keys=ON")
@@ -282,8 +295,24 @@ def _use_write_ahead_log(cursor: Any) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    options = connection.get_execution_options()
-    connection.exec_driver_sql("BEGIN" if options.get("reading") else "BEGIN IMMEDIATE")
+    if connection.get_execution_options().get("reading"):
+        connection.exec_driver_sql("BEGIN")
+        return
+    # Who waits for another writer asks often: SQLite's own way is to sleep longer each time, up to a tenth of a second.
+    driver: Any = connection.connection.driver_connection
+    deadline = time.monotonic() + BUSY_SECONDS
+    driver.execute("PRAGMA busy_timeout=0")
+    try:
+        while True:
+            try:
+                driver.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+            time.sleep(BUSY_PAUSE)
+    finally:
+        driver.execute(BUSY_TIMEOUT)
 
 
 _uuid_lock = threading.Lock()

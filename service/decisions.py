@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import orjson
-from sqlalchemy import func, insert, or_, select
+from sqlalchemy import Connection, func, insert, or_, select
 from sqlalchemy.orm import Session
 
 from service.catalog import LoadedVersion
@@ -76,8 +76,7 @@ class Filter:
     to_time: datetime | None = None  # before this moment
 
 
-def record(
-    session: Session,
+def new_entry(
     *,
     version: LoadedVersion,
     inputs: Sequence[Mapping[str, Any]],
@@ -89,11 +88,10 @@ def record(
     alias: str | None = None,
     key_id: str | None = None,
     policy: Policy = PLAIN,
-) -> list[str]:
-    """Log the answers to one request and return their decision ids; the caller commits before it answers.
+) -> dict[str, Any]:
+    """Make the record of the answers to one request, with a new id, for `insert_entries`.
 
     Args:
-        session: a writing session.
         version: the version that answered.
         inputs: the rows as they were given; what is not an attribute is not kept.
         answers: the JSON form of each answer, with or without its path, which is not kept.
@@ -109,32 +107,52 @@ def record(
         Rejected: the subject is empty, too long or holds a control character.
     """
     check_subject(subject)
-    record_id = new_id()
     kept = [{name: answer[name] for name in ANSWER_FIELDS if name in answer} for answer in answers]
     single = kept[0] if len(kept) == 1 else {}
-    attributes = version.attributes - policy.mask
-    session.execute(
-        insert(DecisionRecord).values(
-            id=record_id,
-            version_id=version.id,
-            document_sha256=version.document_sha256,
-            alias=alias,
-            time=utc_now(),
-            n_rows=len(kept),
-            inputs=[_kept(row, answer, attributes) for row, answer in zip(inputs, kept, strict=True)],
-            missing=missing or version.model.config.missing,
-            answers=kept,
-            nodes=[list(path) for path in nodes],
-            label=orjson.dumps(single["label"]).decode() if "label" in single else None,
-            leaf=single.get("leaf"),
-            subject=subject,
-            key_id=key_id,
-            milliseconds=milliseconds,
-            masked=policy.masked(version.attributes),
-            operating_point=policy.operating_point,
-        )
-    )
-    return decision_ids(record_id, len(kept))
+    attributes = version.attributes - policy.mask if policy.mask else version.attributes
+    return {
+        "id": new_id(),
+        "version_id": version.id,
+        "document_sha256": version.document_sha256,
+        "alias": alias,
+        "time": utc_now(),
+        "n_rows": len(kept),
+        "inputs": [_kept(row, answer, attributes) for row, answer in zip(inputs, kept, strict=True)],
+        "missing": missing or version.model.config.missing,
+        "answers": kept,
+        "nodes": [list(path) for path in nodes],
+        "label": orjson.dumps(single["label"]).decode() if "label" in single else None,
+        "leaf": single.get("leaf"),
+        "subject": subject,
+        "key_id": key_id,
+        "milliseconds": milliseconds,
+        "masked": policy.masked(version.attributes),
+        "operating_point": policy.operating_point,
+    }
+
+
+def record(session: Session, **told: Any) -> list[str]:
+    """Log the answers to rows and return their decision ids; the caller commits before it answers.
+
+    Args:
+        session: a writing session.
+        told: as `new_entry` takes it.
+
+    Raises:
+        Rejected: as `new_entry`.
+    """
+    entry = new_entry(**told)
+    insert_entries(session.connection(), [entry])
+    return decision_ids(entry["id"], entry["n_rows"])
+
+
+def insert_entries(connection: Connection, entries: Sequence[Mapping[str, Any]]) -> None:
+    """Write records, as `new_entry` makes them, with one statement; the caller commits before it answers."""
+    connection.execute(ENTRIES, entries)
+
+
+ENTRIES = insert(DecisionRecord.metadata.tables[DecisionRecord.__tablename__])
+"""Of the table itself: by its class the statement would cost as much again as the database."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 RECENT_SECONDS = 1.0
+"""Within so many seconds a change holds in every process."""
 CAPACITY = 1024
 
 
@@ -20,18 +21,20 @@ class Recent(Generic[Key, Value]):
 
     Attributes:
         clock: Monotonic seconds.
+        seconds: For how long a value is kept.
     """
 
     clock: Callable[[], float] = time.monotonic
+    seconds: float = RECENT_SECONDS
     _kept: OrderedDict[Key, tuple[float, Value]] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, key: Key, look_up: Callable[[], Value]) -> Value:
-        """Give the value of `key`: the one kept, if its look-up began within the last second, else a new one."""
+        """Give the value of `key`: the one kept, if its look-up began not long ago, else a new one."""
         began = self.clock()
         with self._lock:
             kept = self._kept.get(key)
-        if kept is not None and began - kept[0] < RECENT_SECONDS:
+        if kept is not None and began - kept[0] < self.seconds:
             return kept[1]
         value = look_up()  # outside the lock; its age counts from before the look-up, so that no change is missed
         with self._lock:

@@ -40,7 +40,7 @@ def point(asked: dict[str, Any], name: str, alias: str) -> Response:
     with transaction(here().sessions) as session:
         made = pointers.point(session, name, alias, **asked, key_id=caller().key_id)
         shown = SHOWN.dump(made)
-    here().aliases.recent.forget((name, alias))
+    here().finder.forget()
     return json_answer(shown)
 
 
@@ -62,5 +62,5 @@ def roll_back(name: str, alias: str) -> Response:
     with transaction(here().sessions) as session:
         shown = SHOWN.dump(pointers.roll_back(session, name, alias, key_id=caller().key_id))
         response = remember(session, json_answer(shown))
-    here().aliases.recent.forget((name, alias))
+    here().finder.forget()
     return response

@@ -8,7 +8,6 @@ from flask import Response
 
 from service import asking as asked_of
 from service import decisions, schemas, usecases
-from service.answering import find_answering
 from service.api.answers import JSON
 from service.api.context import caller, here
 from service.api.contract import Resource, answers, refuses, takes_json, takes_query
@@ -53,10 +52,7 @@ def consult(query: Mapping[str, Any], asked: Mapping[str, Any], name: str) -> Re
     Nothing is remembered: each time all that is known is sent. The version is found as for a prediction.
     """
     service = here()
-    with reading(service.sessions) as session:
-        version = find_answering(
-            session, service.models, service.aliases, service.policies, name=name, alias=query["alias"]
-        ).version
+    version = service.finder.find(service.sessions, name, alias=query["alias"]).version
     usecases.check_cells([asked["known"]], limit=service.settings.max_cell_chars)
     found = asked_of.consult(version, asked["known"], missing=asked["missing"])
     return _told({"model": version.model_name, "version": version.number, **found.to_dict()})

@@ -7,12 +7,12 @@ from typing import cast
 
 from flask import current_app, g
 
-from service.aliases import AliasCache
+from service.answering import Finder
 from service.api.rates import Rates
 from service.catalog import ModelCache
 from service.db import Sessions
+from service.decision_log import DecisionLog
 from service.keys import Caller, KeyRing
-from service.policies import PolicyCache
 from service.settings import Settings
 
 __all__ = ["EXTENSION", "Service", "caller", "here"]
@@ -27,10 +27,9 @@ class Service:
     Attributes:
         settings: As read at the start.
         sessions: Where transactions begin.
-        models: Decoded models by version.
-        aliases: Where aliases point.
-        policies: What is said of models beside their versions.
+        finder: Finds what answers a prediction.
         keys: Finds out who asks.
+        log: The way of a request's answers into the decision log.
         rates: Counts the requests of each key.
         waiting: Permits to hold a thread while waiting for a job: a quarter of the threads.
         is_stopping: Whether the process was asked to end; those who wait then answer at once.
@@ -38,15 +37,20 @@ class Service:
 
     settings: Settings
     sessions: Sessions
-    models: ModelCache = field(default_factory=ModelCache)
-    aliases: AliasCache = field(default_factory=AliasCache)
-    policies: PolicyCache = field(default_factory=PolicyCache)
+    finder: Finder = field(default_factory=Finder)
     keys: KeyRing = field(default_factory=KeyRing)
+    log: DecisionLog = field(init=False)
     rates: Rates = field(init=False)
     waiting: threading.Semaphore = field(init=False)
     is_stopping: Callable[[], bool] = bool  # bool() is False
 
+    @property
+    def models(self) -> ModelCache:
+        """Decoded models by version."""
+        return self.finder.models
+
     def __post_init__(self) -> None:
+        self.log = DecisionLog(self.sessions.engine)
         self.rates = Rates(self.settings.max_requests)
         self.waiting = threading.Semaphore(self.settings.web_threads // 4)
 

@@ -36,7 +36,7 @@ def change(changes: dict[str, Any], name: str) -> Response:
     """
     with transaction(here().sessions) as session:
         shown = SHOWN.dump(said.change(session, here().models, name, changes))
-    here().policies.recent.forget_all()
+    here().finder.forget()
     return json_answer(shown)
 
 
@@ -51,7 +51,7 @@ def archive(name: str, number: int) -> Response:
     """
     with transaction(here().sessions) as session:
         shown = SHOWN_VERSION.dump(disposal.archive(session, name, number))
-    here().policies.recent.forget_all()
+    here().finder.forget()
     return json_answer(shown)
 
 
@@ -62,6 +62,7 @@ def remove_version(name: str, number: int) -> Response:
     """Delete a version that no decision, no alias, no unfinished job and no other version refers to."""
     with transaction(here().sessions) as session:
         disposal.delete_version(session, name, number)
+    here().finder.forget()
     return Response(status=204)
 
 
@@ -72,5 +73,5 @@ def remove_model(name: str) -> Response:
     """Delete a model with its versions and aliases; refused while there are decisions by it, or unfinished jobs."""
     with transaction(here().sessions) as session:
         disposal.delete_model(session, name)
-    here().aliases.recent.forget_all()
+    here().finder.forget()
     return Response(status=204)

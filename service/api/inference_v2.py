@@ -10,11 +10,10 @@ from typing import Any
 
 import orjson
 from flask import Response, current_app, request
-from sqlalchemy.orm import Session
 
 import espalier
 from service import catalog, db, refusals, schemas, usecases
-from service.answering import Answering, find_answering
+from service.answering import Answering
 from service.api.answers import JSON, json_answer
 from service.api.compression import packed
 from service.api.context import caller, here
@@ -144,8 +143,8 @@ def index() -> Response:
 
 
 def _metadata(name: str, number: int | None) -> Response:
+    version = _loaded(name, number).version
     with reading(here().sessions) as session:
-        version = _find(session, name, number).version
         numbers = [
             str(one) for _, one, answers_still in catalog.version_numbers(session, names=[name]) if answers_still
         ]
@@ -209,10 +208,4 @@ def _answer(head: dict[str, Any], tensors: Sequence[Tensor], in_bytes: set[str])
 
 
 def _loaded(name: str, number: int | None) -> Answering:
-    with reading(here().sessions) as session:
-        return _find(session, name, number)
-
-
-def _find(session: Session, name: str, number: int | None) -> Answering:
-    service = here()
-    return find_answering(session, service.models, service.aliases, service.policies, name=name, number=number)
+    return here().finder.find(here().sessions, name, number)

@@ -77,7 +77,9 @@ def import_version(name: str) -> Response:
     with transaction(here().sessions) as session:
         shown = SHOWN_VERSION.dump(catalog.add_version(session, new))
         place = f"{request.root_path}/v1/models/{name}/versions/{shown['version']}"
-        return remember(session, json_answer(shown, status=201, headers={"Location": place}))
+        made = remember(session, json_answer(shown, status=201, headers={"Location": place}))
+    here().finder.forget()
+    return made
 
 
 @models.get(VERSION, scope=Scope.READ)

@@ -12,14 +12,13 @@ from flask import Response, request
 
 import espalier
 from service import catalog, decisions, refusals, schemas, usecases
-from service.answering import Answering, find_answering
+from service.answering import Answering
 from service.api.bodies import JSON, read_json
 from service.api.context import here
 from service.api.contract import Resource, documents
 from service.api.names import MODEL, VERSION
 from service.api.prediction_streams import KINDS, PARAMETERS, answer_stream
 from service.api.recording import record_answers
-from service.db import reading
 from service.errors import Fault, Rejected
 from service.tables import Scope
 
@@ -51,6 +50,7 @@ DOCUMENTED: Mapping[str, Any] = {
         413: "REQUEST_ENTITY_TOO_LARGE",
         415: "UNSUPPORTED_MEDIA_TYPE",
         422: "UNPROCESSABLE_ENTITY",
+        429: "TOO_MANY_REQUESTS",
         503: "SERVICE_UNAVAILABLE",
     },
 }
@@ -126,18 +126,8 @@ def _answer(name: str, number: int | None) -> Response:
 
 def _answering(name: str, number: int | None) -> Answering:
     """Find what is to answer."""
-    service = here()
     alias = None if number is not None else _asked_alias()
-    with reading(service.sessions) as session:
-        return find_answering(
-            session,
-            service.models,
-            service.aliases,
-            service.policies,
-            name=name,
-            number=number,
-            alias=alias,
-        )
+    return here().finder.find(here().sessions, name, number, alias)
 
 
 def _check_query() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import espalier
-from service import decisions
+from service import decision_log, decisions
 from service.db import reading
 from service.errors import Unavailable
 from service.settings import Settings
@@ -78,11 +78,18 @@ def test_every_answer_is_in_the_log_when_it_is_given(served: Served) -> None:
         assert logged.answer["label"] == prediction["label"]
 
 
+def test_a_log_that_is_far_behind_says_when_to_come_again(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decision_log, "MOST_WAITING", 0)
+    refused = served.post("/v1/models/tennis/predict", {"rows": [SUNNY]})
+    assert "wait to be logged" in assert_problem(refused, 429)["detail"]
+    assert refused.headers["Retry-After"] == "1"
+
+
 def test_no_answer_is_given_when_the_log_cannot_be_written(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise Unavailable("the disk is full")
 
-    monkeypatch.setattr(decisions, "record", full)
+    monkeypatch.setattr(decision_log, "insert_entries", full)
     problem = assert_problem(served.post("/v1/models/tennis/predict", {"rows": [SUNNY]}), 503)
     assert problem["retryable"] is True
 

@@ -1,0 +1,197 @@
+"""Records that wait at the same time are committed together, and each is there when its request goes on."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event, text
+from sqlalchemy.exc import OperationalError
+
+import espalier
+from service import catalog, decision_log, decisions
+from service.catalog import LoadedVersion
+from service.db import Sessions, reading, transaction
+from service.decision_log import DecisionLog
+from service.errors import Conflict, NotFound, TooMany, Unavailable
+from tests.service.kept import keep_version
+from tests.service.waiting import until
+
+YOUNG: dict[str, Any] = {"age": 30, "pressure": "HIGH"}
+
+
+@pytest.fixture
+def version(source: Sessions) -> LoadedVersion:
+    kept = keep_version(source)
+    with reading(source) as session:
+        return catalog.load_version(session, kept.id)
+
+
+@pytest.fixture
+def log(source: Sessions) -> DecisionLog:
+    return DecisionLog(source.engine)
+
+
+def entry(version: LoadedVersion, **changes: Any) -> dict[str, Any]:
+    [prediction] = espalier.predict(version.model, [YOUNG])
+    made = decisions.new_entry(
+        version=version, inputs=[YOUNG], answers=[prediction.to_dict()], nodes=[prediction.nodes], milliseconds=1.0
+    )
+    return made | changes
+
+
+def is_found(source: Sessions, decision_id: str) -> bool:
+    try:
+        with reading(source) as session:
+            return decisions.find(session, decision_id).input == YOUNG
+    except NotFound:
+        return False
+
+
+class Requests:
+    """Threads that append one record each, and what became of it."""
+
+    def __init__(self, source: Sessions, log: DecisionLog) -> None:
+        self.source, self.log = source, log
+        self.threads: list[threading.Thread] = []
+        self.found: dict[str, bool] = {}  # at the moment at which the request went on
+        self.faults: dict[str, Exception] = {}
+
+    def begin(self, entry: dict[str, Any]) -> None:
+        def run() -> None:
+            try:
+                self.log.append(entry)
+            except Exception as fault:
+                self.faults[entry["id"]] = fault
+            self.found[entry["id"]] = is_found(self.source, entry["id"])
+
+        self.threads.append(threading.Thread(target=run))
+        self.threads[-1].start()
+
+    def end(self) -> None:
+        for thread in self.threads:
+            thread.join(60)
+        assert not any(thread.is_alive() for thread in self.threads)
+
+
+@contextmanager
+def nobody_else_writes(source: Sessions) -> Iterator[None]:
+    with transaction(source) as session:
+        is_sqlite = source.engine.dialect.name == "sqlite"  # there is one writer at a time
+        session.execute(text("SELECT 1" if is_sqlite else "LOCK TABLE decisions IN SHARE ROW EXCLUSIVE MODE"))
+        yield
+
+
+def behind_one_that_waits(source: Sessions, log: DecisionLog, entries: list[dict[str, Any]]) -> Requests:
+    """Append the first entry where nobody can write, and the others behind it; let them go, and wait for all."""
+    requests = Requests(source, log)
+    with nobody_else_writes(source):
+        requests.begin(entries[0])
+        until(lambda: log.is_led and log.n_waiting == 0, what="that the first one writes")
+        for one in entries[1:]:
+            requests.begin(one)
+        until(lambda: log.n_waiting == len(entries) - 1, what="that the others wait")
+        assert not requests.found
+    requests.end()
+    return requests
+
+
+@contextmanager
+def commits_of(engine: Engine) -> Iterator[list[int]]:
+    counted = [0]
+
+    def count(_: object) -> None:
+        counted[0] += 1
+
+    event.listen(engine, "commit", count)
+    yield counted
+    event.remove(engine, "commit", count)
+
+
+def test_what_waits_together_is_committed_together(source: Sessions, version: LoadedVersion, log: DecisionLog) -> None:
+    with commits_of(source.engine) as commits:
+        requests = behind_one_that_waits(source, log, [entry(version) for _ in range(9)])
+    assert requests.faults == {}
+    assert list(requests.found.values()) == [True] * 9
+    assert commits[0] == 1 + 2  # the one that was in the way, the first, all others
+
+
+def test_many_requests_one_after_another(source: Sessions, version: LoadedVersion, log: DecisionLog) -> None:
+    requests = Requests(source, log)
+    for _ in range(40):
+        requests.begin(entry(version))
+    requests.end()
+    assert (requests.faults, set(requests.found.values()), len(requests.found)) == ({}, {True}, 40)
+    assert (log.is_led, log.n_waiting) == (False, 0)
+
+
+def test_a_commit_takes_so_many_and_the_rest_is_led_by_another(
+    source: Sessions, version: LoadedVersion, log: DecisionLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decision_log, "MOST_TOGETHER", 3)
+    with commits_of(source.engine) as commits:
+        requests = behind_one_that_waits(source, log, [entry(version) for _ in range(8)])
+    assert list(requests.found.values()) == [True] * 8
+    assert commits[0] == 1 + 1 + 3  # 1, then 3, 3 and 1
+
+
+def test_a_record_that_is_refused_takes_no_other_with_it(
+    source: Sessions, version: LoadedVersion, log: DecisionLog
+) -> None:
+    entries = [entry(version) for _ in range(4)]
+    entries[2]["version_id"] = decisions.new_id()  # deleted meanwhile
+    requests = behind_one_that_waits(source, log, entries)
+    refused = entries[2]["id"]
+    assert {key: type(fault) for key, fault in requests.faults.items()} == {refused: Conflict}
+    assert requests.found == {one["id"]: one["id"] != refused for one in entries}
+
+
+def test_where_nothing_can_be_written_all_are_told_so_and_the_next_one_is_written(
+    source: Sessions, version: LoadedVersion, log: DecisionLog
+) -> None:
+    def fail(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if statement.startswith("INSERT INTO decisions"):
+            raise OperationalError(statement, {}, Exception("the disk is full"))
+
+    with during(source.engine, "before_cursor_execute", fail):
+        requests = behind_one_that_waits(source, log, [entry(version) for _ in range(3)])
+    assert [type(fault) for fault in requests.faults.values()] == [Unavailable] * 3
+    assert list(requests.found.values()) == [False] * 3
+    log.append(later := entry(version))
+    assert is_found(source, later["id"])
+
+
+def test_a_fault_of_our_own_leaves_nobody_waiting(source: Sessions, version: LoadedVersion, log: DecisionLog) -> None:
+    entries = [entry(version) for _ in range(3)]
+    entries[1]["answers"] = object()  # no JSON
+    requests = behind_one_that_waits(source, log, entries)
+    assert list(requests.faults) == [entries[1]["id"]]
+    assert requests.found == {entries[0]["id"]: True, entries[1]["id"]: False, entries[2]["id"]: True}
+    log.append(later := entry(version))
+    assert is_found(source, later["id"])
+
+
+def test_a_log_that_is_far_behind_takes_nothing_more_and_loses_nothing(
+    source: Sessions, version: LoadedVersion, log: DecisionLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decision_log, "MOST_WAITING", 2)
+    requests = Requests(source, log)
+    with nobody_else_writes(source):
+        requests.begin(entry(version))
+        until(lambda: log.is_led and log.n_waiting == 0, what="that the first one writes")
+        for _ in range(2):
+            requests.begin(entry(version))
+        until(lambda: log.n_waiting == 2, what="that the others wait")
+        with pytest.raises(TooMany) as refused:
+            log.append(entry(version))
+        assert refused.value.seconds > 0
+    requests.end()
+    assert (requests.faults, list(requests.found.values())) == ({}, [True] * 3)
+
+
+@contextmanager
+def during(engine: Engine, name: str, act: Callable[..., None]) -> Iterator[None]:
+    event.listen(engine, name, act)
+    yield
+    event.remove(engine, name, act)

@@ -4,7 +4,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,10 +13,11 @@ from service.cli import COMMANDS
 from service.settings import variables
 from tests.acceptance.running import environment_for, running
 from tests.deployed import compose, image_environment
+from tests.documentation.pages import blocks, session, text_of
 from tests.factories import ROOT
 
-PAGE = (ROOT / "docs" / "deployment.md").read_text()
-README = (ROOT / "README.md").read_text()
+PAGE = text_of("deployment.md")
+README = text_of("README.md")
 ADMIN = "esp_01890000-0000-7000-8000-000000000000_" + "deployment" * 5
 # The word docker, where there is none: the container is the service that runs, its volume the folder of its file.
 STAND_IN = """
@@ -33,8 +33,8 @@ docker() {
 
 
 def block(language: str) -> str:
-    [found] = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, flags=re.DOTALL | re.MULTILINE)
-    return str(found)
+    [found] = blocks(PAGE, language)
+    return found
 
 
 def test_the_session_prints_what_the_page_says_and_its_copy_is_the_whole_service(tmp_path: Path) -> None:
@@ -43,20 +43,11 @@ def test_the_session_prints_what_the_page_says_and_its_copy_is_the_whole_service
         folder.mkdir()
     (tmp_path / "service" / "examples").symlink_to(ROOT / "service" / "examples")
     settings = {"ESPALIER_AUTH": "keys", "ESPALIER_ADMIN_KEY": ADMIN}
+    ours = {"PYTHON": sys.executable, "VOLUME": str(volume), "PYTHONPATH": str(ROOT)}
+    environment = environment_for(volume) | settings | ours
     with running(volume, **settings) as service:
-        session = STAND_IN + block("sh").replace("http://127.0.0.1:8080", service.address)
-        ours = {"PYTHON": sys.executable, "VOLUME": str(volume), "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", session],
-            cwd=tmp_path,
-            env=environment_for(volume) | settings | ours,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == block("text")
+        shown = session(STAND_IN + block("sh"), service, tmp_path, env=environment)
+    assert shown == block("text")
 
     shutil.copy(tmp_path / "espalier-copy.db", copied / "espalier.db")
     with running(copied, **settings) as again:

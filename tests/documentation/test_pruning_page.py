@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from service.cli import main
+from tests.documentation.pages import blocks, text_of
 from tests.factories import ROOT
 
-PAGE = (ROOT / "docs" / "pruning.md").read_text()
+PAGE = text_of("pruning.md")
 COMMANDS = re.findall(r"^    \.venv/bin/espalier (.*)$", PAGE, flags=re.MULTILINE)
-BLOCKS = re.findall(r"^```text\n(.*?)^```$", PAGE, flags=re.DOTALL | re.MULTILINE)
+BLOCKS = blocks(PAGE, "text")
 
 
 def printed(command: str) -> str:

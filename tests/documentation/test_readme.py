@@ -7,31 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.running import running
+from tests.acceptance.running import Service
+from tests.documentation.pages import blocks, session, text_of
 from tests.factories import ROOT
 
-README = (ROOT / "README.md").read_text()
+README = text_of("README.md")
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
+def test_the_shell_session_tells_the_story_that_the_readme_prints(service: Service) -> None:
+    shown = session(blocks(README, "sh")[0], service, ROOT)
 
-
-def test_the_shell_session_tells_the_story_that_the_readme_prints(tmp_path: Path) -> None:
-    with running(tmp_path) as service:
-        session = blocks("sh")[0].replace("http://127.0.0.1:8080", service.address)
-        shell = ["bash", "-euo", "pipefail", "-c", session]
-        done = subprocess.run(shell, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
-
-    assert done.returncode == 0, done.stderr
-    assert blocks("text")[0] in done.stdout
-    assert done.stdout.startswith("succeeded\n")
-    assert done.stdout.endswith("succeeded\n")
+    assert blocks(README, "text")[0] in shown
+    assert shown.startswith("succeeded\n")
+    assert shown.endswith("succeeded\n")
 
 
 def test_the_python_session_runs_and_prints_a_rule() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", blocks("python")[0]], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-c", blocks(README, "python")[0]], cwd=ROOT, capture_output=True, text=True, check=False
     )
 
     assert done.returncode == 0, done.stderr

@@ -1,10 +1,11 @@
-"""Settings of hypothesis for every test.
+"""Settings of hypothesis for every test, and what all processes share that tests start.
 
 No deadline (a shared machine has slow moments), and the same examples each time, so that a test decides on the
 change and not on its luck. `HYPOTHESIS_PROFILE=explore` looks for new ones.
 """
 
 import os
+import sys
 
 from hypothesis import HealthCheck, settings
 
@@ -13,3 +14,7 @@ QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=QUIET)
 settings.register_profile("explore", deadline=None, max_examples=1000, suppress_health_check=QUIET)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+# Tests start hundreds of processes. Where the environment forbids to keep bytecode, each compiles all sources again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False

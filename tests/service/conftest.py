@@ -1,10 +1,11 @@
 """A database a test: an SQLite file, and a PostgreSQL database where ESPALIER_TEST_POSTGRES_URL names a server."""
 
+import functools
 import os
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,8 @@ POSTGRES = os.environ.get("ESPALIER_TEST_POSTGRES_URL", "")
 
 
 @contextmanager
-def empty_database(kind: str, folder: Path) -> Iterator[str]:
-    """Give the URL of an empty database that is gone at the end."""
+def empty_database(kind: str, folder: Path, *, like: str = "template1") -> Iterator[str]:
+    """Give the URL of an empty database that is gone at the end; on PostgreSQL a copy of the database `like`."""
     if kind == "sqlite":
         yield f"sqlite:///{folder}/espalier.db"
         return
@@ -28,19 +29,41 @@ def empty_database(kind: str, folder: Path) -> Iterator[str]:
         pytest.skip("ESPALIER_TEST_POSTGRES_URL names no PostgreSQL server")
     server = sqlalchemy.create_engine(POSTGRES, isolation_level="AUTOCOMMIT", poolclass=NullPool)
     name = f"espalier_test_{uuid.uuid4().hex}"
-    _execute(server, f"CREATE DATABASE {name}")
+    _execute(server, f"CREATE DATABASE {name} TEMPLATE {like}")
     yield server.url.set(database=name).render_as_string(hide_password=False)
     _execute(server, f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def with_tables(database_url: str, migrated_file: Path) -> Settings:
-    """Give settings whose database has all tables."""
-    settings = Settings(database_url=database_url)
-    if settings.database_file is not None:
-        shutil.copy(migrated_file, settings.database_file)
-    else:
-        db.migrate(settings)
-    return settings
+class Templates:
+    """A database of each kind with all tables, made when first asked for and then copied: faster than migrating."""
+
+    def __init__(self, folder: Path, ends: ExitStack) -> None:
+        self._folder = folder
+        self._ends = ends
+
+    @functools.cached_property
+    def file(self) -> Path:
+        """An SQLite file."""
+        file = self._folder / "espalier.db"
+        db.migrate(Settings(database_url=f"sqlite:///{file}"))
+        return file
+
+    @functools.cached_property
+    def name(self) -> str:
+        """A database of the PostgreSQL server."""
+        url = self._ends.enter_context(empty_database("postgresql", self._folder))
+        db.migrate(Settings(database_url=url))
+        return sqlalchemy.make_url(url).database or ""
+
+    @contextmanager
+    def copied(self, kind: str, folder: Path) -> Iterator[Settings]:
+        """Give settings of a database with all tables that is gone at the end."""
+        like = self.name if kind == "postgresql" else ""
+        with empty_database(kind, folder, like=like) as url:
+            settings = Settings(database_url=url)
+            if settings.database_file is not None:
+                shutil.copy(self.file, settings.database_file)
+            yield settings
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -52,25 +75,38 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def shared_settings(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, migrated_file: Path
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, templates: Templates
 ) -> Iterator[Settings]:
     """Settings of a database with all tables that the tests of a module share."""
-    with empty_database(request.param, tmp_path_factory.mktemp("shared")) as url:
-        yield with_tables(url, migrated_file)
+    with templates.copied(request.param, tmp_path_factory.mktemp("shared")) as settings:
+        yield settings
+
+
+@pytest.fixture(scope="module")
+def shared_sqlite(tmp_path_factory: pytest.TempPathFactory, templates: Templates) -> Iterator[Settings]:
+    """Settings of an SQLite file with all tables that the tests of a module share."""
+    with templates.copied("sqlite", tmp_path_factory.mktemp("shared")) as settings:
+        yield settings
 
 
 @pytest.fixture(scope="session")
-def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An SQLite file with all tables, to be copied: faster than migrating for each test."""
-    file = tmp_path_factory.mktemp("template") / "espalier.db"
-    db.migrate(Settings(database_url=f"sqlite:///{file}"))
-    return file
+def templates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Templates]:
+    with ExitStack() as ends:
+        yield Templates(tmp_path_factory.mktemp("template"), ends)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def settings(request: pytest.FixtureRequest, tmp_path: Path, templates: Templates) -> Iterator[Settings]:
+    """Settings of a database with all tables that is gone after the test."""
+    with templates.copied(request.param, tmp_path) as settings:
+        yield settings
 
 
 @pytest.fixture
-def settings(database_url: str, migrated_file: Path) -> Settings:
-    """Settings whose database has all tables."""
-    return with_tables(database_url, migrated_file)
+def on_sqlite(tmp_path: Path, templates: Templates) -> Iterator[Settings]:
+    """Settings of an SQLite file with all tables: for what does not look different from another database."""
+    with templates.copied("sqlite", tmp_path) as settings:
+        yield settings
 
 
 @pytest.fixture

@@ -81,14 +81,24 @@ class Served:
         return response.get_json()
 
 
+FREE: dict[Settings, list[flask.Flask]] = {}
+"""Applications nobody uses now, by their settings without the database: making one takes longer than many a test."""
+
+
 @contextmanager
 def serving(settings: Settings, **changes: Any) -> Iterator[Served]:
-    """Make the application on a database that has its tables."""
+    """Make the application on a database that has its tables, or give one that is free another database."""
     changed = replace(settings, **changes)
-    app = create_app(changed)
+    free = FREE.setdefault(replace(changed, database_url="sqlite://"), [])
+    if free:
+        app = free.pop()
+        app.extensions[EXTENSION] = Service(changed, db.sessions(db.connect(changed)))
+    else:
+        app = create_app(changed)
     service: Service = app.extensions[EXTENSION]
     yield Served(changed, service, app.test_client())
     service.sessions.engine.dispose()
+    free.append(app)
 
 
 def assert_problem(response: TestResponse, status: int, *pointers: str) -> dict[str, Any]:

@@ -5,7 +5,6 @@ import io
 import json
 import struct
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -20,7 +19,6 @@ import espalier
 from service import storage
 from service.db import reading
 from service.settings import Settings
-from tests.service.conftest import empty_database, with_tables
 from tests.service.served import Served, assert_problem, serving
 from tests.written import WRITERS, as_arrow, as_csv, as_parquet, declared_tables, inferred_tables
 
@@ -40,15 +38,11 @@ ZEROS = pyarrow.array(np.zeros(40_000_000))
 DRAWS = hypothesis.settings(max_examples=15, deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
 
 
-@pytest.fixture
-def served(settings: Settings) -> Iterator[Served]:
-    with serving(settings) as one:
+@pytest.fixture(scope="module")
+def served(shared_settings: Settings) -> Iterator[Served]:
+    """One for all: an upload is known by its id, and is no other's business."""
+    with serving(shared_settings) as one:
         yield one
-
-
-@pytest.fixture
-def on_sqlite(tmp_path: Path, migrated_file: Path) -> Settings:
-    return with_tables(f"sqlite:///{tmp_path}/espalier.db", migrated_file)
 
 
 def send(served: Served, content: bytes, content_type: str, *, packed: bool = False, **query: Any) -> TestResponse:
@@ -103,36 +97,19 @@ DRAWN = inferred_tables() | declared_tables()
 
 @DRAWS
 @given(table=DRAWN)
-def test_any_table_gives_one_fingerprint_in_every_format(
-    tmp_path_factory: Any, migrated_file: Path, table: Any
-) -> None:
-    folder = tmp_path_factory.mktemp("drawn")
-    _assert_one_fingerprint(with_tables(f"sqlite:///{folder}/espalier.db", migrated_file), table)
-
-
-@DRAWS
-@given(table=DRAWN)
-def test_any_table_gives_one_fingerprint_on_postgresql_too(
-    tmp_path_factory: Any, migrated_file: Path, table: Any
-) -> None:
-    folder = tmp_path_factory.mktemp("drawn")
-    with empty_database("postgresql", folder) as url:
-        _assert_one_fingerprint(with_tables(url, migrated_file), table, ["CSV", "NDJSON"])
-
-
-def _assert_one_fingerprint(settings: Settings, table: Any, names: Any = tuple(WRITERS)) -> None:
+def test_any_table_gives_one_fingerprint_in_every_format(served: Served, table: Any) -> None:
     columns, declared = table
     expected = espalier.dataset_from_columns(columns, **declared)
-    with serving(settings) as served:
-        for name in names:
-            form, content_type, write = WRITERS[name]
-            parts: dict[str, Any] = {"file": (io.BytesIO(write(columns)), "table", content_type)}
-            if "schema" in declared:
-                parts["schema"] = json.dumps(declared["schema"])
-            query = {"target": declared["target"]} if "target" in declared else {}
-            response = send_form(served, parts, **query)
-            assert kept(served, response).rows() == expected.rows(), form
-            assert response.get_json()["fingerprint"] == expected.fingerprint, form
+    on_postgres = served.settings.database_file is None  # what reads a format knows no database: there some will do
+    for name in ("CSV", "NDJSON") if on_postgres else WRITERS:
+        form, content_type, write = WRITERS[name]
+        parts: dict[str, Any] = {"file": (io.BytesIO(write(columns)), "table", content_type)}
+        if "schema" in declared:
+            parts["schema"] = json.dumps(declared["schema"])
+        query = {"target": declared["target"]} if "target" in declared else {}
+        response = send_form(served, parts, **query)
+        assert kept(served, response).rows() == expected.rows(), form
+        assert response.get_json()["fingerprint"] == expected.fingerprint, form
 
 
 def test_labels_keep_type_and_spelling_on_their_way_through_the_database(served: Served) -> None:
@@ -279,9 +256,9 @@ HOSTILE = [
 
 @pytest.mark.parametrize(("content_type", "body", "status"), HOSTILE)
 def test_a_hostile_body_is_refused_and_says_nothing_of_what_it_holds(
-    on_sqlite: Settings, content_type: str, body: bytes, status: int
+    shared_sqlite: Settings, content_type: str, body: bytes, status: int
 ) -> None:
-    with serving(on_sqlite) as served:
+    with serving(shared_sqlite) as served:
         for packed in (False, True):
             problem = assert_problem_of(send(served, body, content_type, packed=packed), status)
             assert len(problem["detail"]) < 500
@@ -293,10 +270,10 @@ def assert_problem_of(response: TestResponse, status: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_gzip_bomb_is_refused_while_it_is_unpacked(on_sqlite: Settings, name: str) -> None:
+def test_a_gzip_bomb_is_refused_while_it_is_unpacked(shared_sqlite: Settings, name: str) -> None:
     _, content_type, _ = WRITERS[name]
     bomb = gzip.compress(b" " * 50_000_000)
-    with serving(on_sqlite, max_upload_mb=1, max_body_mb=1) as served:
+    with serving(shared_sqlite, max_upload_mb=1, max_body_mb=1) as served:
         response = served.client.post(PATH, data=bomb, content_type=content_type, headers={"Content-Encoding": "gzip"})
         assert "at most 1048576" in assert_problem(response, 413)["detail"]
         response = send_form(served, {"file": (io.BytesIO(bomb), "a.gz", content_type)})
@@ -305,9 +282,9 @@ def test_a_gzip_bomb_is_refused_while_it_is_unpacked(on_sqlite: Settings, name: 
 
 @pytest.mark.parametrize("damage", [lambda body: body[:-9], lambda body: body + b"x" * 20, lambda _: b"a,b\n1,2\n"])
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_body_that_is_not_what_its_encoding_says_is_refused(on_sqlite: Settings, name: str, damage: Any) -> None:
+def test_a_body_that_is_not_what_its_encoding_says_is_refused(shared_sqlite: Settings, name: str, damage: Any) -> None:
     _, content_type, write = WRITERS[name]
-    with serving(on_sqlite) as served:
+    with serving(shared_sqlite) as served:
         body = damage(gzip.compress(write(WIND)))
         response = served.client.post(PATH, data=body, content_type=content_type, headers={"Content-Encoding": "gzip"})
         assert "gzip" in assert_problem_of(response, 422)["detail"]
@@ -323,54 +300,56 @@ def test_a_body_that_is_not_what_its_encoding_says_is_refused(on_sqlite: Setting
         ({"max_cell_chars": 5}, "characters in one cell: at most 5 are"),
     ],
 )
-def test_every_limit_holds_in_every_format(on_sqlite: Settings, name: str, change: dict[str, int], words: str) -> None:
+def test_every_limit_holds_in_every_format(
+    shared_sqlite: Settings, name: str, change: dict[str, int], words: str
+) -> None:
     _, content_type, write = WRITERS[name]
-    with serving(on_sqlite, **change) as served:
+    with serving(shared_sqlite, **change) as served:
         assert words in assert_problem(send(served, write(WIND), content_type), 413)["detail"]
 
 
 @pytest.mark.parametrize("codec", ["zstd", "gzip", "snappy"])
 @pytest.mark.parametrize("as_dictionary", [False, True])
 def test_a_parquet_file_whose_page_unpacks_to_very_much_is_refused_in_a_process_of_its_own(
-    on_sqlite: Settings, codec: str, *, as_dictionary: bool
+    shared_sqlite: Settings, codec: str, *, as_dictionary: bool
 ) -> None:
     table = pyarrow.table({"a": ["x" * 250_000_000, "y"]})
     content = io.BytesIO()
     parquet.write_table(table, content, compression=codec, use_dictionary=as_dictionary,
                         dictionary_pagesize_limit=2**30, write_statistics=False)  # fmt: skip
-    with serving(on_sqlite, reader_memory_mb=512) as served:
+    with serving(shared_sqlite, reader_memory_mb=512) as served:
         assert "512" in assert_problem_of(send(served, content.getvalue(), PARQUET), 413)["detail"]
 
 
-def test_a_dictionary_of_long_texts_that_many_rows_repeat_is_refused(on_sqlite: Settings) -> None:
+def test_a_dictionary_of_long_texts_that_many_rows_repeat_is_refused(shared_sqlite: Settings) -> None:
     table = pyarrow.table({"a": pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 200_000), ["x" * 1_000_000])})
     content = io.BytesIO()
     parquet.write_table(
         table.cast(pyarrow.schema([("a", pyarrow.dictionary(pyarrow.int32(), pyarrow.string()))])), content
     )
-    with serving(on_sqlite, reader_memory_mb=512) as served:
+    with serving(shared_sqlite, reader_memory_mb=512) as served:
         assert_problem_of(send(served, content.getvalue(), PARQUET), 413)
 
 
-def test_an_arrow_stream_whose_buffers_unpack_to_very_much_is_refused(on_sqlite: Settings) -> None:
+def test_an_arrow_stream_whose_buffers_unpack_to_very_much_is_refused(shared_sqlite: Settings) -> None:
     content = io.BytesIO()
     options = pyarrow.ipc.IpcWriteOptions(compression="zstd")
     table = pyarrow.table({"a": ZEROS})
     with pyarrow.ipc.new_stream(content, table.schema, options=options) as stream:
         stream.write_table(table)
-    with serving(on_sqlite, max_rows=10**9, max_cells=10**9, reader_memory_mb=512) as served:
+    with serving(shared_sqlite, max_rows=10**9, max_cells=10**9, reader_memory_mb=512) as served:
         assert "512" in assert_problem_of(send(served, content.getvalue(), ARROW), 413)["detail"]
 
 
-def test_a_long_json_body_that_takes_very_much_memory_is_refused(on_sqlite: Settings) -> None:
+def test_a_long_json_body_that_takes_very_much_memory_is_refused(shared_sqlite: Settings) -> None:
     body = b'{"rows": [' + b"[]," * 6_000_000 + b"[]]}"
-    with serving(on_sqlite, max_rows=10**8, reader_memory_mb=512) as served:
+    with serving(shared_sqlite, max_rows=10**8, reader_memory_mb=512) as served:
         assert "512" in assert_problem_of(send(served, body, JSON), 413)["detail"]
 
 
-def test_a_long_json_body_is_read_like_a_short_one(on_sqlite: Settings) -> None:
+def test_a_long_json_body_is_read_like_a_short_one(shared_sqlite: Settings) -> None:
     columns = {"a": [n / 8 for n in range(100_000)], "b": ["u" * 20, "v" * 20] * 50_000}
-    with serving(on_sqlite) as served:
+    with serving(shared_sqlite) as served:
         body = WRITERS["JSON columns"][2](columns)
         assert len(body) > 2 * 2**20
         assert kept(served, send(served, body, JSON)) == espalier.dataset_from_columns(columns)
@@ -379,9 +358,11 @@ def test_a_long_json_body_is_read_like_a_short_one(on_sqlite: Settings) -> None:
 
 
 @pytest.mark.parametrize("content_type", BINARY)
-def test_bytes_changed_anywhere_in_a_binary_body_are_a_table_or_refused(on_sqlite: Settings, content_type: str) -> None:
+def test_bytes_changed_anywhere_in_a_binary_body_are_a_table_or_refused(
+    shared_sqlite: Settings, content_type: str
+) -> None:
     whole = {PARQUET: as_parquet, ARROW: as_arrow}[content_type](WIND)
-    with serving(on_sqlite) as served:
+    with serving(shared_sqlite) as served:
         for place in range(3, len(whole), len(whole) // 12):
             changed = whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :]
             assert send(served, changed, content_type).status_code in (201, 413, 422)

@@ -100,7 +100,7 @@ def test_breaking_a_constraint_is_a_conflict(source: Sessions) -> None:
         session.add(_model("same"))
 
 
-@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
 def test_a_text_that_postgresql_takes_nowhere_is_refused(source: Sessions) -> None:
     with pytest.raises(Rejected), reading(source) as session:
         session.scalars(select(ModelName).where(ModelName.name == "a\0")).all()

@@ -14,6 +14,7 @@ from service.doctor import Finding, Level, examine
 from service.settings import Settings
 from service.tables import Scope
 from tests.acceptance.running import environment_for, run_command
+from tests.service.conftest import Templates
 
 
 def looked(monkeypatch: pytest.MonkeyPatch, settings: Settings, **changes: str) -> list[Finding]:
@@ -100,14 +101,14 @@ def test_a_disk_that_is_nearly_full_and_a_clock_that_is_off_are_told(
     assert [level for level, _ in found(findings, "clock")] == ["warning"]
 
 
-def test_the_command_makes_no_file_and_its_exit_code_tells(tmp_path: Path, migrated_file: Path) -> None:
+def test_the_command_makes_no_file_and_its_exit_code_tells(tmp_path: Path, templates: Templates) -> None:
     environment = environment_for(tmp_path)
 
     early = run_command(["doctor"], env=environment)
     assert (early.returncode, list(tmp_path.iterdir())) == (1, [])
     assert "fault    database" in early.stdout
 
-    (tmp_path / "espalier.db").write_bytes(migrated_file.read_bytes())
+    (tmp_path / "espalier.db").write_bytes(templates.file.read_bytes())
     sound = run_command(["doctor", "--json"], env=environment)
     shown = json.loads(sound.stdout)
     assert (sound.returncode, shown["sound"]) == (0, True), sound.stderr

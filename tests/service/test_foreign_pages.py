@@ -1,12 +1,10 @@
 """Where keys are off, a web page of elsewhere cannot use the service through a browser on this machine."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from service.settings import Settings
-from tests.service.conftest import with_tables
 from tests.service.served import Served, assert_problem, serving
 
 CSV = "a,b\n1,x\n2,y\n"
@@ -14,9 +12,9 @@ LISTED = "https://app.example"
 
 
 @pytest.fixture
-def settings(tmp_path: Path, migrated_file: Path) -> Settings:
+def settings(on_sqlite: Settings) -> Settings:
     """One kind of database will do: requests are refused before it is asked."""
-    return with_tables(f"sqlite:///{tmp_path}/espalier.db", migrated_file)
+    return on_sqlite
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import json
 import random
 import tracemalloc
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -179,23 +178,17 @@ def test_each_fault_is_named_by_its_place_and_no_value_is_repeated(served: Serve
 @pytest.mark.parametrize(
     ("limit", "said"), [({"max_nodes": 7}, "nodes"), ({"max_columns": 4}, "columns"), ({"max_cell_chars": 7}, "cell")]
 )
-def test_what_no_training_may_make_no_import_may_bring(
-    tmp_path: Path, migrated_file: Path, limit: dict[str, int], said: str
-) -> None:
-    file = tmp_path / "espalier.db"
-    file.write_bytes(migrated_file.read_bytes())
+def test_what_no_training_may_make_no_import_may_bring(on_sqlite: Settings, limit: dict[str, int], said: str) -> None:
     content = espalier.to_json(espalier.train(espalier.dataset_from_csv(TENNIS, target="PlayTennis"), "id3"))
-    with serving(Settings(database_url=f"sqlite:///{file}"), **limit) as small:
+    with serving(on_sqlite, **limit) as small:
         assert said in assert_problem(bring(small, content), 413)["detail"]
 
 
-def test_a_list_of_rules_has_the_limit_of_a_tree(tmp_path: Path, migrated_file: Path) -> None:
-    file = tmp_path / "espalier.db"
-    file.write_bytes(migrated_file.read_bytes())
+def test_a_list_of_rules_has_the_limit_of_a_tree(on_sqlite: Settings) -> None:
     model = espalier.train(espalier.dataset_from_csv(TENNIS, target="PlayTennis"), "id3")
     dataset = espalier.dataset_from_csv(TENNIS, target="PlayTennis")
     rules = espalier.prune(model, espalier.pruning_method("rules", estimate="pessimistic"), dataset=dataset).model
-    with serving(Settings(database_url=f"sqlite:///{file}"), max_nodes=2) as small:
+    with serving(on_sqlite, max_nodes=2) as small:
         assert "rules" in assert_problem(bring(small, espalier.to_json(rules)), 413)["detail"]
 
 

@@ -41,15 +41,8 @@ SUNNY = tensor("Outlook", "BYTES", ["Sunny"])
 
 
 @pytest.fixture
-def on_sqlite(tmp_path: Path, migrated_file: Path) -> Settings:
-    """What is asked of most tests here ends before the database; those of the log run on both."""
-    file = tmp_path / "espalier.db"
-    file.write_bytes(migrated_file.read_bytes())
-    return Settings(database_url=f"sqlite:///{file}")
-
-
-@pytest.fixture
 def served(on_sqlite: Settings) -> Iterator[Served]:
+    """What is asked of most tests here ends before the database; those of the log run on both."""
     with serving(on_sqlite, max_predict_rows=5, max_cell_chars=20) as one:
         one.train("tennis")
         yield one

@@ -1,7 +1,6 @@
 """What tritonclient sends, byte for byte as it was written down, is answered as the native API answers these rows."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import orjson
 import pytest
@@ -22,10 +21,8 @@ ROWS = [
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path) -> Iterator[Served]:
-    file = tmp_path_factory.mktemp("golden") / "espalier.db"
-    file.write_bytes(migrated_file.read_bytes())
-    with serving(Settings(database_url=f"sqlite:///{file}")) as one:
+def served(shared_sqlite: Settings) -> Iterator[Served]:
+    with serving(shared_sqlite) as one:
         csv = (ROOT / "service" / "examples" / "drug200.csv").read_text()
         one.train("drugs", csv, preset="cart", target="Drug")
         yield one

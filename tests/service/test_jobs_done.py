@@ -19,8 +19,8 @@ import espalier
 from service import queue, worker
 from service.cli import main
 from service.db import reading
+from service.settings import Settings
 from tests.acceptance.warming import warm_up
-from tests.service.conftest import empty_database, with_tables
 from tests.service.kept import keep_data_set
 from tests.service.served import Served, assert_problem, serving
 from tests.service.waiting import until
@@ -38,23 +38,20 @@ PRUNINGS: Mapping[str, Mapping[str, Any]] = {
 CANDIDATES = [{"preset": "cart"}, {"preset": "cart", "pruning": {"method": "reduced_error"}}]
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def served(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, migrated_file: Path
-) -> Iterator[Served]:
+@pytest.fixture(scope="module")
+def served(shared_settings: Settings) -> Iterator[Served]:
     """An application and a worker on one database."""
     warm_up()
-    with empty_database(request.param, tmp_path_factory.mktemp("jobs")) as url:
-        settings = replace(with_tables(url, migrated_file), web_threads=8)
-        process = get_context("spawn").Process(target=worker.run, args=(settings,))
-        process.start()
-        try:
-            with serving(settings) as one:
-                yield one
-        finally:
-            process.terminate()
-            process.join(20)
-            process.kill()
+    settings = replace(shared_settings, web_threads=8)
+    process = get_context("spawn").Process(target=worker.run, args=(settings,))
+    process.start()
+    try:
+        with serving(settings) as one:
+            yield one
+    finally:
+        process.terminate()
+        process.join(20)
+        process.kill()
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """The JSON Schema of a version says of every row whether it is answered: a validator and the service agree."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -48,10 +47,8 @@ def model(missing_values: list[str]) -> espalier.Model:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path) -> Iterator[Served]:
-    file = tmp_path_factory.mktemp("schema") / "espalier.db"
-    file.write_bytes(migrated_file.read_bytes())
-    with serving(Settings(database_url=f"sqlite:///{file}")) as one:
+def served(shared_sqlite: Settings) -> Iterator[Served]:
+    with serving(shared_sqlite) as one:
         one.keep("signs", model(["?", "NA"]))
         one.keep("plain", model([]))
         one.train("drugs", (ROOT / "service" / "examples" / "drug200.csv").read_text(), preset="cart", target="Drug")

@@ -73,7 +73,7 @@ REFUSALS = ("401", "403", "429")  # what every route may answer that needs a sco
 
 def create_app(settings: Settings) -> Flask:
     """Make the application; a process of its own after a fork calls `db.forget_connections`."""
-    app = Flask("service", static_folder=None)
+    app = Application("service", static_folder=None)
     app.session_interface = NoSessions()
     app.config.update(
         MAX_CONTENT_LENGTH=settings.max_body_mb * 1024 * 1024,
@@ -101,6 +101,14 @@ def create_app(settings: Settings) -> Flask:
     admit_only_callers(app, scopes_of(RESOURCES))
     surround(app, settings)
     return app
+
+
+class Application(Flask):
+    """Flask without what it does for views that are coroutines: none is, and to ask each time costs time."""
+
+    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        """Give the function as it is."""
+        return func
 
 
 class NoSessions(SessionInterface):

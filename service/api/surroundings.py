@@ -40,8 +40,9 @@ def surround(app: Flask, settings: Settings) -> None:
 
     @app.after_request
     def finish(response: Response) -> Response:
-        for name, value in SAFE.items():
-            response.headers.setdefault(name, value)
+        # Asked one by one, each header that is not there would cost an exception.
+        given = {name for name, _ in response.headers}
+        response.headers.extend([pair for pair in SAFE.items() if pair[0] not in given])
         if origins:
             _share(response, origins)
         return response

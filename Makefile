@@ -49,7 +49,7 @@ image:
 	$(DOCKER) build --tag $(IMAGE) .
 
 clean:
-	rm -rf .venv .venv-lowest .venv-bench build dist *.egg-info
+	rm -rf .venv .venv-lowest .venv-bench* build dist *.egg-info
 
 python-is-there:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from benchmarks import growth, missing, prediction, pruning, service, training
+from benchmarks import growth, missing, prediction, pruning, service, serving, training
 from benchmarks.run import QUICK, Run, begin
 
 BENCHMARKS: Final[Mapping[str, Callable[[Run], None]]] = MappingProxyType(
@@ -17,6 +17,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Run], None]]] = MappingProxyType(
         "pruning": pruning.run,
         "prediction": prediction.run,
         "service": service.run,
+        "serving": serving.run,
     }
 )
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import espalier
 from benchmarks import tables
-from benchmarks.measuring import Measurable, Measured, Subject, measure, print_table, ratio_text, seconds_text
+from benchmarks.measuring import NOTHING, Measurable, Measured, Subject, measure, print_table, ratio_text, seconds_text
 from benchmarks.run import Run
 
 N_ROWS: Final = 1_000_000
@@ -46,7 +46,7 @@ def run(run: Run) -> None:
     """Print the table."""
     path = tables.write("two_classes", run.rows(N_ROWS), run.folder)
     file = run.folder / "upload.csv"
-    _write_csv(tables.read(path)[0], file)
+    write_csv(tables.read(path)[0], file)
     core = measure(
         [
             Subject("reading", "benchmarks.service:reading", {"file": str(file)}),
@@ -58,7 +58,7 @@ def run(run: Run) -> None:
         ]
     )
     asked = run.folder / "asked.csv"
-    _write_csv(tables.read(path)[0].first(run.rows(N_STREAMED)), asked, with_target=False)
+    write_csv(tables.read(path)[0].first(run.rows(N_STREAMED)), asked, with_target=False)
     try:
         uploads, jobs, streamed = _served_times(run.folder, file.read_bytes(), asked.read_bytes())
     except ServiceFailed as failure:
@@ -135,7 +135,7 @@ class Service:
     def memory(self) -> float | None:
         """Give what the web processes have at most had in memory together, MiB; None where the system does not tell."""
         try:
-            status = [Path(f"/proc/{child}/status").read_text() for child in _descendants(self.process)]
+            status = [Path(f"/proc/{child}/status").read_text() for child in descendants(self.process)]
         except OSError:
             return None
         return sum(int(text.partition("VmHWM:")[2].split()[0]) for text in status if "VmHWM:" in text) / 1024
@@ -198,7 +198,7 @@ def _served_times(folder: Path, content: bytes, asked: bytes) -> tuple[list[floa
     """Give the seconds of uploads, jobs and streams; a small upload and job come first, to warm up."""
     uploads: list[float] = []
     jobs = Jobs()
-    with _running(folder) as service:
+    with running(folder) as service:
         few = b"\n".join(content[: 100 * tables.FEW].split(b"\n")[:-1])
         service.train("warm-up", service.upload(few), None)
         data_set = ""
@@ -218,12 +218,18 @@ def _timed(action: Callable[[], None]) -> float:
     return time.perf_counter() - begun
 
 
-@contextmanager
-def _running(folder: Path) -> Iterator[Service]:
-    """Run ``espalier up`` on a database in the folder, on a free port of the loopback address."""
+def free_port() -> int:
+    """Give a port of the loopback address that nobody listens at."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+        port: int = probe.getsockname()[1]
+    return port
+
+
+@contextmanager
+def running(folder: Path, settings: Mapping[str, str] = NOTHING) -> Iterator[Service]:
+    """Run ``espalier up`` on a free port of the loopback address, on a database in the folder unless `settings` say."""
+    port = free_port()
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("ESPALIER_")}
     database = {"ESPALIER_DATABASE_URL": f"sqlite:///{folder}/service.db"}
     printed = folder / "service.txt"
@@ -231,7 +237,7 @@ def _running(folder: Path) -> Iterator[Service]:
         process = subprocess.Popen(  # noqa: S603 - our own module
             [sys.executable, "-m", "service.cli", "up", "--host", "127.0.0.1", "--port", str(port)],
             cwd=Path(__file__).resolve().parent.parent,
-            env=inherited | ENVIRONMENT | database,
+            env=inherited | ENVIRONMENT | database | dict(settings),
             stdout=output,
             stderr=subprocess.STDOUT,
         )
@@ -255,16 +261,17 @@ def _wait_for_start(process: subprocess.Popen[bytes], printed: Path) -> None:
         time.sleep(0.05)
 
 
-def _descendants(process: int) -> list[int]:
+def descendants(process: int) -> list[int]:
     """Give the processes that a process has started, and those that they have."""
     found = []
     for children in Path(f"/proc/{process}/task").glob("*/children"):
         for child in map(int, children.read_text().split()):
-            found += [child, *_descendants(child)]
+            found += [child, *descendants(child)]
     return found
 
 
-def _write_csv(rows: tables.Rows, file: Path, *, with_target: bool = True) -> None:
+def write_csv(rows: tables.Rows, file: Path, *, with_target: bool = True) -> None:
+    """Write rows as CSV, columns x0, x1, … and y."""
     import pyarrow  # noqa: PLC0415 - this table alone needs it
     from pyarrow import csv  # noqa: PLC0415 - as above
 

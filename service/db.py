@@ -289,9 +289,13 @@ def _use_write_ahead_log(cursor: Any) -> None:
             if "wal" in (cursor.execute(f"PRAGMA journal_mode{mode}").fetchone()[0] for mode in ("", "=WAL")):
                 return
         except sqlite3.OperationalError as error:  # anything else, such as a file of another kind, does not pass
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+            if not _is_busy(error) or time.monotonic() > deadline:
                 raise
         time.sleep(0.01)
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def _begin_sqlite(connection: Connection) -> None:
@@ -307,9 +311,9 @@ def _begin_sqlite(connection: Connection) -> None:
             try:
                 driver.execute("BEGIN IMMEDIATE")
                 return
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                    raise
+            except sqlite3.Error as error:
+                if not _is_busy(error) or time.monotonic() > deadline:
+                    raise DBAPIError.instance("BEGIN IMMEDIATE", (), error, sqlite3.Error) from error
             time.sleep(BUSY_PAUSE)
     finally:
         driver.execute(BUSY_TIMEOUT)

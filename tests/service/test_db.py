@@ -92,6 +92,22 @@ def test_two_writers_take_turns(source: Sessions) -> None:
         assert session.scalars(select(ModelName.last_number)).one() == 80
 
 
+def test_a_writer_gives_up_when_another_one_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(db, "BUSY_SECONDS", 0.2)
+    source = db.sessions(db.connect(Settings(database_url=f"sqlite:///{tmp_path}/a.db")))
+    with transaction(source) as session:
+        session.execute(text("CREATE TABLE a (b)"))
+        with pytest.raises(Unavailable), transaction(source) as other:
+            other.execute(text("SELECT 1"))
+        with pytest.raises(Unavailable), db.writing(source.engine):
+            pass
+    with transaction(source) as session:  # both connections are as good as new
+        session.execute(text("INSERT INTO a VALUES (1)"))
+    with source.engine.connect() as connection:
+        assert connection.scalar(text("PRAGMA busy_timeout")) == 10_000
+        assert connection.scalar(text("SELECT count(*) FROM a")) == 1
+
+
 def test_breaking_a_constraint_is_a_conflict(source: Sessions) -> None:
     with transaction(source) as session:
         session.add(_model("same"))

@@ -12,6 +12,10 @@ Every environment variable, its default, and what it sets. Legal values stand in
     ESPALIER_CORS_ORIGINS      none                       origins whose pages may call the service from a browser
     ESPALIER_WEB_WORKERS       2                          web processes
     ESPALIER_WEB_THREADS       16                         threads of each web process
+    ESPALIER_LOG_FORMAT        auto                       form of log lines; auto: text on a terminal, else json
+    ESPALIER_LOG_LEVEL         warning                    how grave a line must be
+    ESPALIER_LOG_REQUESTS      off                        a log line for every request, at the level info
+    ESPALIER_METRICS           on                         whether figures are counted, and shown at /metrics
     ESPALIER_LEASE_SECONDS     15                         how long a silent worker keeps its job before another takes it
     ESPALIER_JOB_SECONDS       3600                       time limit of one attempt at a job
     ESPALIER_JOB_MEMORY_MB     4096                       memory limit of one attempt at a job, in MiB resident

@@ -1,6 +1,7 @@
 """The web application: the only place that wires settings, database, routes and errors together."""
 
 import logging
+import time
 from collections.abc import Callable
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -16,7 +17,7 @@ from service.api.access import admit_only_callers, refuse_foreign_pages, scopes_
 from service.api.aliases import aliases
 from service.api.answers import JSON
 from service.api.asking import asking
-from service.api.context import EXTENSION, Service
+from service.api.context import EXTENSION, Service, here
 from service.api.contract import SECURITY
 from service.api.curation import curation
 from service.api.datasets import data_sets
@@ -31,6 +32,7 @@ from service.api.names import CONVERTERS
 from service.api.outcomes import outcomes
 from service.api.predictions import predictions
 from service.api.problems import CONTENT_TYPE, answer, is_inference
+from service.api.request_lines import write_lines
 from service.api.surroundings import surround
 from service.settings import Settings
 
@@ -73,7 +75,7 @@ REFUSALS = ("401", "403", "429")  # what every route may answer that needs a sco
 
 def create_app(settings: Settings) -> Flask:
     """Make the application; a process of its own after a fork calls `db.forget_connections`."""
-    app = Application("service", static_folder=None)
+    app = (Measured if settings.metrics == "on" else Application)("service", static_folder=None)
     app.session_interface = NoSessions()
     app.config.update(
         MAX_CONTENT_LENGTH=settings.max_body_mb * 1024 * 1024,
@@ -97,6 +99,8 @@ def create_app(settings: Settings) -> Flask:
         endpoint="openapi",
     )
     app.register_error_handler(Exception, answer)
+    if settings.log_requests == "on":
+        write_lines(app)
     refuse_foreign_pages(app, settings)
     admit_only_callers(app, scopes_of(RESOURCES))
     surround(app, settings)
@@ -109,6 +113,19 @@ class Application(Flask):
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """Give the function as it is."""
         return func
+
+
+class Measured(Application):
+    """The same, counting requests and how long each took until its answer began."""
+
+    def full_dispatch_request(self) -> Response:
+        """Answer, and count: by the route, since paths and methods that callers make up have no end."""
+        began = time.perf_counter()
+        response = super().full_dispatch_request()
+        rule = request.url_rule
+        method, route = ("other", "none") if rule is None else (request.method, rule.rule)
+        here().metrics.request(method, route, response.status_code, time.perf_counter() - began)
+        return response
 
 
 class NoSessions(SessionInterface):

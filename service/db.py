@@ -59,7 +59,7 @@ def connect(settings: Settings, *, pool: type[Pool] | None = None) -> Engine:
 
     Each process needs its own: after a fork call `forget_connections`.
     """
-    options: dict[str, Any] = {"json_serializer": _to_json, "json_deserializer": orjson.loads}
+    options: dict[str, Any] = {"json_serializer": _to_json, "json_deserializer": orjson.loads, "hide_parameters": True}
     if pool is not None:
         options["poolclass"] = pool
     else:

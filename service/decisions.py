@@ -28,6 +28,7 @@ from service.tables import DecisionRecord, ModelName, Version
 
 ANSWER_FIELDS = ("label", "value", "std", "distribution", "confidence", "support", "leaf", "flags", "errors")
 DECISION_ID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?::(0|[1-9][0-9]{0,8}))?")
+REFUSED = "(refused)"  # in the place of a label
 SUBJECT_LENGTH = 200
 RECORDS_A_LOOK = 500  # records that one page of the list looks through at most
 RECORDS_AT_ONCE = 20  # in memory: some are large
@@ -230,6 +231,14 @@ def check_subject(subject: str | None, *, pointer: str = "/subject") -> None:
     if subject is not None and not (1 <= len(subject) <= SUBJECT_LENGTH and subject.isprintable()):
         message = f"a subject has 1 to {SUBJECT_LENGTH} printable characters"
         raise Rejected([Fault(pointer, "invalid", message)])
+
+
+def label_of(answer: Mapping[str, Any]) -> str:
+    """Name what was answered, to be counted by it: a label as text, "" of a number, REFUSED of a row with faults."""
+    if "errors" in answer:
+        return REFUSED
+    label = answer.get("label", "")
+    return label if isinstance(label, str) else orjson.dumps(label).decode()
 
 
 def decision_ids(record_id: str, n_rows: int) -> list[str]:

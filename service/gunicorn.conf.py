@@ -10,9 +10,11 @@ from typing import Any
 from gunicorn.workers import gthread
 
 from service.api.context import EXTENSION
+from service.api.metrics import forget_process
 from service.cli.lifeline import end_with_parent
 from service.cli.listening import host_of
 from service.db import forget_connections
+from service.logs import configuration
 from service.settings import Settings, check_listening
 
 settings = Settings.from_env()
@@ -29,6 +31,7 @@ forwarder_headers = (
     ""  # no header sets the WSGI variables; X-Forwarded-* are the application's affair: ESPALIER_PROXIES
 )
 forwarded_allow_ips = ""
+logconfig_dict = configuration(settings.log_format, settings.log_level)
 loglevel = "error"  # what is wrong with a client's request is told to the client
 control_socket_disable = True  # it would be a file in the home folder
 if Path("/dev/shm").is_dir():  # noqa: S108 - the place for heartbeats that never reach a disk
@@ -61,6 +64,11 @@ def post_fork(server: Any, worker: Any) -> None:
     service = worker.app.wsgi().extensions[EXTENSION]
     forget_connections(service.sessions.engine)
     service.is_stopping = lambda: not worker.alive
+
+
+def child_exit(_server: Any, worker: Any) -> None:
+    """Forget what only a living process has."""
+    forget_process(worker.pid)
 
 
 def _is_not_silence(record: logging.LogRecord) -> bool:

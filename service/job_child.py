@@ -5,6 +5,7 @@ worker <──pipe─── child        progress now and then, parts of a resul
 """
 
 import ctypes
+import logging.config
 import os
 import signal
 import sys
@@ -16,7 +17,7 @@ from multiprocessing.connection import Connection
 from sqlalchemy.pool import NullPool
 
 import espalier
-from service import db, storage
+from service import db, logs, storage
 from service.handlers import JobLog, Part, perform
 from service.queue import Claim
 from service.settings import Settings
@@ -30,6 +31,7 @@ Child = Callable[[Settings, Claim, Connection], None]
 def wait_for_a_job(child: Child, settings: Settings, pipe: Connection, worker_pid: int) -> None:
     """What a child does first: it loads what takes long, and waits. Without a worker, no job will come."""
     _die_with_worker(worker_pid)
+    logging.config.dictConfig(logs.configuration(settings.log_format, settings.log_level))
     espalier.load_all()
     espalier.warm_up(())  # loads the compiler and the kernels, and compiles nothing
     storage.load_reader()
@@ -37,7 +39,8 @@ def wait_for_a_job(child: Child, settings: Settings, pipe: Connection, worker_pi
         claim = pipe.recv()
     except (EOFError, OSError):
         return
-    child(settings, claim, pipe)
+    with logs.about(job_id=claim.job_id):
+        child(settings, claim, pipe)
 
 
 def child_main(settings: Settings, claim: Claim, pipe: Connection) -> None:

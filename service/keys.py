@@ -80,6 +80,15 @@ class Caller:
         if self.models is not None:
             raise Forbidden(f"{self._reach()}; data sets are shared: it may add some, not change or delete any")
 
+    def check_unlimited(self) -> None:
+        """Refuse what speaks of all models.
+
+        Raises:
+            Forbidden: The key is limited to some models.
+        """
+        if self.models is not None:
+            raise Forbidden(f"{self._reach()}; this speaks of all")
+
     def _reach(self) -> str:
         return f"this key reaches only the models {', '.join(sorted(self.models or ()))}"
 

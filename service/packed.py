@@ -208,6 +208,15 @@ class PackedRows:
             labels[row] = _label_text(answer)
         return labels
 
+    def label_counts(self) -> dict[str, int]:
+        """Give how many rows were answered with each label, as text; of a regression all with none."""
+        if self.is_regression:
+            return {"": self.n_rows}
+        distinct, counts = np.unique(self.labels().astype(str), return_counts=True)
+        labels = [orjson.loads(text) for text in distinct.tolist()]
+        texts = [label if isinstance(label, str) else orjson.dumps(label).decode() for label in labels]
+        return dict(zip(texts, counts.tolist(), strict=True))
+
     def attributes(self) -> list[str]:
         """Give the names of the model's attributes."""
         return list(self._head["attributes"])

@@ -114,6 +114,22 @@ class Settings:
     )
     web_workers: int = field(default=2, metadata=_whole(1, 256, "web processes"))
     web_threads: int = field(default=16, metadata=_whole(1, 512, "threads of each web process"))
+    log_format: str = field(
+        default="auto",
+        metadata=_text(
+            "auto|json|text", "auto, json or text", "form of log lines; auto: text on a terminal, else json"
+        ),
+    )
+    log_level: str = field(
+        default="warning",
+        metadata=_text("debug|info|warning|error", "debug, info, warning or error", "how grave a line must be"),
+    )
+    log_requests: str = field(
+        default="off", metadata=_text("off|on", "off or on", "a log line for every request, at the level info")
+    )
+    metrics: str = field(
+        default="on", metadata=_text("on|off", "on or off", "whether figures are counted, and shown at /metrics")
+    )
     lease_seconds: float = field(
         default=15.0, metadata=_seconds(1, 3600, "how long a silent worker keeps its job before another takes it")
     )
@@ -166,9 +182,9 @@ class Settings:
         for item in fields(cls):
             name = PREFIX + item.name.upper()
             rules[name] = item.metadata["rule"]
-            env.add_parser(item.name, _parser(rules[name]))
+            env.add_parser(name, _parser(rules[name]))  # under a name that environs has no parser of its own for
             if os.environ.get(name):
-                given[item.name] = getattr(env, item.name)(name)
+                given[item.name] = getattr(env, name)(name)
         try:
             env.seal()
         except EnvValidationError as error:

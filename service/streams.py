@@ -50,6 +50,7 @@ class Asked:
         subject: Whom the decisions are about.
         key_id: The key that asks.
         settings: Limits.
+        count: Is told of answers that were logged: the label, as `decisions.label_of` gives it, and of how many rows.
     """
 
     version: LoadedVersion
@@ -62,6 +63,7 @@ class Asked:
     subject: str | None
     key_id: str | None
     settings: Settings
+    count: Callable[[str, int], None] = lambda _label, _n_rows: None
 
     @property
     def origin(self) -> decisions.Origin:
@@ -155,6 +157,8 @@ def _table_answered(
         record_id = decisions.record_packed(
             session, asked.origin, n_rows=dataset.n_rows, content=content, milliseconds=milliseconds
         )
+    for label, n_rows in rows.label_counts().items():
+        asked.count(label, n_rows)
     return TableBatch(first_row, record_id, rows)
 
 
@@ -180,6 +184,8 @@ def _rows_answered(
                 milliseconds=(time.perf_counter() - began) * 1000,
                 **asked.logged,
             )
+        for answer in answered.answers:
+            asked.count(decisions.label_of(answer), 1)
         if faults:
             raise espalier.RowError([espalier.Fault(one["pointer"], one["code"], one["message"]) for one in faults])
         yield lines.rows(first_row + start, ids, answered.answers)

@@ -25,7 +25,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from service import catalog, db, decisions, queue
+from service import catalog, db, decisions, logs, queue
 from service.db import Sessions, reading, transaction
 from service.errors import LeaseLost, Unavailable
 from service.handlers import Cancelled, Failed, Finished, GivenBack, Outcome, Part, Reported, problem
@@ -132,10 +132,11 @@ def _work_once(settings: Settings, source: Sessions, *, name: str, stop: threadi
             claim = queue.claim(session, worker=name, lease_seconds=settings.lease_seconds)
         if claim is None:
             return False
-        LOG.info("job %s: attempt %d of %d", claim.job_id, claim.attempt, claim.max_attempts)
-        with _started(claim, spare) as attempt:
-            outcome = _watch(settings, source, attempt, stop)
-        _settle(source, claim, _within_limits(settings, outcome), stop)
+        with logs.about(job_id=claim.job_id):
+            LOG.info("job %s: attempt %d of %d", claim.job_id, claim.attempt, claim.max_attempts)
+            with _started(claim, spare) as attempt:
+                outcome = _watch(settings, source, attempt, stop)
+            _settle(source, claim, _within_limits(settings, outcome), stop)
     except Unavailable as error:
         LOG.warning("%s; trying again", error)
         stop.wait(1.0)
@@ -332,6 +333,8 @@ def _settle(source: Sessions, claim: Claim, outcome: Outcome | Lost, stop: threa
             LOG.exception("job %s: its result cannot be saved", claim.job_id)
             outcome = _failed("not_saved", "the result of the job could not be saved")
     LOG.warning("job %s: another worker took it over; its outcome here is dropped", claim.job_id)
+    with transaction(source) as session:
+        queue.note_fenced_out(session, claim)
 
 
 def _save(session: Any, claim: Claim, outcome: Outcome) -> str:

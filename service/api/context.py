@@ -1,23 +1,29 @@
 """What the views share within one process: made once by `create_app`, found through the current application."""
 
+import re
 import threading
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import cast
 
-from flask import current_app, g
+from flask import current_app, g, request
 
 from service.answering import Finder
+from service.api.metrics import Metrics
 from service.api.rates import Rates
-from service.catalog import ModelCache
+from service.catalog import LoadedVersion, ModelCache
 from service.db import Sessions
 from service.decision_log import DecisionLog
 from service.keys import Caller, KeyRing
 from service.settings import Settings
 
-__all__ = ["EXTENSION", "Service", "caller", "here"]
+__all__ = ["EXTENSION", "REQUEST_ID", "Service", "caller", "here", "request_id"]
 
 EXTENSION = "espalier"
+REQUEST_ID = "X-Request-Id"
+LEGAL_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
 
 @dataclass(slots=True)
@@ -30,6 +36,7 @@ class Service:
         finder: Finds what answers a prediction.
         keys: Finds out who asks.
         log: The way of a request's answers into the decision log.
+        metrics: What this process counts for whoever watches over it.
         rates: Counts the requests of each key.
         waiting: Permits to hold a thread while waiting for a job: a quarter of the threads.
         is_stopping: Whether the process was asked to end; those who wait then answer at once.
@@ -40,6 +47,7 @@ class Service:
     finder: Finder = field(default_factory=Finder)
     keys: KeyRing = field(default_factory=KeyRing)
     log: DecisionLog = field(init=False)
+    metrics: Metrics = field(default_factory=Metrics)
     rates: Rates = field(init=False)
     waiting: threading.Semaphore = field(init=False)
     is_stopping: Callable[[], bool] = bool  # bool() is False
@@ -48,6 +56,12 @@ class Service:
     def models(self) -> ModelCache:
         """Decoded models by version."""
         return self.finder.models
+
+    def counting(self, version: LoadedVersion) -> Callable[[str, int], None]:
+        """Give what counts the answers of a version, by label."""
+        if self.settings.metrics == "off":
+            return lambda _label, _n_rows: None
+        return partial(self.metrics.predictions, version.model_name, version.number)
 
     def __post_init__(self) -> None:
         self.log = DecisionLog(self.sessions.engine)
@@ -63,3 +77,14 @@ def here() -> Service:
 def caller() -> Caller:
     """Give the one who asks, as `service.api.access` found out before the view began."""
     return cast(Caller, g.caller)
+
+
+def request_id() -> str:
+    """Give what the current request is called in the log and towards the caller: a name of our own.
+
+    Behind a proxy that is trusted, it is the proxy's, so that one name leads through the logs of both.
+    """
+    if "request_id" not in g:
+        given = request.headers.get(REQUEST_ID, "") if here().settings.proxies else ""
+        g.request_id = given if LEGAL_ID.fullmatch(given) else uuid.uuid4().hex
+    return cast(str, g.request_id)

@@ -4,9 +4,11 @@ from flask import Response
 
 from service import db, schemas
 from service.api.answers import json_answer
-from service.api.context import here
+from service.api.context import caller, here
 from service.api.contract import Resource, answers, refuses
-from service.errors import Unavailable
+from service.api.metrics import CONTENT_TYPE
+from service.errors import NotFound, Unavailable
+from service.tables import Scope
 
 __all__ = ["health"]
 
@@ -28,3 +30,18 @@ def ready() -> Response:
     if here().is_stopping() or not db.is_ready(here().sessions.engine):
         raise Unavailable("the database does not answer, or its tables are not of this version (espalier migrate)")
     return json_answer({"status": "ready"})
+
+
+@health.get("/metrics", scope=Scope.READ)
+@answers(200, {"type": "string"}, content_type="text/plain")
+@refuses(404)
+def metrics() -> Response:
+    """Give figures of all web processes and of the queue, in Prometheus' text form.
+
+    They speak of all models: a key that is limited to some is refused. Where `ESPALIER_METRICS` is off there are none.
+    """
+    caller().check_unlimited()
+    service = here()
+    if service.settings.metrics == "off":
+        raise NotFound("figures, since ESPALIER_METRICS is", "off")
+    return Response(service.metrics.text(service.sessions), content_type=CONTENT_TYPE)

@@ -60,7 +60,7 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc] # the parent is untyped
         status = next(STATUSES[kind] for kind in type(exc).__mro__ if kind in STATUSES)
         request_id = uuid.uuid4().hex
         if status == HTTPStatus.INTERNAL_SERVER_ERROR:
-            self.log.error("request %s failed before it was read", request_id, exc_info=exc)
+            self.log.error("a request failed before it was read", exc_info=exc, extra={"request_id": request_id})
         slug = status.phrase.lower().replace(" ", "-")
         problem = Problem(status=status, slug=slug, title=status.phrase, detail=SENTENCES[status])
         path = getattr(req, "path", None) or ""

@@ -26,7 +26,7 @@ from service import decisions, schemas, streams, usecases
 from service.answer_lines import FORMATS, AnswerLines
 from service.answering import Answering
 from service.api import problems
-from service.api.context import caller, here
+from service.api.context import caller, here, request_id
 from service.errors import Fault, Rejected
 from service.packed import book_of
 
@@ -84,7 +84,7 @@ def answer_stream(kind: str, answering: Answering) -> Response:
     progress = streams.Progress()
     pieces = streams.READERS[kind](here().sessions, asked, stream, lines, progress)
     head = next(pieces) + next(pieces)
-    safe = _ended_by_failure(pieces, lines, progress, request.root_path + request.path)
+    safe = _ended_by_failure(pieces, lines, progress, request.root_path + request.path, name=request_id())
     sent = _interleaved(head, safe, request.environ.get("gunicorn.socket"))
     return Response(sent, content_type=lines.content_type, headers=_headers(answering))
 
@@ -125,20 +125,21 @@ def _asked(kind: str, answering: Answering) -> streams.Asked:
         subject=subject,
         key_id=caller().key_id,
         settings=here().settings,
+        count=here().counting(answering.version),
     )
 
 
 def _ended_by_failure(
-    pieces: Iterator[bytes], lines: AnswerLines, progress: streams.Progress, instance: str
+    pieces: Iterator[bytes], lines: AnswerLines, progress: streams.Progress, instance: str, *, name: str
 ) -> Iterator[bytes]:
     """Give the pieces; an error in the middle becomes the last line, since the status has been sent already."""
     try:
         yield from pieces
     except Exception as error:
         problem = problems.problem_for(error)
-        document = problems.document_of(problem, instance=instance)
+        document = problems.document_of(problem, instance=instance, request_id=name)
         if problem.status >= 500 and problem.status != 503:
-            log.error("request %s (%s) failed in the middle", document["request_id"], instance, exc_info=error)
+            log.error("a stream failed in the middle", exc_info=error, extra={"request_id": name})
         yield lines.failure(progress.n_rows, document)
 
 

@@ -13,12 +13,13 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 
 import orjson
-from flask import Response, request
+from flask import Request, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 import espalier
 from service import errors
 from service.api.bodies import JSON, discard_rest
+from service.api.context import REQUEST_ID, request_id
 from service.api.names import INFERENCE
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "inference_content_of",
     "is_inference",
     "problem_for",
+    "route_of",
 ]
 
 log = logging.getLogger("service")
@@ -125,22 +127,27 @@ def problem_for(error: Exception) -> Problem:
 def answer(error: Exception) -> Response:
     """Turn any error into the response; those that nobody expected are logged with their traceback."""
     problem = problem_for(error)
-    request_id = uuid.uuid4().hex
+    name = request_id()
     if problem.status >= 500 and problem.status != 503:
-        log.error("request %s (%s %s) failed", request_id, request.method, request.path, exc_info=error)
+        log.error("a request failed", exc_info=error, extra={"request_id": name, **route_of(request)})
     if problem.status == 413:
         discard_rest(request)
     instance = request.root_path + request.path
     if is_inference(request.path):
         problem = replace(problem, status=INFERENCE_STATUSES.get(problem.status, problem.status))
-        content, content_type = inference_content_of(problem, instance=instance, request_id=request_id), JSON
+        content, content_type = inference_content_of(problem, instance=instance, request_id=name), JSON
     else:
-        content, content_type = content_of(problem, instance=instance, request_id=request_id), CONTENT_TYPE
+        content, content_type = content_of(problem, instance=instance, request_id=name), CONTENT_TYPE
     response = Response(content, status=problem.status, content_type=content_type)
-    response.headers["X-Request-Id"] = request_id
+    response.headers[REQUEST_ID] = name
     for name, value in problem.headers:
         response.headers[name] = value
     return response
+
+
+def route_of(asked: Request) -> dict[str, str]:
+    """Say for the log what was asked for: the route, not the path, which may hold what a caller made up."""
+    return {"method": asked.method, "route": "none" if asked.url_rule is None else asked.url_rule.rule}
 
 
 def content_of(problem: Problem, *, instance: str, request_id: str) -> bytes:

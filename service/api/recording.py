@@ -42,5 +42,12 @@ def record_answers(
         key_id=caller().key_id,
         policy=answering.policy,
     )
-    here().log.append(entry)
+    service = here()
+    waiting_since = time.perf_counter()
+    service.log.append(entry)
+    if service.settings.metrics == "on":
+        service.metrics.commit(time.perf_counter() - waiting_since, n_waiting=service.log.n_waiting)
+        count = service.counting(answering.version)
+        for answer in answered.answers:
+            count(decisions.label_of(answer), 1)
     return decisions.decision_ids(entry["id"], entry["n_rows"])

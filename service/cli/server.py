@@ -1,10 +1,12 @@
 """The commands that run the service, and look after it: up, serve, worker, migrate, ready."""
 
-import logging
+import logging.config
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
@@ -25,6 +27,7 @@ __all__ = ["COMMANDS"]
 
 GUNICORN_CONFIGURATION = Path(__file__).resolve().parent.parent / "gunicorn.conf.py"
 READY_SECONDS = 60.0
+FIGURES = "PROMETHEUS_MULTIPROC_DIR"  # read by the library that counts, when it is imported
 PATIENCE_SECONDS = 3.0  # before a person is told what takes so long
 LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where one that listens everywhere is found
 WHAT_TAKES_LONG = "Training the examples; the first training on a machine compiles its code, a minute or so ..."
@@ -56,7 +59,7 @@ def up(arguments: Namespace) -> int:
 def serve(arguments: Namespace) -> int:
     """Run the web server alone."""
     settings = _settings(arguments)
-    _follow(arguments)
+    _follow(arguments, settings)
     if arguments.socket is not None:
         with socket.socket(fileno=os.dup(arguments.socket)) as given:
             _check_listening(settings, host_of(given))
@@ -69,7 +72,7 @@ def serve(arguments: Namespace) -> int:
 def worker(arguments: Namespace) -> int:
     """Run one worker."""
     settings = _settings(arguments)
-    _follow(arguments)
+    _follow(arguments, settings)
     from service.worker import run  # noqa: PLC0415 - as above
 
     run(settings)
@@ -188,9 +191,11 @@ def _migrated_apart() -> int:
     return done.returncode
 
 
-def _follow(arguments: Namespace) -> None:
+def _follow(arguments: Namespace, settings: "Settings") -> None:
     """Log on standard error, and end with the process that started this one."""
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
+    from service.logs import configuration  # noqa: PLC0415 - `espalier --help` needs no log
+
+    logging.config.dictConfig(configuration(settings.log_format, settings.log_level))
     if arguments.parent is not None:
         end_with_parent(arguments.parent)
 
@@ -198,10 +203,25 @@ def _follow(arguments: Namespace) -> None:
 def _gunicorn(descriptor: int) -> int:
     from gunicorn.app.wsgiapp import WSGIApplication  # noqa: PLC0415 - as above
 
+    own, folder = os.getpid(), _folder_of_figures()
     os.set_inheritable(descriptor, True)  # noqa: FBT003 - the standard library's own
     sys.argv = ["espalier serve", "--config", str(GUNICORN_CONFIGURATION), "--bind", f"fd://{descriptor}"]
-    WSGIApplication("%(prog)s [OPTIONS]").run()
+    try:
+        WSGIApplication("%(prog)s [OPTIONS]").run()
+    finally:
+        if folder is not None and os.getpid() == own:  # web processes leave through here, too
+            shutil.rmtree(folder, ignore_errors=True)
     return 0
+
+
+def _folder_of_figures() -> str | None:
+    """Make a folder where the web processes put what they count, and say where; None where one is named already."""
+    if os.environ.get(FIGURES):
+        return None
+    memory = Path("/dev/shm")  # noqa: S108 - what never reaches a disk
+    folder = tempfile.mkdtemp(prefix="espalier-figures-", dir=memory if os.access(memory, os.W_OK) else None)
+    os.environ[FIGURES] = folder
+    return folder
 
 
 def _greet(supervisor: Supervisor, settings: "Settings", address: str, *, examples: bool) -> None:

@@ -78,6 +78,7 @@ NEEDS: dict[str, str | None] = {
     "DELETE /v1/keys/<id:key_id>": "admin",
     "GET /livez": None,
     "GET /readyz": None,
+    "GET /metrics": "read",
     "GET /openapi.json": None,
     "GET /docs": None,
     "GET /static/<path:filename>": None,

@@ -1,0 +1,51 @@
+"""How the queue is, in figures: what waits, since when, and how often workers lost their hold on a job."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from service.db import now
+from service.queue import FENCED_OUT, Event
+from service.tables import Job, JobEvent, State
+
+__all__ = ["JobFigures", "job_figures"]
+
+
+@dataclass(frozen=True, slots=True)
+class JobFigures:
+    """The queue at one moment.
+
+    Attributes:
+        unfinished: Jobs by state and kind, of those that are queued or running.
+        dead: Jobs that have spent their attempts, and wait for somebody to look.
+        oldest_seconds: How long the job has waited that has waited longest since it might run; 0 where none does.
+        leases_lost: How often a lease ran out, among the jobs that are kept.
+        fenced_out: How often a worker came back to a job that was no longer its own, among those.
+    """
+
+    unfinished: Mapping[tuple[str, str], int]
+    dead: int
+    oldest_seconds: float
+    leases_lost: int
+    fenced_out: int
+
+
+def job_figures(session: Session) -> JobFigures:
+    """Count what is in the queue now."""
+    waiting = (State.QUEUED, State.RUNNING)
+    counted = select(Job.state, Job.kind, func.count()).where(Job.state.in_(waiting)).group_by(Job.state, Job.kind)
+    oldest, moment = session.execute(
+        select(func.min(Job.run_at), now()).where(Job.state == State.QUEUED, Job.run_at <= now())
+    ).one()
+    events = (Event.LOSE_LEASE, FENCED_OUT)
+    noted = select(JobEvent.event, func.count()).where(JobEvent.event.in_(events)).group_by(JobEvent.event)
+    seen: dict[str, int] = dict(session.execute(noted).all())
+    return JobFigures(
+        unfinished={(state, kind): n for state, kind, n in session.execute(counted).all()},
+        dead=session.scalar(select(func.count()).where(Job.state == State.DEAD)) or 0,
+        oldest_seconds=0.0 if oldest is None else max(0.0, (moment - oldest).total_seconds()),
+        leases_lost=seen.get(Event.LOSE_LEASE, 0),
+        fenced_out=seen.get(FENCED_OUT, 0),
+    )

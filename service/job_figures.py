@@ -7,10 +7,13 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from service.db import now
-from service.queue import FENCED_OUT, Event
+from service.queue import Claim, Event
 from service.tables import Job, JobEvent, State
 
-__all__ = ["JobFigures", "job_figures"]
+__all__ = ["JobFigures", "job_figures", "note_fenced_out"]
+
+
+FENCED_OUT = "fence_out"  # an event that is no transition: a worker came back to a job that is no longer its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +52,12 @@ def job_figures(session: Session) -> JobFigures:
         leases_lost=seen.get(Event.LOSE_LEASE, 0),
         fenced_out=seen.get(FENCED_OUT, 0),
     )
+
+
+def note_fenced_out(session: Session, held: Claim) -> None:
+    """Write down that a worker was refused to write, if the job is still there."""
+    job = session.get(Job, held.job_id)
+    if job is not None:
+        event = JobEvent(job_id=job.id, at=now(), event=FENCED_OUT, from_state=job.state, to_state=job.state)
+        event.attempt, event.reason = held.attempt, "a worker came back after its lease had run out, and wrote nothing"
+        session.add(event)

@@ -28,7 +28,6 @@ from service.tables import Job, JobEvent, Kind, State
 
 BACK_OFF_SECONDS = 1.0  # before the second attempt; doubled for each further one
 BACK_OFF_LONGEST = 60.0
-FENCED_OUT = "fence_out"  # an event that is no transition: a worker came back to a job that is no longer its own
 ROOM_SECONDS = 5.0  # after which one that has too many jobs may look again
 
 
@@ -317,15 +316,6 @@ def mark_cancelled(session: Session, held: Claim) -> Job:
         LeaseLost: another worker has the job, or it is finished.
     """
     return _end_lease(session, held, Event.CANCEL, finished=now())
-
-
-def note_fenced_out(session: Session, held: Claim) -> None:
-    """Write down that a worker was refused to write, if the job is still there."""
-    job = session.get(Job, held.job_id)
-    if job is not None:
-        event = JobEvent(job_id=job.id, at=now(), event=FENCED_OUT, from_state=job.state, to_state=job.state)
-        event.attempt, event.reason = held.attempt, "a worker came back after its lease had run out, and wrote nothing"
-        session.add(event)
 
 
 def reap(session: Session) -> int:

@@ -1,4 +1,8 @@
-"""Decisions that are older than their model keeps them are deleted, some at a time, by whichever worker is idle."""
+"""What is older than it is to be kept is deleted, some at a time, by whichever worker is idle.
+
+Decisions go when the days of their model are over, or of the settings where the model says nothing; ended jobs when
+those of the settings are, but not while a version or a decision refers to them.
+"""
 
 import logging
 import time
@@ -6,13 +10,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, exists, or_, select
 from sqlalchemy.orm import Session
 
 from service.db import Sessions, reading, transaction, utc_now
-from service.tables import DecisionRecord, ModelName, Version
+from service.queue import FINAL
+from service.tables import DecisionRecord, Job, ModelName, Version
 
-__all__ = ["RECORDS_AT_ONCE", "Cleaner", "delete_expired"]
+__all__ = ["RECORDS_AT_ONCE", "Cleaner", "delete_ended_jobs", "delete_expired"]
 
 LOG = logging.getLogger(__name__)
 
@@ -26,11 +31,15 @@ class Cleaner:
 
     Attributes:
         source: Where the log is.
+        retention_days: That decisions are kept by models that say nothing of it; 0: for ever.
+        job_days: That ended jobs are kept; 0: for ever.
         clock: Monotonic seconds.
         due: When to look again, by that clock.
     """
 
     source: Sessions
+    retention_days: int = 0
+    job_days: int = 0
     clock: Callable[[], float] = time.monotonic
     due: float = 0.0
 
@@ -38,36 +47,61 @@ class Cleaner:
         """Delete some, if it is time to: at once again while there are more. Nothing is raised."""
         if self.clock() < self.due:
             return
-        n_deleted = 0
+        n_records = n_jobs = 0
         try:
-            n_deleted = delete_expired(self.source)
+            n_records = delete_expired(self.source, days=self.retention_days)
+            n_jobs = delete_ended_jobs(self.source, days=self.job_days)
         except Exception:  # the worker outlives it, and the next look may go better
-            LOG.exception("decisions whose time is over were not deleted")
-        if n_deleted:
-            LOG.info("%d records of decisions were deleted: their time is over", n_deleted)
+            LOG.exception("what has had its time was not deleted")
+        if n_records or n_jobs:
+            LOG.info("deleted, since their time is over: %d records of decisions, %d jobs", n_records, n_jobs)
         else:
             self.due = self.clock() + PAUSE_SECONDS
 
 
-def delete_expired(source: Sessions) -> int:
+def delete_expired(source: Sessions, *, days: int = 0) -> int:
     """Delete at most `RECORDS_AT_ONCE` records of the decision log whose time is over; give how many.
 
     Outcomes stay: the accuracy of a version keeps its history.
+
+    Args:
+        source: Where the log is.
+        days: That decisions are kept by models that say nothing of it; 0: for ever.
     """
     with reading(source) as session:
-        if next(_expired(session), None) is None:
+        if next(_expired(session, days), None) is None:
             return 0
     with transaction(source) as session:
-        ids = [record_id for record_id, _ in zip(_expired(session), range(RECORDS_AT_ONCE), strict=False)]
+        ids = [record_id for record_id, _ in zip(_expired(session, days), range(RECORDS_AT_ONCE), strict=False)]
         session.execute(delete(DecisionRecord).where(DecisionRecord.id.in_(ids)))
     return len(ids)
 
 
-def _expired(session: Session) -> Iterator[str]:
-    keeping = select(ModelName.id, ModelName.retention_days).where(ModelName.retention_days.is_not(None))
-    for model in session.execute(keeping).all():
+def delete_ended_jobs(source: Sessions, *, days: int) -> int:
+    """Delete at most `RECORDS_AT_ONCE` jobs that ended so many days ago, and to which nothing refers; give how many.
+
+    Their events go with them. With 0 days nothing is deleted.
+    """
+    if days == 0:
+        return 0
+    ended = Job.state.in_(FINAL) & (Job.finished < utc_now() - timedelta(days=days))
+    refers = or_(exists().where(Version.job_id == Job.id), exists().where(DecisionRecord.job_id == Job.id))
+    some = select(Job.id).where(ended, ~refers).limit(RECORDS_AT_ONCE)
+    with reading(source) as session:
+        if session.scalar(some.limit(1)) is None:
+            return 0
+    with transaction(source) as session:
+        # Locked, and looked at once more: one that is tried again meanwhile has not ended.
+        ids = session.scalars(some.with_for_update(skip_locked=True)).all()
+        session.execute(delete(Job).where(Job.id.in_(ids)))
+    return len(ids)
+
+
+def _expired(session: Session, days: int) -> Iterator[str]:
+    kept = select(ModelName.id, ModelName.retention_days)
+    for model in session.execute(kept if days else kept.where(ModelName.retention_days.is_not(None))).all():
         mine = select(Version.id).where(Version.model_id == model.id)
-        until = utc_now() - timedelta(days=model.retention_days)
+        until = utc_now() - timedelta(days=model.retention_days or days)
         expired = (
             select(DecisionRecord.id)
             .where(DecisionRecord.version_id.in_(mine), DecisionRecord.time < until)

@@ -138,6 +138,11 @@ class Settings:
         default=4096, metadata=_whole(64, 1048576, "memory limit of one attempt at a job, in MiB resident")
     )
     job_attempts: int = field(default=3, metadata=_whole(1, 20, "attempts at a job before it is given up as dead"))
+    retention_days: int = field(
+        default=0,
+        metadata=_whole(0, 36500, "days that decisions are kept, unless a model says; 0: all"),
+    )
+    job_days: int = field(default=0, metadata=_whole(0, 36500, "days that ended jobs are kept; 0: for ever"))
     replay_seconds: float = field(
         default=86400.0, metadata=_seconds(60, 604_800, "how long what an Idempotency-Key was answered is kept")
     )

@@ -30,6 +30,7 @@ from service.db import Sessions, reading, transaction
 from service.errors import LeaseLost, Unavailable
 from service.handlers import Cancelled, Failed, Finished, GivenBack, Outcome, Part, Reported, problem
 from service.job_child import Child, child_main, wait_for_a_job
+from service.job_figures import note_fenced_out
 from service.queue import Claim
 from service.retention import Cleaner
 from service.settings import Settings
@@ -110,7 +111,7 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: Child
     source = db.sessions(engine)
     name = f"{socket.gethostname()}:{os.getpid()}"
     spare = Spare(settings, child or child_main)
-    cleaner = Cleaner(source)
+    cleaner = Cleaner(source, retention_days=settings.retention_days, job_days=settings.job_days)
     try:
         while not stop.is_set():
             if not _work_once(settings, source, name=name, stop=stop, spare=spare):
@@ -334,7 +335,7 @@ def _settle(source: Sessions, claim: Claim, outcome: Outcome | Lost, stop: threa
             outcome = _failed("not_saved", "the result of the job could not be saved")
     LOG.warning("job %s: another worker took it over; its outcome here is dropped", claim.job_id)
     with transaction(source) as session:
-        queue.note_fenced_out(session, claim)
+        note_fenced_out(session, claim)
 
 
 def _save(session: Any, claim: Claim, outcome: Outcome) -> str:

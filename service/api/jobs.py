@@ -1,19 +1,22 @@
 """Jobs over HTTP: ask for training, pruning and comparison, watch, cancel, try again."""
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
 from flask import Response, request
 
 from service import job_requests, queue, schemas
+from service.api import job_stream
 from service.api.answers import json_answer, page_answer, tagged_answer
 from service.api.context import caller, here
-from service.api.contract import Resource, answers, answers_tagged, refuses, takes_query, takes_request
+from service.api.contract import Resource, answers, answers_tagged, documents, refuses, takes_query, takes_request
 from service.api.once import remember
 from service.db import reading, transaction
-from service.errors import Conflict, Fault
+from service.errors import Conflict, Fault, Rejected
 from service.job_results import RESULT_TYPES, write_result
 from service.prediction_requests import plan_prediction
 from service.tables import Job, Kind, Scope, State
@@ -27,6 +30,15 @@ SHOWN_RESULT = schemas.JobResult()
 RESULTS = {Kind.EVALUATE: schemas.Comparison()}
 LOCATION = {"Location": {"schema": {"type": "string"}, "description": "where to watch the job"}}
 LOOK_SECONDS = 0.1
+EVENT_ID = re.compile(r"[0-9]{1,18}")
+SEEN: Mapping[str, Any] = {
+    "in": "header",
+    "name": "Last-Event-ID",
+    "required": False,
+    "schema": {"type": "string", "pattern": f"^{EVENT_ID.pattern}$"},
+    "description": "the id of the last event that was seen: what came after it is told",
+}
+NOT_KEPT = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # by a proxy in between, either
 
 
 @jobs.post("/v1/training-jobs", scope=Scope.TRAIN, creates=True)
@@ -91,6 +103,34 @@ def get_one(query: dict[str, Any], job_id: str) -> Response:
     return tagged_answer(job)
 
 
+@jobs.get("/v1/jobs/<id:job_id>/events", scope=Scope.READ)
+@documents(parameters=[SEEN])
+@answers(200, {"type": "string"}, content_type=job_stream.CONTENT_TYPE, description="Server-sent events")
+@refuses(404, 422)
+def get_events(job_id: str) -> Response:
+    """Watch a job: its transitions, its progress with phase and rate, and its end, as server-sent events.
+
+    After a break the events go on behind the one named in `Last-Event-ID`. Streams and those who `wait` may hold a
+    quarter of the threads between them; beyond that a stream says what there is and ends, and is to be asked for again.
+    """
+    service, source = here(), here().sessions
+    after = _last_seen()
+    first = job_stream.look(source, job_id, after=after)
+    caller().check_job(first.job)
+    stays = service.waiting.acquire(blocking=False)
+    again = partial(job_stream.look, source, job_id)
+    told = job_stream.events(
+        first,
+        lambda seen: again(after=seen),
+        service.is_stopping if stays else lambda: True,
+        after=after,
+    )
+    response = Response(told, content_type=job_stream.CONTENT_TYPE, headers=NOT_KEPT)
+    if stays:
+        response.call_on_close(service.waiting.release)
+    return response
+
+
 @jobs.get("/v1/jobs/<id:job_id>/result", scope=Scope.READ)
 @takes_query(schemas.JobResultQuery)
 @answers(200, {"anyOf": [schemas.JobResult, schemas.Comparison]}, description="The version, or the comparison")
@@ -138,6 +178,14 @@ def retry(job_id: str) -> Response:
         again = job_requests.try_again(session, job)
         again.key_id = caller().key_id
         return _accepted(again)
+
+
+def _last_seen() -> int:
+    """Give the number of the last event that the caller has seen; 0: of none."""
+    given = request.headers.get("Last-Event-ID", "")
+    if given and not EVENT_ID.fullmatch(given):
+        raise Rejected([Fault("/Last-Event-ID", "invalid", "must be an id that an event had: a whole number")])
+    return int(given or 0)
 
 
 def _answers_of(job: Job, form: str) -> Response:

@@ -13,6 +13,7 @@ import sqlalchemy
 from sqlalchemy.pool import NullPool
 
 from service import db
+from service.api import job_stream
 from service.db import Sessions
 from service.settings import Settings
 
@@ -120,3 +121,9 @@ def source(settings: Settings) -> Iterator[Sessions]:
 def _execute(server: sqlalchemy.Engine, statement: str) -> None:
     with server.connect() as connection:
         connection.execute(sqlalchemy.text(statement))
+
+
+@pytest.fixture(autouse=True)
+def _streams_of_events_end_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that walk every route read each answer to its end, and the job that they watch may never end."""
+    monkeypatch.setattr(job_stream, "LONGEST_SECONDS", 0.0)

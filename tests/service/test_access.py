@@ -32,6 +32,7 @@ NEEDS: dict[str, str | None] = {
     "POST /v1/prediction-jobs": "predict",
     "GET /v1/jobs": "read",
     "GET /v1/jobs/<id:job_id>": "read",
+    "GET /v1/jobs/<id:job_id>/events": "read",
     "GET /v1/jobs/<id:job_id>/result": "read",
     "POST /v1/jobs/<id:job_id>/cancel": "train",
     "POST /v1/jobs/<id:job_id>/retry": "train",
@@ -85,7 +86,7 @@ NEEDS: dict[str, str | None] = {
 }
 NUMBER = "<int(min=1,max=2147483647):number>"
 # Where a key for another model is refused; elsewhere it sees less, or what belongs to no model.
-SHARED = {"PATCH /v1/datasets/<id:data_set_id>", "DELETE /v1/datasets/<id:data_set_id>"}
+SHARED = {"PATCH /v1/datasets/<id:data_set_id>", "DELETE /v1/datasets/<id:data_set_id>", "GET /metrics"}
 BOUND = {route for route in NEEDS if "<model:" in route or "<id:job_id>" in route or "<decision:" in route} | SHARED
 OUTCOME = "POST /v1/decisions/<decision:decision_id>/outcome"
 COUNTERFACTUALS = "POST /v1/decisions/<decision:decision_id>/counterfactuals"

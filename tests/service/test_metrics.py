@@ -103,7 +103,7 @@ def test_the_queue_shows_its_depth_its_age_and_lost_leases(source: Sessions) -> 
         session.execute(sqlalchemy.text(f"UPDATE jobs SET lease_expires_at = {earlier} WHERE state = 'running'"), moved)  # noqa: S608
     with transaction(source) as session:
         assert queue.reap(session) == 1
-        queue.note_fenced_out(session, held)
+        job_figures.note_fenced_out(session, held)
     with transaction(source) as session:
         found = job_figures.job_figures(session)
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import sqlalchemy
 
-from service import retention
+from service import db, queue, retention
 from service.db import Sessions, transaction, utc_now
 from service.settings import Settings
-from service.tables import DecisionRecord, ModelName
+from service.tables import DecisionRecord, Job, JobEvent, Kind, ModelName, Version
 from tests.service.served import Served, serving
 
 
@@ -97,3 +97,55 @@ def test_a_cleaner_outlives_a_database_without_tables(settings: Settings) -> Non
         cleaner = retention.Cleaner(served.service.sessions, clock=lambda: 0.0)
         cleaner.clean_up()
         assert cleaner.due == retention.PAUSE_SECONDS
+
+
+def test_models_that_say_nothing_keep_decisions_as_long_as_the_settings_say(settings: Settings) -> None:
+    with serving(settings) as served:
+        for name in ("own", "general"):
+            served.train(name)
+        old = {name: decide(served, name) for name in ("own", "general")}
+        keep(served, "own", 30)
+        age(served.service.sessions, days=8)
+        assert retention.delete_expired(served.service.sessions, days=0) == 0
+        assert retention.delete_expired(served.service.sessions, days=7) == 1
+        assert [status(served, old[name]) for name in ("own", "general")] == [200, 404]
+
+
+def test_ended_jobs_go_unless_something_refers_to_them(settings: Settings, source: Sessions) -> None:
+    def ended(event: Any, *, days: float) -> str:
+        with transaction(source) as session:
+            job = queue.enqueue(session, kind=Kind.EVALUATE, payload={}, max_attempts=1)
+        with transaction(source) as session:
+            held = queue.claim(session, worker="w", lease_seconds=60)
+            assert held is not None
+            event(session, held)
+        with transaction(source) as session:
+            when = utc_now() - timedelta(days=days)
+            session.execute(sqlalchemy.update(Job).where(Job.id == job.id).values(finished=when))
+        return job.id
+
+    def fail(session: Any, held: queue.Claim) -> None:
+        queue.fail_or_retry(session, held, error={"code": "x", "message": "x", "errors": []}, retryable=False)
+
+    def succeed(session: Any, held: queue.Claim) -> None:
+        queue.finish(session, held, result={})
+
+    def answer(session: Any, held: queue.Claim) -> None:
+        queue.finish(session, held, result={})
+        model = ModelName(id=db.new_id(), name="m", created=utc_now())
+        session.add(model)
+        session.flush()
+        new = {"document": b"{}", "document_sha256": "0" * 64, "preset": "id3", "summary": {}, "seconds": 0.0}
+        session.add(Version(id=db.new_id(), model_id=model.id, number=1, job_id=held.job_id, created=utc_now(), **new))
+
+    new, referred = ended(succeed, days=6), ended(answer, days=8)
+    for event in (fail, succeed):
+        ended(event, days=8)
+    with transaction(source) as session:
+        waiting = queue.enqueue(session, kind=Kind.TRAIN, payload={}, max_attempts=1).id
+
+    assert retention.delete_ended_jobs(source, days=0) == 0
+    assert [retention.delete_ended_jobs(source, days=7) for _ in range(2)] == [2, 0]
+    with transaction(source) as session:
+        assert set(session.scalars(sqlalchemy.select(Job.id))) == {new, referred, waiting}
+        assert {event.job_id for event in session.scalars(sqlalchemy.select(JobEvent))} == {new, referred, waiting}

@@ -37,6 +37,8 @@ def test_each_variable_fills_the_field_of_its_name(monkeypatch: pytest.MonkeyPat
         "JOB_SECONDS": "60",
         "JOB_MEMORY_MB": "512",
         "JOB_ATTEMPTS": "5",
+        "RETENTION_DAYS": "365",
+        "JOB_DAYS": "30",
         "REPLAY_SECONDS": "90.5",
         "MAX_BODY_MB": "1",
         "MAX_UPLOAD_MB": "5",

@@ -80,13 +80,19 @@ def test_a_port_that_is_taken_is_one_clear_line(tmp_path: Path) -> None:
             assert "--port" in refused.stderr
 
 
-def test_a_second_one_on_the_same_database_names_the_address_of_the_first(tmp_path: Path) -> None:
+def test_beside_one_that_runs_no_second_starts_on_its_database_and_it_is_known_to_be_ready(tmp_path: Path) -> None:
     with running(tmp_path) as first:
         second = run_command(["up", "--port", str(free_port())], env=environment_for(tmp_path))
         assert second.returncode == 2
         assert second.stderr.count("\n") == 1
         assert first.address in second.stderr
         assert first.get("/readyz") == {"status": "ready"}
+        port = first.address.rpartition(":")[2]
+        for host in ("127.0.0.1", "0.0.0.0"):  # noqa: S104 - asked at the loopback address
+            asked = run_command(["ready", "--host", host, "--port", port])
+            assert (asked.returncode, asked.stdout, asked.stderr) == (0, "", "")
+    asked = run_command(["ready", "--port", port])
+    assert (asked.returncode, asked.stderr) == (1, f"espalier: the web server at {first.address} is not ready\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -127,19 +133,16 @@ def test_stopping_does_not_wait_for_a_client_that_waits_for_a_job(tmp_path: Path
             assert waiting.recv(12) == b"HTTP/1.1 200"
 
 
-def test_when_the_parent_is_killed_nothing_is_left_over(tmp_path: Path) -> None:
+def test_after_the_parent_was_killed_the_next_one_starts_at_once_on_the_same_port_and_nothing_is_left_over(
+    tmp_path: Path,
+) -> None:
     with running(tmp_path) as one:
         processes = everything_under(one)
         assert len(processes) >= 4  # web server, its two workers, worker
         one.process.kill()
-        until(lambda: not any(is_alive(process) for process in processes), what="the end of the children")
-
-
-def test_after_the_parent_was_killed_the_next_one_starts_at_once_on_the_same_port(tmp_path: Path) -> None:
-    with running(tmp_path) as one:
-        one.process.kill()
         with running(tmp_path, port=int(one.address.rpartition(":")[2])) as next_one:
             assert next_one.get("/readyz") == {"status": "ready"}
+            until(lambda: not any(is_alive(process) for process in processes), what="the end of the children")
 
 
 @pytest.mark.parametrize(
@@ -180,20 +183,14 @@ def test_a_database_folder_of_another_user_is_one_clear_line_that_says_whose_it_
     assert f"cannot write to {volume}: it belongs to user 10001, and this is user {os.geteuid()}" in refused.stderr
 
 
-def test_ready_asks_the_web_server_of_this_machine(tmp_path: Path) -> None:
-    with running(tmp_path) as one:
-        port = one.address.rpartition(":")[2]
-        for host in ("127.0.0.1", "0.0.0.0"):  # noqa: S104 - asked at the loopback address
-            asked = run_command(["ready", "--host", host, "--port", port])
-            assert (asked.returncode, asked.stdout, asked.stderr) == (0, "", "")
-    asked = run_command(["ready", "--port", port])
-    assert (asked.returncode, asked.stderr) == (1, f"espalier: the web server at {one.address} is not ready\n")
-
-
-def test_the_examples_are_loaded_once_and_the_lines_shown_work_when_pasted(tmp_path: Path) -> None:
+def test_the_examples_are_loaded_once_and_the_few_lines_shown_work_when_pasted(tmp_path: Path) -> None:
     port = free_port()
     with running(tmp_path, "--examples", port=port) as first:
         lines = until(lambda: suggestions(first), what="the suggestions")
+        printed = first.output().splitlines()
+        assert len(printed) <= 9
+        assert first.address in printed[0]
+        assert "INFO" not in first.output()
         shown = [pasted(line) for line in lines]
         assert len(lines) == 3
         assert [json.loads(answer)["predictions"][0]["label"] for answer in shown[:2]] == ["No", "drugC"]
@@ -207,15 +204,6 @@ def test_the_examples_are_loaded_once_and_the_lines_shown_work_when_pasted(tmp_p
             "drug200": 1,
         }
         assert len(second.get("/v1/jobs")["items"]) == 2
-
-
-def test_what_is_printed_is_short(tmp_path: Path) -> None:
-    with running(tmp_path, "--examples") as one:
-        until(lambda: suggestions(one), what="the suggestions")
-        lines = one.output().splitlines()
-        assert len(lines) <= 9
-        assert one.address in lines[0]
-        assert "INFO" not in one.output()
 
 
 def test_serve_alone_is_not_ready_before_the_tables_are_there(tmp_path: Path) -> None:

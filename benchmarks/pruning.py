@@ -200,7 +200,9 @@ def _path_line(name: str, each: Measured, ours: float | None) -> list[str]:
     target, holds = "", ""
     if name != PATH:
         target = f">= {PATH_TARGET}"
-        holds = "holds" if each.seconds and ours and each.seconds / ours >= PATH_TARGET else "missed"
+        holds = "not measured"
+        if each.seconds and ours:
+            holds = "holds" if each.seconds / ours >= PATH_TARGET else "missed"
     ratio = ratio_text(each.seconds, ours)
     return [name, seconds_text(each.seconds), ratio, target, holds, *_facts(each, "leaves", "trees")]
 
@@ -216,7 +218,7 @@ def _show_methods(run: Run) -> None:
         share = pruned.seconds / grown.seconds if grown.seconds and pruned.seconds else None
         leaves = [*_facts(grown, "leaves"), *_facts(pruned, "leaves")]
         shown = "–" if share is None else f"{100 * share:.0f} %"
-        holds = "holds" if share is not None and share <= SHARE_TARGET else "missed"
+        holds = "not measured" if share is None else "holds" if share <= SHARE_TARGET else "missed"
         times = [seconds_text(grown.seconds), seconds_text(pruned.seconds)]
         lines.append([name, method.preset, *times, shown, f"<= {100 * SHARE_TARGET:.0f} %", holds, *leaves])
         faults += _faults(found)

@@ -20,6 +20,7 @@ Every environment variable, its default, and what it sets. Legal values stand in
     ESPALIER_JOB_SECONDS       3600                       time limit of one attempt at a job
     ESPALIER_JOB_MEMORY_MB     4096                       memory limit of one attempt at a job, in MiB resident
     ESPALIER_JOB_ATTEMPTS      3                          attempts at a job before it is given up as dead
+    ESPALIER_DECISIONS         durable                    how answers are logged: before they go, behind, not
     ESPALIER_RETENTION_DAYS    0                          days that decisions are kept, unless a model says; 0: all
     ESPALIER_JOB_DAYS          0                          days that ended jobs are kept; 0: for ever
     ESPALIER_REPLAY_SECONDS    86400                      how long what an Idempotency-Key was answered is kept

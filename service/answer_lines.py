@@ -32,7 +32,7 @@ class TableBatch:
 
     Attributes:
         first_row: The place of the first of them in all that was asked.
-        record_id: Of their record in the log.
+        record_id: Of their record in the log; empty where nothing is logged.
         rows: What they were asked and answered.
     """
 
@@ -198,7 +198,8 @@ class JsonLines:
         from pyarrow import compute  # noqa: PLC0415 - as above
 
         row, decision = _row_and_decision(batch)
-        parts = [_large('{"row":'), row, _large(',"decision_id":"'), decision, _large('"')]
+        named = [_large('"'), decision, _large('"')] if batch.record_id else [_large("null")]
+        parts = [_large('{"row":'), row, _large(',"decision_id":'), *named]
         if self._is_regression:
             parts += [_large(',"value":'), _texts(batch.rows.numbers())]
         parts += [_large(","), self._tails.of(batch.rows)]
@@ -208,7 +209,7 @@ class JsonLines:
         """Give the lines of rows answered one by one."""
         option = orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE
         return b"".join(
-            orjson.dumps({"row": first_row + place, "decision_id": key, **answer}, option=option)
+            orjson.dumps({"row": first_row + place, "decision_id": key or None, **answer}, option=option)
             for place, (key, answer) in enumerate(zip(ids, answers, strict=True))
         )
 
@@ -235,6 +236,8 @@ def _row_and_decision(batch: TableBatch) -> tuple[Any, Any]:
     from pyarrow import compute  # noqa: PLC0415 - as above
 
     places = np.arange(batch.rows.n_rows)
+    if not batch.record_id:
+        return _texts(places + batch.first_row), _large("")
     decisions = compute.binary_join_element_wise(_large(batch.record_id), _texts(places), _large(":"))
     return _texts(places + batch.first_row), decisions
 

@@ -66,6 +66,11 @@ def post_fork(server: Any, worker: Any) -> None:
     service.is_stopping = lambda: not worker.alive
 
 
+def worker_exit(_server: Any, worker: Any) -> None:
+    """Log what was answered and is not logged yet."""
+    worker.app.wsgi().extensions[EXTENSION].spool.close()
+
+
 def child_exit(_server: Any, worker: Any) -> None:
     """Forget what only a living process has."""
     forget_process(worker.pid)

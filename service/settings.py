@@ -138,6 +138,14 @@ class Settings:
         default=4096, metadata=_whole(64, 1048576, "memory limit of one attempt at a job, in MiB resident")
     )
     job_attempts: int = field(default=3, metadata=_whole(1, 20, "attempts at a job before it is given up as dead"))
+    decisions: str = field(
+        default="durable",
+        metadata=_text(
+            "durable|best_effort|off",
+            "durable, best_effort or off",
+            "how answers are logged: before they go, behind, not",
+        ),
+    )
     retention_days: int = field(
         default=0,
         metadata=_whole(0, 36500, "days that decisions are kept, unless a model says; 0: all"),

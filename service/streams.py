@@ -151,12 +151,14 @@ def _table_answered(
     answers = espalier.predict_table(asked.model, dataset)
     mask = asked.policy.mask
     rows = packed.pack(asked.model, dataset, answers, erased=mask, rules=asked.explain != "none")
-    content = rows.to_bytes()
-    with transaction(source) as session:
-        milliseconds = (time.perf_counter() - began) * 1000
-        record_id = decisions.record_packed(
-            session, asked.origin, n_rows=dataset.n_rows, content=content, milliseconds=milliseconds
-        )
+    record_id = ""
+    if asked.settings.decisions != "off":
+        content = rows.to_bytes()
+        with transaction(source) as session:
+            milliseconds = (time.perf_counter() - began) * 1000
+            record_id = decisions.record_packed(
+                session, asked.origin, n_rows=dataset.n_rows, content=content, milliseconds=milliseconds
+            )
     for label, n_rows in rows.label_counts().items():
         asked.count(label, n_rows)
     return TableBatch(first_row, record_id, rows)
@@ -175,15 +177,17 @@ def _rows_answered(
         faults = [] if asked.skip else [fault for answer in answered.answers for fault in answer.get("errors", ())]
         if faults:
             answered = refusals.failed_with(answered.answers)
-        with transaction(source) as session:
-            ids = decisions.record(
-                session,
-                inputs=some,
-                answers=answered.answers,
-                nodes=answered.nodes,
-                milliseconds=(time.perf_counter() - began) * 1000,
-                **asked.logged,
-            )
+        ids = [""] * len(some)
+        if asked.settings.decisions != "off":
+            with transaction(source) as session:
+                ids = decisions.record(
+                    session,
+                    inputs=some,
+                    answers=answered.answers,
+                    nodes=answered.nodes,
+                    milliseconds=(time.perf_counter() - began) * 1000,
+                    **asked.logged,
+                )
         for answer in answered.answers:
             asked.count(decisions.label_of(answer), 1)
         if faults:

@@ -18,6 +18,7 @@ from service.db import Sessions
 from service.decision_log import DecisionLog
 from service.keys import Caller, KeyRing
 from service.settings import Settings
+from service.spool import Spool
 
 __all__ = ["EXTENSION", "REQUEST_ID", "Service", "caller", "here", "request_id"]
 
@@ -36,6 +37,7 @@ class Service:
         finder: Finds what answers a prediction.
         keys: Finds out who asks.
         log: The way of a request's answers into the decision log.
+        spool: The same behind the answer, where nobody waits for it.
         metrics: What this process counts for whoever watches over it.
         rates: Counts the requests of each key.
         waiting: Permits to hold a thread while waiting for a job: a quarter of the threads.
@@ -47,6 +49,7 @@ class Service:
     finder: Finder = field(default_factory=Finder)
     keys: KeyRing = field(default_factory=KeyRing)
     log: DecisionLog = field(init=False)
+    spool: Spool = field(init=False)
     metrics: Metrics = field(default_factory=Metrics)
     rates: Rates = field(init=False)
     waiting: threading.Semaphore = field(init=False)
@@ -57,6 +60,11 @@ class Service:
         """Decoded models by version."""
         return self.finder.models
 
+    @property
+    def audited(self) -> dict[str, bool]:
+        """What an answer says of being logged: nothing, where it is."""
+        return {} if self.settings.decisions == "durable" else {"audited": False}
+
     def counting(self, version: LoadedVersion) -> Callable[[str, int], None]:
         """Give what counts the answers of a version, by label."""
         if self.settings.metrics == "off":
@@ -65,6 +73,7 @@ class Service:
 
     def __post_init__(self) -> None:
         self.log = DecisionLog(self.sessions.engine)
+        self.spool = Spool(self.sessions.engine)
         self.rates = Rates(self.settings.max_requests)
         self.waiting = threading.Semaphore(self.settings.web_threads // 4)
 

@@ -180,8 +180,11 @@ def _infer(name: str, number: int | None) -> Response:
     head: dict[str, Any] = {"model_name": version.model_name, "model_version": str(version.number)}
     if asked.id is not None:
         head["id"] = asked.id
+    parameters: dict[str, Any] = {**here().audited}
     if answering.policy.operating_point is not None:
-        head["parameters"] = {"operating_point": orjson.dumps(answering.policy.operating_point).decode()}
+        parameters["operating_point"] = orjson.dumps(answering.policy.operating_point).decode()
+    if parameters:
+        head["parameters"] = parameters
     tensors = list(tensors_of(asked.outputs, schema, answered.answers, ids))
     return _answer(head, tensors, {one.name for one in asked.outputs if one.binary})
 

@@ -94,6 +94,8 @@ def _headers(answering: Answering) -> dict[str, str]:
     headers = {"Espalier-Version": str(answering.version.number)}
     if answering.policy.operating_point is not None:
         headers["Espalier-Operating-Point"] = json.dumps(answering.policy.operating_point)
+    if here().settings.decisions == "off":
+        headers["Espalier-Audited"] = "false"
     return headers
 
 

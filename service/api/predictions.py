@@ -114,11 +114,12 @@ def _answer(name: str, number: int | None) -> Response:
         record(refusals.failed(len(asked.rows), error, place=asked.place))
         raise _placed(error, asked) if isinstance(error, espalier.RowError) else error from None
     ids = record(answered)
-    answers = [{"decision_id": key, **answer} for key, answer in zip(ids, answered.answers, strict=True)]
+    answers = [{"decision_id": key or None, **answer} for key, answer in zip(ids, answered.answers, strict=True)]
     body = {
         "model": version.model_name,
         "version": version.number,
         "operating_point": answering.policy.operating_point,
+        **service.audited,
         "predictions": answers,
     }
     return Response(orjson.dumps(body, option=orjson.OPT_NON_STR_KEYS), content_type=JSON)

@@ -20,7 +20,7 @@ def record_answers(
     missing: str | None = None,
     subject: str | None = None,
 ) -> list[str]:
-    """Log the answers to `rows` as the caller's, commit, and give their decision ids.
+    """Log the answers to `rows` as the caller's, commit, and give their decision ids (empty: nothing is logged).
 
     Args:
         answering: What answered.
@@ -44,10 +44,15 @@ def record_answers(
     )
     service = here()
     waiting_since = time.perf_counter()
-    service.log.append(entry)
+    if service.settings.decisions == "durable":
+        service.log.append(entry)
+    elif service.settings.decisions == "best_effort":
+        service.spool.put(entry)
     if service.settings.metrics == "on":
         service.metrics.commit(time.perf_counter() - waiting_since, n_waiting=service.log.n_waiting)
         count = service.counting(answering.version)
         for answer in answered.answers:
             count(decisions.label_of(answer), 1)
+    if service.settings.decisions == "off":
+        return [""] * len(rows)
     return decisions.decision_ids(entry["id"], entry["n_rows"])

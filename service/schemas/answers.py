@@ -315,7 +315,9 @@ class Explained(Answer):
 class Prediction(Explained):
     """The answer for one row, logged."""
 
-    decision_id = text("where the decision can be looked up")
+    decision_id = fields.String(
+        allow_none=True, metadata={"description": "where the decision can be looked up; null where none is logged"}
+    )
 
 
 class PredictionAnswer(Shape):
@@ -324,6 +326,7 @@ class PredictionAnswer(Shape):
     model = fields.String()
     version = fields.Integer()
     operating_point = shape("from which probability on the label is given; null: the most probable one is", POINT)
+    audited = fields.Boolean(metadata={"description": "false where answers do not wait until they are logged"})
     predictions = fields.List(fields.Nested(Prediction))
 
 

@@ -1,0 +1,98 @@
+"""Decisions that are logged behind the answer, by a thread: where answers must not wait, and some may be lost.
+
+What waits is in memory: it is lost with the process, and so is what comes while too much waits already.
+"""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sqlalchemy import Engine
+
+from service.db import writing
+from service.decisions import insert_entries
+from service.errors import Unavailable
+
+__all__ = ["MOST_WAITING", "Spool"]
+
+LOG = logging.getLogger(__name__)
+
+MOST_TOGETHER: Final = 256
+"""Records of one commit."""
+MOST_WAITING: Final = 10_000
+"""Records that wait; more are dropped, and counted."""
+PAUSE_SECONDS: Final = 1.0
+"""Before the next try, while the database is away."""
+CLOSE_SECONDS: Final = 5.0
+"""That the end of the process waits for what is left."""
+
+
+class Spool:
+    """One process's records that are not committed yet; its thread begins with the first of them."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Write by connections of `engine`."""
+        self._engine = engine
+        self._waiting: deque[Mapping[str, Any]] = deque()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._is_closing = False
+        self.n_lost = 0
+
+    def put(self, entry: Mapping[str, Any]) -> None:
+        """Take a record, as `service.decisions.new_entry` makes it; nothing is raised and nobody waits."""
+        with self._changed:
+            if len(self._waiting) >= MOST_WAITING:
+                self.n_lost += 1
+                return
+            self._waiting.append(entry)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="spool", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Write what waits, as far as there is time; afterwards nothing is to be put."""
+        with self._changed:
+            self._is_closing = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join(CLOSE_SECONDS)
+        if self._waiting or self.n_lost:
+            LOG.error("decisions that were never logged: %d", len(self._waiting) + self.n_lost)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._is_closing)
+                batch = [self._waiting[place] for place in range(min(len(self._waiting), MOST_TOGETHER))]
+            if not batch:
+                return
+            try:
+                self._write(batch)
+            except Unavailable:
+                with self._changed:
+                    if self._is_closing:
+                        return
+                    self._changed.wait_for(lambda: self._is_closing, PAUSE_SECONDS)
+                continue
+            with self._changed:
+                for _ in batch:
+                    self._waiting.popleft()
+
+    def _write(self, batch: list[Mapping[str, Any]]) -> None:
+        """Commit records together; where one is refused, each by itself, so that no other is lost for it."""
+        try:
+            with writing(self._engine) as connection:
+                insert_entries(connection, batch)
+        except Unavailable:
+            raise
+        except Exception as error:
+            if len(batch) > 1:
+                for entry in batch:
+                    self._write([entry])
+                return
+            self.n_lost += 1
+            LOG.warning("a decision cannot be logged", exc_info=error)

@@ -26,8 +26,10 @@ def live() -> Response:
 @answers(200, schemas.Status)
 @refuses(503)
 def ready() -> Response:
-    """Say whether requests can be answered: the database is there and has this version's tables."""
-    if here().is_stopping() or not db.is_ready(here().sessions.engine):
+    """Say whether requests can be answered: the database is there, its tables are ours, nobody has asked to stop."""
+    if here().is_stopping():
+        raise Unavailable("this process was asked to stop: it finishes what it has begun, and takes nothing new")
+    if not db.is_ready(here().sessions.engine):
         raise Unavailable("the database does not answer, or its tables are not of this version (espalier migrate)")
     return json_answer({"status": "ready"})
 

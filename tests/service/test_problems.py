@@ -89,3 +89,11 @@ def test_of_very_many_faults_only_the_first_are_sent(served: Served) -> None:
 def test_a_model_that_is_not_there_is_not_found(served: Served) -> None:
     problem = assert_problem(served.client.get("/v1/models/nothing"), 404)
     assert "nothing" in problem["detail"]
+
+
+def test_a_process_that_was_asked_to_stop_lives_and_is_not_ready(served: Served) -> None:
+    assert served.client.get("/readyz").status_code == 200
+    served.service.is_stopping = lambda: True
+    assert "asked to stop" in assert_problem(served.client.get("/readyz"), 503)["detail"]
+    assert served.client.get("/livez").status_code == 200
+    assert served.client.get("/v1/models").status_code == 200

@@ -219,7 +219,9 @@ def _folder_of_figures() -> str | None:
     if os.environ.get(FIGURES):
         return None
     memory = Path("/dev/shm")  # noqa: S108 - what never reaches a disk
-    folder = tempfile.mkdtemp(prefix="espalier-figures-", dir=memory if os.access(memory, os.W_OK) else None)
+    folder = tempfile.mkdtemp(
+        prefix=f"espalier-figures-{os.getpid()}-", dir=memory if os.access(memory, os.W_OK) else None
+    )
     os.environ[FIGURES] = folder
     return folder
 

@@ -1,4 +1,4 @@
-# run · test · check · check-all · bench · lock: each makes its own set-up in .venv; image: a container image
+# run · test · check · check-all · bench · chaos · lock: each makes its own set-up in .venv; image: a container image
 PYTHON ?= python3
 PORT ?= 8080
 BIN := .venv/bin
@@ -7,9 +7,10 @@ TABLES ?=
 DOCKER ?= docker
 IMAGE ?= espalier
 QUICK ?=
+CHAOS ?=
 COMMA := ,
 
-.PHONY: run test check check-all bench lock image clean python-is-there
+.PHONY: run test check check-all bench chaos lock image clean python-is-there
 
 run: .venv/.run
 	@$(BIN)/espalier up --examples --port $(PORT)
@@ -36,6 +37,9 @@ KERNEL_TESTS := $(addprefix tests/core/test_,$(addsuffix .py,growing_twin growin
 
 bench: .venv-bench/.bench
 	.venv-bench/bin/python -m benchmarks $(if $(QUICK),--quick) $(subst $(COMMA), ,$(TABLES))
+
+chaos: .venv/.dev
+	$(BIN)/python -m tests.chaos $(CHAOS)
 
 lock: .venv/.dev
 	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres --extra dev -o requirements-dev.lock pyproject.toml

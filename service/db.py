@@ -27,7 +27,7 @@ from sqlalchemy.pool import NullPool, Pool
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from service.errors import Conflict, Fault, Rejected, Unavailable
+from service.errors import Conflict, Fault, OtherTables, Rejected, Unavailable
 from service.settings import Settings
 from service.tables import UtcTime
 
@@ -153,6 +153,17 @@ def forget_connections(engine: Engine) -> None:
     engine.dispose(close=False)
 
 
+def end_idle_transactions(engine: Engine, *, seconds: float) -> None:
+    """Have PostgreSQL end a transaction of this engine in which nothing was asked for so many seconds.
+
+    A process that is stopped in a transaction would otherwise hold its locks until it goes on: nobody could take up its
+    job. On SQLite nothing can be done: the lock is the stopped process's own.
+    """
+    if engine.dialect.name == "postgresql":
+        limit = f"SET LOCAL idle_in_transaction_session_timeout = {round(seconds * 1000)}"
+        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(limit))
+
+
 def is_ready(engine: Engine) -> bool:
     """Whether the database answers and has the tables of this version of the service."""
     try:
@@ -230,6 +241,19 @@ def revisions(engine: Engine) -> tuple[set[str], str | None]:
         return set(MigrationContext.configure(connection).get_current_heads()), _head()
 
 
+def check_tables(session: Session) -> None:
+    """Refuse tables that are not of this version of the service, for as long as the transaction of the session lasts.
+
+    Raises:
+        OtherTables: they are older, or newer, or there are none.
+    """
+    from alembic.runtime.migration import MigrationContext  # noqa: PLC0415 - as above
+
+    found, needed = set(MigrationContext.configure(session.connection()).get_current_heads()), _head()
+    if found != {needed}:
+        raise OtherTables(found=", ".join(sorted(found)) or "none", needed=str(needed), newer=not found <= _known())
+
+
 def migrations_config() -> "Config":
     """Alembic's configuration, with the migrations folder found wherever the package is installed."""
     from alembic.config import Config  # noqa: PLC0415 - as above
@@ -245,6 +269,13 @@ def _head() -> str | None:
     from alembic.script import ScriptDirectory  # noqa: PLC0415 - as above
 
     return ScriptDirectory.from_config(migrations_config()).get_current_head()
+
+
+@cache
+def _known() -> frozenset[str]:
+    from alembic.script import ScriptDirectory  # noqa: PLC0415 - as above
+
+    return frozenset(script.revision for script in ScriptDirectory.from_config(migrations_config()).walk_revisions())
 
 
 @contextmanager

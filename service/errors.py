@@ -13,6 +13,7 @@ ServiceError
 ├ TooLarge        a limit of the settings is exceeded
 ├ LeaseLost       a worker's write came after another worker took its job over
 └ Unavailable     the database cannot be reached or written at the moment; trying again is right
+  └ OtherTables   its tables are not those of this version of the service
 
 The message of each is one readable sentence built from its fields.
 """
@@ -128,3 +129,12 @@ class Unavailable(ServiceError):  # noqa: N818 - as above
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
+
+
+class OtherTables(Unavailable):
+    """The tables are not those of this version of the service; `newer`: it does not know theirs."""
+
+    def __init__(self, *, found: str, needed: str, newer: bool) -> None:
+        self.newer = newer
+        what = "this program is older: start the version that migrated them" if newer else "run espalier migrate"
+        super().__init__(f"the tables are of revision {found}, this program needs {needed}; {what}")

@@ -27,7 +27,7 @@ from typing import Any
 
 from service import catalog, db, decisions, logs, queue
 from service.db import Sessions, reading, transaction
-from service.errors import LeaseLost, Unavailable
+from service.errors import LeaseLost, OtherTables, Unavailable
 from service.handlers import Cancelled, Failed, Finished, GivenBack, Outcome, Part, Reported, problem
 from service.job_child import Child, child_main, wait_for_a_job
 from service.job_figures import note_fenced_out
@@ -101,6 +101,9 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: Child
         settings: where the database is, leases and limits.
         stop: set to stop; without one, SIGTERM and SIGINT stop the worker (main thread only).
         child: what the process of a job runs, `child_main` unless told otherwise.
+
+    Raises:
+        OtherTables: the tables are newer than this worker; a job in progress is left to a worker of their version.
     """
     if stop is None:
         stop = threading.Event()
@@ -108,6 +111,7 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: Child
             # In a thread of its own: this one may hold the event's lock, being about to wait.
             signal.signal(number, lambda *_, stop=stop: threading.Thread(target=stop.set, daemon=True).start())
     engine = db.connect(settings)
+    db.end_idle_transactions(engine, seconds=settings.lease_seconds)
     source = db.sessions(engine)
     name = f"{socket.gethostname()}:{os.getpid()}"
     spare = Spare(settings, child or child_main)
@@ -127,9 +131,11 @@ def _work_once(settings: Settings, source: Sessions, *, name: str, stop: threadi
     """Do one job if there is one; True if it is worth looking for the next at once."""
     try:
         with reading(source) as session:
+            db.check_tables(session)
             if not queue.has_work(session):
                 return False
         with transaction(source) as session:
+            db.check_tables(session)
             claim = queue.claim(session, worker=name, lease_seconds=settings.lease_seconds)
         if claim is None:
             return False
@@ -138,6 +144,12 @@ def _work_once(settings: Settings, source: Sessions, *, name: str, stop: threadi
             with _started(claim, spare) as attempt:
                 outcome = _watch(settings, source, attempt, stop)
             _settle(source, claim, _within_limits(settings, outcome), stop)
+    except OtherTables as error:
+        if error.newer:
+            raise
+        LOG.warning("%s; this worker takes no job until then", error)
+        stop.wait(PAUSE_SECONDS)
+        return False
     except Unavailable as error:
         LOG.warning("%s; trying again", error)
         stop.wait(1.0)
@@ -319,11 +331,14 @@ def _settle(source: Sessions, claim: Claim, outcome: Outcome | Lost, stop: threa
     while not isinstance(outcome, Lost):
         try:
             with transaction(source) as session:
+                db.check_tables(session)  # a migration may have come in between
                 state = _save(session, claim, outcome)
             LOG.info("job %s: %s", claim.job_id, state)
             return
         except LeaseLost:
             break
+        except OtherTables:
+            raise
         except Unavailable as error:
             LOG.warning("job %s: not saved yet: %s", claim.job_id, error)
             if stop.wait(PAUSE_SECONDS):

@@ -45,6 +45,7 @@ def admit_only_callers(app: Flask, scopes: Mapping[str, Scope | None]) -> None:
         scope = None if request.endpoint is None or request.method == "OPTIONS" else scopes[request.endpoint]
         if scope is None:  # open to all, or no route of ours: the answer is the same for everybody
             return
+        here().check_tables()
         g.caller = _caller()
         here().rates.check(g.caller.key_id)
         g.caller.check_scope(scope)

@@ -14,9 +14,10 @@ from service.answering import Finder
 from service.api.metrics import Metrics
 from service.api.rates import Rates
 from service.catalog import LoadedVersion, ModelCache
-from service.db import Sessions
+from service.db import Sessions, check_tables, reading
 from service.decision_log import DecisionLog
 from service.keys import Caller, KeyRing
+from service.recent import Recent
 from service.settings import Settings
 from service.spool import Spool
 
@@ -54,6 +55,7 @@ class Service:
     rates: Rates = field(init=False)
     waiting: threading.Semaphore = field(init=False)
     is_stopping: Callable[[], bool] = bool  # bool() is False
+    _tables: Recent[None, None] = field(default_factory=Recent)
 
     @property
     def models(self) -> ModelCache:
@@ -76,6 +78,19 @@ class Service:
         self.spool = Spool(self.sessions.engine)
         self.rates = Rates(self.settings.max_requests)
         self.waiting = threading.Semaphore(self.settings.web_threads // 4)
+
+    def check_tables(self) -> None:
+        """Refuse to work on tables of another version; a migration is noticed within a second.
+
+        Raises:
+            OtherTables: They are not those of this program.
+            Unavailable: The database cannot be reached now.
+        """
+        self._tables.get(None, self._look_at_tables)
+
+    def _look_at_tables(self) -> None:
+        with reading(self.sessions) as session:
+            check_tables(session)
 
 
 def here() -> Service:

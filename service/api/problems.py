@@ -76,6 +76,7 @@ PROBLEMS: Mapping[type[Exception], Entry] = {
     errors.TooMany: Entry(429, "too-many", "Too many at a time", retryable=True),
     errors.TooLarge: Entry(413, "too-large", "Too large"),
     errors.Unavailable: Entry(503, "unavailable", "Not available at the moment", retryable=True),
+    errors.OtherTables: Entry(503, "other-tables", "The tables are of another version", retryable=True),
     errors.LeaseLost: Entry(409, "lease-lost", "The job is no longer held", retryable=True),
     errors.SettingsError: Entry(500, "internal-error", "Something went wrong on our side"),
     errors.ServiceError: Entry(500, "internal-error", "Something went wrong on our side"),

@@ -73,9 +73,13 @@ def worker(arguments: Namespace) -> int:
     """Run one worker."""
     settings = _settings(arguments)
     _follow(arguments, settings)
+    from service.errors import OtherTables  # noqa: PLC0415 - as above
     from service.worker import run  # noqa: PLC0415 - as above
 
-    run(settings)
+    try:
+        run(settings)
+    except OtherTables as error:
+        raise Refused(str(error)) from None
     return 0
 
 

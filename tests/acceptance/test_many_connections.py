@@ -2,9 +2,27 @@
 
 import socket
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
-from tests.acceptance.running import Service
+from tests.acceptance.running import Service, until
+
+
+def test_12_idle_connections_and_half_a_header_do_not_delay_an_answer(running_service: Service) -> None:
+    host, port = running_service.address.removeprefix("http://").split(":")
+    with ExitStack() as connections:
+        for _ in range(12):
+            connections.enter_context(socket.create_connection((host, int(port))))
+
+        def answered_before_it_is_cut_off() -> bool:
+            with socket.create_connection((host, int(port))) as half:
+                half.sendall(b"POST /v1/models/any/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Le")
+                assert running_service.get("/livez") == {"status": "live"}
+                half.setblocking(False)
+                with suppress(BlockingIOError):  # nothing to read: it is still waited for
+                    return half.recv(1) != b""
+                return True
+
+        until(answered_before_it_is_cut_off, what="an answer while half a header is waited for")
 
 
 def test_200_idle_connections_do_not_stop_an_answer(running_service: Service) -> None:

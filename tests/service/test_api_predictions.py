@@ -36,6 +36,18 @@ def test_one_row_is_answered_with_its_path(served: Served) -> None:
     assert (prediction["support"], prediction["flags"]) == (3.0, {"missing": [], "unseen": []})
 
 
+def test_a_log_that_is_far_behind_answers_429_and_when_to_come_again(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(decision_log, "MOST_WAITING", 0)
+        refused = served.post("/v1/models/tennis/predict", {"rows": [SUNNY]})
+    assert_problem(refused, 429)
+    assert int(refused.headers["Retry-After"]) >= 1
+    given = served.predict("tennis", {"rows": [SUNNY]})["predictions"][0]["decision_id"]
+    assert [one["id"] for one in served.client.get("/v1/decisions").get_json()["items"]] == [given]
+
+
 def test_explain_none_leaves_the_path_out_and_full_adds_contributions(served: Served) -> None:
     plain, full = (
         served.predict("tennis", {"rows": [SUNNY], "explain": explain})["predictions"][0]

@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 
 from service import db, queue
 from service.db import Sessions, now, reading, transaction
-from service.errors import Conflict, LeaseLost, NotFound, Rejected
+from service.errors import Conflict, LeaseLost, NotFound, Rejected, Unavailable
 from service.queue import FINAL, TRANSITIONS, Claim, Event
 from service.settings import Settings
 from service.tables import Job, JobEvent, Kind, State
@@ -319,6 +319,31 @@ def test_a_lease_that_ran_out_but_was_not_taken_over_still_holds(source: Session
         queue.finish(session, taken, result={})
 
     assert job(source, job_id).state == "succeeded"
+
+
+@pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
+def test_a_worker_that_is_stopped_before_its_commit_does_not_keep_its_job_from_the_others(
+    settings: Settings, source: Sessions
+) -> None:
+    enqueue(source)
+    held = claim(source)
+    expire_lease(source, held.job_id)
+    engine = db.connect(settings)
+    db.end_idle_transactions(engine, seconds=0.2)
+
+    def is_taken_back() -> bool:
+        with transaction(source) as session:
+            return queue.reap(session) == 1
+
+    def beat_and_stop() -> None:
+        with transaction(db.sessions(engine)) as session:
+            queue.heartbeat(session, held, lease_seconds=30, progress=0.5, phase="")
+            until(is_taken_back)
+
+    with pytest.raises(Unavailable):
+        beat_and_stop()
+    engine.dispose()
+    assert job(source, held.job_id).state == State.QUEUED
 
 
 def test_every_transition_leaves_an_event_of_the_table(source: Sessions) -> None:

@@ -80,7 +80,8 @@ class Load:
 
     def watch(self, job: str, cancel_after: float | None) -> None:
         """Look after a job until it has ended; patience begins to run out when the faults are over."""
-        began = deadline = time.monotonic()
+        began = time.monotonic()
+        deadline = began + MINUTES
         while not self.stopping.is_set() or time.monotonic() < deadline:
             if not self.stopping.is_set():
                 deadline = time.monotonic() + MINUTES

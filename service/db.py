@@ -3,6 +3,7 @@
 Times are the database's own where hosts must agree (leases), so their clocks need not.
 """
 
+import logging
 import os
 import sqlite3
 import threading
@@ -235,10 +236,8 @@ def is_current(engine: Engine) -> bool:
 
 def revisions(engine: Engine) -> tuple[set[str], str | None]:
     """The revision of the tables (none: there are no tables), and the one that this version of the service needs."""
-    from alembic.runtime.migration import MigrationContext  # noqa: PLC0415 - as above
-
     with engine.execution_options(**READERS[engine.dialect.name]).connect() as connection:
-        return set(MigrationContext.configure(connection).get_current_heads()), _head()
+        return _found(connection), _head()
 
 
 def check_tables(session: Session) -> None:
@@ -247,9 +246,7 @@ def check_tables(session: Session) -> None:
     Raises:
         OtherTables: they are older, or newer, or there are none.
     """
-    from alembic.runtime.migration import MigrationContext  # noqa: PLC0415 - as above
-
-    found, needed = set(MigrationContext.configure(session.connection()).get_current_heads()), _head()
+    found, needed = _found(session.connection()), _head()
     if found != {needed}:
         raise OtherTables(found=", ".join(sorted(found)) or "none", needed=str(needed), newer=not found <= _known())
 
@@ -262,6 +259,14 @@ def migrations_config() -> "Config":
     config.set_main_option("script_location", str(files("migrations")).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     return config
+
+
+def _found(connection: Connection) -> set[str]:
+    from alembic.runtime.migration import MigrationContext  # noqa: PLC0415 - as above
+
+    # It would say at each look, every second, what kind of database this is.
+    logging.getLogger(MigrationContext.__module__).setLevel(logging.WARNING)
+    return set(MigrationContext.configure(connection).get_current_heads())
 
 
 @cache

@@ -44,7 +44,7 @@ chaos: .venv/.dev
 lock: .venv/.dev
 	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres --extra dev -o requirements-dev.lock pyproject.toml
 	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres -c requirements-dev.lock -o requirements.lock pyproject.toml
-	$(BIN)/pip-compile $(LOCK) --extra service --extra bench -c requirements-dev.lock -o requirements-bench.lock pyproject.toml
+	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres --extra bench -c requirements-dev.lock -o requirements-bench.lock pyproject.toml
 
 LOCK := --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options

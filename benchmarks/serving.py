@@ -117,7 +117,7 @@ PEERS: Final[Mapping[str, Peer]] = MappingProxyType(
         "MLServer + scikit-learn, label": Peer(
             ("mlserver==1.7.1", "mlserver-sklearn==1.7.1"), _mlserver, "/v2/models/tree/infer", _tensor
         ),
-        "BentoML + scikit-learn, label": Peer(("bentoml==1.5.4", SCIKIT_LEARN), _bentoml, "/label", _rows),
+        "BentoML + scikit-learn, label": Peer(("bentoml==1.4.39", SCIKIT_LEARN), _bentoml, "/label", _rows),
     }
 )
 """Versions are those that were asked for when this was written; each environment is made once, in ``.venv-bench-*``."""

@@ -362,10 +362,11 @@ _uuid_last = 0
 def _own_uuid7() -> uuid.UUID:
     """Time, then 74 bits: random in each new millisecond, a random step more in the same (RFC 9562, 6.2, method 2)."""
     global _uuid_last  # noqa: PLW0603 - the one place that remembers the last id
+    random = os.urandom(14)  # before the lock: a thread that asks the system lets others run, who would all wait here
     with _uuid_lock:
         milliseconds = time.time_ns() // 1_000_000
-        fresh = milliseconds << 74 | int.from_bytes(os.urandom(10)) >> 7  # the top bit of 74 stays 0: room to count
-        step = 1 + int.from_bytes(os.urandom(4))  # random, so that two processes forked apart do not count alike
+        fresh = milliseconds << 74 | int.from_bytes(random[:10]) >> 7  # the top bit of 74 stays 0: room to count
+        step = 1 + int.from_bytes(random[10:])  # random, so that two processes forked apart do not count alike
         _uuid_last = fresh if fresh >> 74 > _uuid_last >> 74 else _uuid_last + step
         number = _uuid_last
     stamp, high, low = number >> 74, number >> 62 & 0xFFF, number & (1 << 62) - 1

@@ -7,6 +7,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
+from gunicorn.glogging import Logger
 from gunicorn.workers import gthread
 
 from service.api.context import EXTENSION
@@ -18,6 +19,14 @@ from service.logs import configuration
 from service.settings import Settings, check_listening
 
 settings = Settings.from_env()
+
+
+class WithoutRequests(Logger):  # type: ignore[misc] # the parent is untyped
+    """gunicorn's own log: it would work out a line for every request, since logging is configured, and write none."""
+
+    def access(self, *_: object) -> None:
+        """Leave requests to `service.api.request_lines`, which is there where they are asked for."""
+
 
 wsgi_app = "service.wsgi:application"
 bind = f"{settings.host}:{settings.port}"
@@ -31,6 +40,7 @@ forwarder_headers = (
     ""  # no header sets the WSGI variables; X-Forwarded-* are the application's affair: ESPALIER_PROXIES
 )
 forwarded_allow_ips = ""
+logger_class = WithoutRequests
 logconfig_dict = configuration(settings.log_format, settings.log_level)
 loglevel = "error"  # what is wrong with a client's request is told to the client
 control_socket_disable = True  # it would be a file in the home folder

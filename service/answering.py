@@ -90,6 +90,8 @@ class Finder:
             NotFound: There is no such model, version or alias.
             Conflict: The version is archived, or all of them are.
         """
+        if number is None and alias is None:  # the newest version answers from the moment at which it is there
+            return self._look_up(source, name, number, alias)
         return self.found.get((name, number, alias), lambda: self._look_up(source, name, number, alias))
 
     def forget(self) -> None:

@@ -114,13 +114,26 @@ def _are_many(tree: Tree, n_rows: int) -> bool:
     """Whether compiled code is worth loading, or worth using where it is loaded."""
     if "numba" not in sys.modules:
         return n_rows >= MANY
-    every_way = n_rows * tree.n_nodes >= MANY_VISITS and bool(np.any((tree.fallback < 0) & (tree.test != LEAF)))
-    return n_rows >= MANY_IF_LOADED or every_way
+    if n_rows >= MANY_IF_LOADED:
+        return True
+    # Looked at last: in a large tree it takes longer than the answers to a few rows.
+    return n_rows * tree.n_nodes >= MANY_VISITS and bool(np.any((tree.fallback < 0) & (tree.test != LEAF)))
 
 
 def leaves_of(model: Model, cells: Cells | Array) -> Ints:
     """Give the leaf, or the rule, of each row, int32 (rows); -1 where several leaves answer."""
-    return many_answers(model, cells).leaves
+    given = MatrixCells(cells) if isinstance(cells, np.ndarray) else cells
+    if isinstance(model.body, RuleList) or not _are_many(model.body, given.n_rows):
+        return _few_leaves(model, _written(model, given, 0, given.n_rows))
+    leaves = np.empty(given.n_rows, np.int32)
+    ways_of(model)
+
+    def route(low: int, high: int) -> None:
+        for stretch in stretches(model, given, low, high):
+            routed(model, stretch, leaves[stretch.low : stretch.high])
+
+    in_parts(given.n_rows, route)
+    return leaves
 
 
 def class_shares(model: Model, cells: Cells | Array) -> Floats:
@@ -146,17 +159,11 @@ class _Answering:
         self.model, self.cells, self.made, self.classes, self.watch = model, cells, made, classes, watch
         self.values, self.linear = _values_of(model)
         self.table = answer_table(model)
-        self.n_attributes = len(model.schema.attributes)
 
     def few(self, low: int, high: int) -> None:
         """Answer rows ``low:high`` by numpy, those with several leaves one by one."""
-        values = np.empty((self.n_attributes, high - low))
-        for attribute, column in enumerate(values):
-            self.cells.write(attribute, low, high, column)
-        if isinstance(self.model.body, RuleList):
-            leaves = firing_rules(self.model.schema, self.model.body, values)
-        else:
-            leaves = leaves_by_levels(self.model, values)
+        values = _written(self.model, self.cells, low, high)
+        leaves = _few_leaves(self.model, values)
         self.made.leaves[low:high] = leaves
         self._settle(low, high, values)
         for row in np.flatnonzero(leaves < 0).tolist():
@@ -172,9 +179,8 @@ class _Answering:
             leaves = self.made.leaves[stretch.low : stretch.high]
             routed(self.model, stretch, leaves)
             self._settle(stretch.low, stretch.high, stretch.matrix)
-            several = np.flatnonzero(leaves < 0)
-            if len(several):
-                self._mix(stretch, several)
+            if leaves.min() < 0:
+                self._mix(stretch, np.flatnonzero(leaves < 0))
 
     def _settle(self, low: int, high: int, values: Array) -> None:
         """Write what one leaf each answers; where several do, what is written means nothing yet."""
@@ -217,9 +223,24 @@ class _Answering:
             self.made.share_of[rows] = np.where(wanted < 0, 0.0, of_each)
 
 
+def _written(model: Model, cells: Cells, low: int, high: int) -> Floats:
+    """Give rows ``low:high`` as float64 (attributes, rows)."""
+    values = np.empty((len(model.schema.attributes), high - low))
+    for attribute, column in enumerate(values):
+        cells.write(attribute, low, high, column)
+    return values
+
+
+def _few_leaves(model: Model, values: Floats) -> Ints:
+    """Give the leaf, or the rule, of each row without compiled code."""
+    if isinstance(model.body, RuleList):
+        return firing_rules(model.schema, model.body, values)
+    return leaves_by_levels(model, values)
+
+
 def _taken(table: Array, leaves: Ints, into: Array) -> None:
     """Write the row of a table of each leaf; of the first leaf where several answer."""
-    np.take(table, leaves, axis=0, out=into, mode="clip")
+    table.take(leaves, axis=0, out=into, mode="clip")
 
 
 def _decided(shares: Floats, point: OperatingPoint | None) -> tuple[Array, npt.NDArray[np.bool_]]:

@@ -1,6 +1,6 @@
 """From the encoded cells of many rows to the leaves of a tree: by numpy where they are few, else by compiled code."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -12,6 +12,7 @@ from espalier.cells import Cells, MatrixCells
 from espalier.model import Model
 from espalier.prediction import router
 from espalier.processors import in_threads, n_threads
+from espalier.schema import Feature
 from espalier.strategies import STOP
 from espalier.tree import LEAF, NOMINAL, NUMERIC, UNKNOWN, Tree
 
@@ -26,6 +27,10 @@ LONGEST_AS_IT_IS: Final = 32_768
 SHORTEST: Final = 64
 CELLS_OF_A_STRETCH: Final = 1_000_000
 PARTS_A_THREAD: Final = 4
+MOST_FULL_LEVELS: Final = 10
+"""Of the top of a tree, as it is laid out in full: 12 KiB, a part of the nearest cache."""
+MOST_ROOM: Final = 4
+"""A level is laid out in full if one in so many of its entries is a test."""
 
 
 def leaves_by_levels(model: Model, values: Floats) -> Ints:
@@ -97,24 +102,23 @@ def stretches(model: Model, cells: Cells, low: int, high: int) -> Iterator[Stret
 
     Only the attributes that the tree asks for are written. A matrix whose rows lie in one piece is read where it is.
     """
-    attributes = model.schema.attributes
-    coded = [feature.coded for feature in attributes]
-    length = max(SHORTEST, min(LONGEST, CELLS_OF_A_STRETCH // max(1, len(attributes)), high - low))
-    if isinstance(cells, MatrixCells) and cells.values.T.flags.c_contiguous and not any(coded):
+    packed, n_attributes = ways_of(model), len(model.schema.attributes)
+    if isinstance(cells, MatrixCells) and cells.values.flags.f_contiguous and not packed.coded:
         for first in range(low, high, LONGEST_AS_IT_IS):
             last = min(first + LONGEST_AS_IT_IS, high)
             part = cells.values[:, first:last]
-            yield Stretch(first, last, part.T.reshape(-1), len(attributes), part)
+            yield Stretch(first, last, part.T.reshape(-1), n_attributes, part)
         return
+    length = max(SHORTEST, min(LONGEST, CELLS_OF_A_STRETCH // max(1, n_attributes), high - low))
     # A row's cells lie side by side: on its way down it asks for one after another.
-    room = np.empty((length, max(1, len(attributes))))
-    asked = range(len(attributes)) if model.linear is not None else ways_of(model).attributes
+    room = np.empty((length, max(1, n_attributes)))
+    asked = range(n_attributes) if model.linear is not None else packed.attributes
     for first in range(low, high, length):
         last = min(first + length, high)
         for attribute in asked:
             column = room[: last - first, attribute]
             cells.write(attribute, first, last, column)
-            if coded[attribute]:
+            if attribute in packed.coded:
                 column[column < 0] = np.nan
         yield Stretch(first, last, room.reshape(-1), room.shape[1], room[: last - first].T)
 
@@ -124,15 +128,19 @@ class PackedTree:
     """A tree as the kernel reads it.
 
     Attributes:
+        route: The kernel, which is loaded by the first many rows, not before.
         ways: `espalier.kernels.route.Ways`.
         only_cuts: Whether there is a test, and all are numeric cuts.
         attributes: Those that the tree asks for, ascending.
+        coded: Those of all attributes that are held as codes: a negative one is a missing value.
         most_open: How many ways of one row can be open at a time.
     """
 
+    route: Callable[..., None]
     ways: Any
     only_cuts: bool
     attributes: tuple[int, ...]
+    coded: frozenset[int]
     most_open: int
 
 
@@ -143,30 +151,29 @@ def ways_of(model: Model) -> PackedTree:
     """Give a tree as the kernel reads it, made on first use and kept as long as the tree."""
     found = _PACKED.get(model.tree)
     if found is None:
-        found = _PACKED[model.tree] = _packed(model.tree)
+        found = _PACKED[model.tree] = _packed(model.tree, model.schema.attributes)
     return found
 
 
 def routed(model: Model, stretch: Stretch, leaves: Ints) -> None:
     """Write the leaf of each row of a stretch, -1 where several leaves answer."""
-    from espalier.kernels import route as kernel  # noqa: PLC0415 - numba is loaded by the first many rows, not before
-
     packed, n_rows = ways_of(model), stretch.high - stretch.low
-    kernel.route(packed.ways, packed.only_cuts, stretch.values, stretch.row_step, n_rows, leaves)
+    packed.route(packed.ways, packed.only_cuts, stretch.values, stretch.row_step, n_rows, leaves)
 
 
 def in_parts(n_rows: int, work: Callable[[int, int], None]) -> None:
     """Do `work` on ``low:high`` for parts of the rows, on all processors."""
-    n_parts = max(1, min(PARTS_A_THREAD * n_threads(), n_rows // LONGEST))
-    bounds = [n_rows * part // n_parts for part in range(n_parts + 1)]
-    if n_parts == 1:
+    most = n_rows // LONGEST
+    if most <= 1:
         work(0, n_rows)
         return
+    n_parts = min(PARTS_A_THREAD * n_threads(), most)
+    bounds = [n_rows * part // n_parts for part in range(n_parts + 1)]
     in_threads(work, bounds[:-1], bounds[1:])
 
 
-def _packed(tree: Tree) -> PackedTree:
-    from espalier.kernels import route as kernel  # noqa: PLC0415
+def _packed(tree: Tree, features: Sequence[Feature]) -> PackedTree:
+    from espalier.kernels import route as kernel  # noqa: PLC0415 - numba is loaded by the first many rows, not before
 
     node = np.concatenate(([0], tree.child)).astype(np.int32)
     test, numbers = tree.test[node], np.arange(len(node))
@@ -186,13 +193,32 @@ def _packed(tree: Tree) -> PackedTree:
         others = (np.zeros(tree.n_nodes + 1, np.int32), none, tests, thresholds, none, np.zeros(1, np.int32), none)
     else:
         others = tuple(getattr(tree.surrogates, name) for name in names)
+    top = _top_of(cuts, links, MOST_FULL_LEVELS if only_cuts else 0)
     ways = kernel.Ways(
-        cuts, links, node, tree.test, tree.feature, tree.threshold, tree.child_start, tree.child, tree.branch_weight,
-        tree.code_start, tree.code_branch, tree.fallback, *others,
+        cuts, links, node, *top, tree.test, tree.feature, tree.threshold, tree.child_start, tree.child,
+        tree.branch_weight, tree.code_start, tree.code_branch, tree.fallback, *others,
     )  # fmt: skip
     for array in ways:
         # As the tree's own arrays are, so that one compiled form serves all.
         array.flags.writeable = False
     asked = [tree.feature[tree.test != LEAF]] + ([] if tree.surrogates is None else [tree.surrogates.feature])
     attributes = tuple(np.unique(np.concatenate(asked)).tolist())
-    return PackedTree(ways, only_cuts, attributes, kernel.most_open(tree.parent, tree.child_start))
+    coded = frozenset(place for place, feature in enumerate(features) if feature.coded)
+    return PackedTree(kernel.route, ways, only_cuts, attributes, coded, kernel.most_open(tree.parent, tree.child_start))
+
+
+def _top_of(cuts: Floats, links: Ints, most_levels: int) -> tuple[Floats, Ints, Ints]:
+    """Give ``top_cuts``, ``top_features`` and ``top_ends`` of `espalier.kernels.route.Ways`.
+
+    A leaf in them is a test of the attribute that led there, which all pass.
+    """
+    top_cuts, top_features = [np.zeros(1)], [np.zeros(1, np.int32)]
+    ends = np.zeros(1, np.int32)
+    for _ in range(most_levels):
+        first = links[3::4][ends]
+        if MOST_ROOM * np.count_nonzero(first != ends) < len(ends):
+            break
+        top_cuts.append(cuts[0::2][ends])
+        top_features.append(links[2::4][ends])
+        ends = np.stack((first, first + (first != ends)), axis=1).reshape(-1)
+    return np.concatenate(top_cuts), np.concatenate(top_features), ends

@@ -38,6 +38,7 @@ def agrees(model, cells, values):
     wanted = np.arange(values.shape[1]) % 3 - 1 if classes else None
     many = many_answers(model, cells, shares=True, classes=wanted)
     assert many.leaves.tolist() == [one.leaf if len(one.visits) == 1 else -1 for one in singles]
+    assert leaves_of(model, cells).tolist() == many.leaves.tolist()
     if not classes:
         assert many.answers == pytest.approx(np.array([one.value for one in singles]), rel=1e-12, abs=1e-12)
         return
@@ -146,6 +147,21 @@ def test_a_matrix_of_whole_rows_is_read_where_it_is(dtype):
     data = Dataset(schema, (*(rows[:, place].astype(np.float64) for place in range(3)), target))
     model = train(data, "cart", missing="fractional")
     agrees(model, MatrixCells(rows.T), rows.T.astype(np.float64))
+
+
+@pytest.mark.parametrize("max_depth", [1, 3, 8, 11, None])
+def test_the_top_of_a_tree_is_laid_out_in_full_and_leads_to_the_same_leaves(max_depth):
+    random = np.random.default_rng(3)
+    features = [Feature(f"x{place}", FeatureKind.NUMERIC) for place in range(3)]
+    schema = Schema((*features, Feature("y", FeatureKind.NOMINAL, Role.TARGET, ("a", "b"))))
+    rows = random.normal(size=(6000, 3))
+    model = train(Dataset(schema, (*rows.T, random.integers(0, 2, 6000).astype(np.int32))), "cart", max_depth=max_depth)
+    n_ends = len(routing.ways_of(model).ways.top_ends)
+    assert n_ends == 2**max_depth if max_depth in {1, 3} else n_ends > 2**4
+    asked = random.normal(size=(500, 3))
+    asked[random.integers(0, 500, 10), random.integers(0, 3, 10)] = np.nan
+    asked[:3] = np.inf, -np.inf, 0.0
+    agrees(model, MatrixCells(asked.T), asked.T)
 
 
 def test_rows_beyond_one_stretch_and_one_thread_keep_their_places(monkeypatch):

@@ -52,6 +52,7 @@ if typing.TYPE_CHECKING:
     from espalier.evaluation import Evaluation, evaluate
     from espalier.explanation import DecisionStep, Explanation, explain, explain_each, render_explanation, rule_of
     from espalier.fields import FieldInfo, field_table
+    from espalier.holding_out import held_out_rows, needed_holdout
     from espalier.json_tables import dataset_from_json
     from espalier.limits import UNLIMITED, Limits
     from espalier.model import Model, OperatingPoint, TrainingRecord
@@ -93,7 +94,7 @@ if typing.TYPE_CHECKING:
         rows_from_file,
     )
     from espalier.table_prediction import TableAnswers, check_table, predict_table
-    from espalier.training import held_out_rows, needed_holdout, prune, summary, train, train_traced
+    from espalier.training import prune, summary, train, train_traced
     from espalier.training_checks import check_training
     from espalier.tree import Tree
     from espalier.wanted import MOST_COUNTERFACTUALS

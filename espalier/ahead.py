@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from espalier.config import TrainingConfig, resolved, training_config
 from espalier.dataset import Dataset
+from espalier.kernels.interpreting import current
 from espalier.linear_fitting import fit_linear_models
 from espalier.model import Model, TrainingRecord
 from espalier.preparation import Preparation
@@ -56,12 +57,12 @@ class Phase:
 def compiling_ahead(config: TrainingConfig, watch: Progress) -> Iterator[None]:
     """Compile what `config` does after growing while the block runs; wait for the end of that after it.
 
-    Does nothing where that is compiled already, is compiled in no time, or cannot be kept.
+    Does nothing where that is compiled already, is compiled in no time, or cannot be kept, and in small work.
 
     Raises:
         Cancelled: `watch` was stopped while it waited.
     """
-    name = _phase_after_growing(config)
+    name = _phase_after_growing(config) if current() is None else None
     child = _child(name) if name is not None and _is_worth_it(PHASES[name]) else None
     if child is None:
         yield

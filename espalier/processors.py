@@ -3,14 +3,31 @@
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any
 
-__all__ = ["in_threads", "n_threads"]
+__all__ = ["in_threads", "n_threads", "thread_pool"]
 
 
 def n_threads() -> int:
     """Give the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def thread_pool(threads: int) -> ThreadPoolExecutor:
+    """Make a pool whose threads see the context variables of the one that makes it.
+
+    >>> with thread_pool(1) as pool:
+    ...     pool.submit(pow, 2, 5).result()
+    32
+    """
+    seen = tuple(copy_context().items())
+
+    def begin() -> None:
+        for variable, value in seen:
+            variable.set(value)
+
+    return ThreadPoolExecutor(threads, initializer=begin)
 
 
 def in_threads(work: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
@@ -19,5 +36,5 @@ def in_threads(work: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]
     >>> in_threads(pow, (2, 3), (5, 4))
     [32, 81]
     """
-    with ThreadPoolExecutor(n_threads()) as pool:
+    with thread_pool(n_threads()) as pool:
         return list(pool.map(work, *arguments))

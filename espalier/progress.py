@@ -1,5 +1,7 @@
 """How far a training has come, and the flag that stops it: a small array that compiled code and other threads share."""
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,6 +12,9 @@ __all__ = ["Progress"]
 
 class Progress:
     """Shared between the thread that works and those that watch; every method may be called from any thread.
+
+    Args:
+        told: Called with the name of each phase that begins, by the thread that works.
 
     Attributes:
         phase: What is being done now, in a word or two, such as ``growing``.
@@ -24,11 +29,13 @@ class Progress:
     espalier.errors.Cancelled: stopped on request
     """
 
-    def __init__(self) -> None:
+    def __init__(self, told: Callable[[str], None] | None = None) -> None:
         self.phase = "waiting"
+        self._told = told
         self.state: npt.NDArray[np.float64] = np.zeros(2)
         self._part: tuple[Progress, float, float] | None = None
         self._reached = 0.0
+        self._is_stopped = False
 
     @property
     def share(self) -> float:
@@ -45,6 +52,8 @@ class Progress:
         self._part, self._reached = None, 0.0
         self.phase = phase
         self.state[0] = 0.0
+        if self._told is not None:
+            self._told(phase)
 
     def part(self, start: float, end: float) -> "Progress":
         """Give a progress of its own to a training that is one of several: its 0 to 1 is this one's `start` to `end`.
@@ -57,7 +66,7 @@ class Progress:
         >>> whole.share
         0.75
         """
-        inner = Progress()
+        inner = Progress(self._told)
         self._part = inner, start, end
         if self.state[1]:  # looked at after the line above, so that a stop reaches the part whenever it comes
             inner.stop()
@@ -65,9 +74,26 @@ class Progress:
 
     def stop(self) -> None:
         """Ask the work to end."""
+        self._is_stopped = True
+        self.interrupt()
+
+    def interrupt(self) -> None:
+        """Have the work end as `stop` does, to be begun again after `go_on`."""
         self.state[1] = 1.0
         if self._part is not None:
-            self._part[0].stop()
+            self._part[0].interrupt()
+
+    def go_on(self) -> None:
+        """Take an interruption back; a stop stays.
+
+        >>> progress = Progress()
+        >>> progress.interrupt()
+        >>> progress.go_on()
+        >>> progress.check()
+        """
+        self.state[1] = 0.0
+        if self._is_stopped:  # looked at after the line above, so that a stop holds whenever it comes
+            self.state[1] = 1.0
 
     def check(self) -> None:
         """Raise `Cancelled` once `stop` was called."""

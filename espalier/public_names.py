@@ -86,6 +86,10 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "FieldInfo",
             "field_table",
         ),
+        "holding_out": (
+            "held_out_rows",
+            "needed_holdout",
+        ),
         "json_tables": ("dataset_from_json",),
         "limits": (
             "Limits",
@@ -192,8 +196,6 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "predict_table",
         ),
         "training": (
-            "held_out_rows",
-            "needed_holdout",
             "prune",
             "summary",
             "train",

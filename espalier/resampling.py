@@ -12,8 +12,8 @@ import numpy.typing as npt
 from espalier.config import Holdout
 from espalier.dataset import Column, Dataset
 from espalier.errors import ConfigError, Fault
+from espalier.holding_out import held_out_rows, row_order
 from espalier.schema import Role, Schema
-from espalier.training import held_out_rows, row_order
 
 __all__ = [
     "DEFAULT_FOLDS",

@@ -1,13 +1,11 @@
 """Training and pruning: rows set aside, a tree grown, what remains measured, in that order."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from espalier.ahead import compiling_ahead
 from espalier.config import (
@@ -15,15 +13,14 @@ from espalier.config import (
     TrainingConfig,
     changed_config,
     config_from_dict,
-    holdout_from_dict,
-    holdout_to_dict,
     resolved,
     training_config,
 )
 from espalier.dataset import Dataset
-from espalier.errors import ConfigError, DataError, Fault, NotApplicable, within
+from espalier.errors import ConfigError, DataError, Fault, NotApplicable
 from espalier.evaluation import evaluate
 from espalier.growing import Grown, grow
+from espalier.holding_out import needed_holdout, read_holdout, set_aside, voting_rows
 from espalier.linear_fitting import fit_linear_models
 from espalier.model import Model, TrainingRecord
 from espalier.progress import Progress
@@ -31,16 +28,15 @@ from espalier.pruners import PRUNERS, ModelTree, Pruner, changed_pruner, needs_h
 from espalier.pruning import PRUNING_FUNCTIONS, Pruned, PruningRows
 from espalier.rules import RuleList
 from espalier.schema import Role, Schema
+from espalier.small_work import done_small
 from espalier.training_checks import check_training
 from espalier.tree import LEAF, Tree
 
-__all__ = ["held_out_rows", "needed_holdout", "prune", "row_order", "summary", "train", "train_traced"]
+__all__ = ["prune", "summary", "train", "train_traced"]
 
 UNPRUNED: Final = "unpruned: the tree is as it was grown"
 LARGEST_EXACT: Final = 2.0**53
 """Sums of whole numbers below this are exact."""
-PRESET_HOLDOUTS: Final[Mapping[str, float]] = MappingProxyType({"reptree": 1 / 3})
-"""The share of the rows that a preset sets aside for its pruning where nothing else is said."""
 
 
 def train(
@@ -121,7 +117,7 @@ def prune(
         DataError: The rows do not have the model's columns, or `dataset` is another one than the model's.
     """
     watch = progress if progress is not None else Progress()
-    holdout = _read_holdout(holdout)
+    holdout = read_holdout(holdout)
     chosen = _chosen_method(method, params)
     if model.linear is not None and not isinstance(chosen, ModelTree):
         raise NotApplicable("the leaves are linear models, which only model_tree weighs: train with leaf=constant")
@@ -130,10 +126,12 @@ def prune(
         raise DataError([Fault("/dataset", "other_data", "is not the data set that the model was trained on")])
     remembered = model.training.holdout
     asks = needs_held_out(chosen) or holdout is not None or (dataset is not None and remembered is not None)
-    held_out = _voting_rows(model, dataset, holdout) if asks else None
-    training = None if dataset is None else _set_aside(dataset, remembered)[0]
+    held_out = voting_rows(model, dataset, holdout) if asks else None
+    training = None if dataset is None else set_aside(dataset, remembered)[0]
     watch.check()
-    pruned = PRUNING_FUNCTIONS[type(chosen)](model, chosen, PruningRows(training, held_out), watch)
+    rows = PruningRows(training, held_out)
+    method_of = PRUNING_FUNCTIONS[type(chosen)]
+    pruned = done_small(_n_cells(training, held_out), watch, lambda: method_of(model, chosen, rows, watch))
     # What had a part in making the parent had a part in making the child.
     use = "validation" if needs_held_out(chosen) or model.training.held_out_use == "validation" else "holdout"
     record = dataclasses.replace(
@@ -144,52 +142,6 @@ def prune(
     )
     watch.begin("done")
     return dataclasses.replace(pruned, model=dataclasses.replace(pruned.model, training=record))
-
-
-def held_out_rows(holdout: Holdout, dataset: Dataset) -> npt.NDArray[np.intp]:
-    """Give the rows that `holdout` sets aside, ascending; the same for the same data set, everywhere.
-
-    A fraction is the first share of `row_order`; stratified, each class gives its own rounded share.
-
-    Raises:
-        ConfigError: A row that is not there, none or all of the rows, or none that has weight.
-    """
-    holdout = holdout_from_dict(holdout_to_dict(holdout))
-    if holdout.rows is not None:
-        beyond = [row for row in holdout.rows if row >= dataset.n_rows]
-        if beyond:
-            message = f"there are {dataset.n_rows} rows, counted from 0; {len(beyond)} numbers are beyond them"
-            raise ConfigError([Fault("/rows", "not_legal", message)])
-        chosen = np.array(sorted(holdout.rows), dtype=np.intp)
-    else:
-        order = row_order(dataset.n_rows, holdout.seed)
-        share = float(holdout.fraction or 0.0)
-        groups = _strata(dataset, order) if holdout.stratified else [order]
-        chosen = np.sort(np.concatenate([group[: round(share * len(group))] for group in groups]))
-    if not 0 < len(chosen) < dataset.n_rows:
-        message = f"sets aside {len(chosen)} of {dataset.n_rows} rows: some must be set aside and some must remain"
-        raise ConfigError([Fault("", "not_legal", message)])
-    return chosen
-
-
-def needed_holdout(config: TrainingConfig, holdout: Holdout | Dataset | None) -> Holdout | Dataset | None:
-    """Give what a training sets aside: `holdout`, or what the preset sets aside by itself; None for nothing.
-
-    Raises:
-        ConfigError: The configuration stops or prunes by held-out rows, and there are none.
-    """
-    if holdout is not None or not (config.validation_stop or needs_held_out(config.pruning)):
-        return holdout
-    fraction = PRESET_HOLDOUTS.get(config.preset)
-    if fraction is None:
-        message = "rows must be set aside: the configuration stops or prunes by rows that are not learned from"
-        raise ConfigError([Fault("/holdout", "required", message)])
-    return Holdout(fraction=fraction, seed=config.seed)
-
-
-def row_order(n_rows: int, seed: int) -> npt.NDArray[np.intp]:
-    """Give the rows in an order drawn for `seed`: by PCG64's raw numbers, a stream that never changes."""
-    return np.argsort(np.random.PCG64(seed).random_raw(n_rows), kind="stable")
 
 
 def summary(model: Model) -> dict[str, Any]:
@@ -225,8 +177,21 @@ def _trained(
     chosen = changed_config(chosen, fields)
     check_training(dataset.schema, chosen)
     chosen = resolved(chosen, dataset.schema)
-    holdout = needed_holdout(chosen, _read_holdout(holdout))
-    kept, held_out = _set_aside(dataset, holdout)
+    holdout = needed_holdout(chosen, read_holdout(holdout))
+    kept, held_out = set_aside(dataset, holdout)
+    remembered = holdout if isinstance(holdout, Holdout) else None
+    return done_small(_n_cells(dataset), watch, lambda: _learned(dataset, kept, held_out, chosen, remembered, watch))
+
+
+def _learned(  # noqa: PLR0917 - what one training is made of
+    dataset: Dataset,
+    kept: Dataset,
+    held_out: Dataset | None,
+    chosen: TrainingConfig,
+    holdout: Holdout | None,
+    watch: Progress,
+) -> tuple[Model, Pruned | None]:
+    """Grow a tree from the rows that are kept, prune it, and measure what remains."""
     with ThreadPoolExecutor(1) as pool, compiling_ahead(chosen, watch):
         # Hashing needs no interpreter, so it goes on beside the growing.
         fingerprint = pool.submit(getattr, dataset, "fingerprint")
@@ -236,7 +201,7 @@ def _trained(
         n_rows=dataset.n_rows,
         n_training_rows=kept.n_rows,
         fingerprint=fingerprint.result(),
-        holdout=holdout if isinstance(holdout, Holdout) else None,
+        holdout=holdout,
         train={},
     )
     notes = (UNPRUNED, *grown.notes)
@@ -253,6 +218,10 @@ def _trained(
     record = dataclasses.replace(record, train=figures, held_out=held, held_out_use=use if held else None)
     watch.begin("done")
     return dataclasses.replace(model, training=record), pruned
+
+
+def _n_cells(*datasets: Dataset | None) -> int:
+    return sum(each.n_rows * len(each.schema.attributes) for each in datasets if each is not None)
 
 
 def _with_linear_models(grown: Grown, kept: Dataset, config: TrainingConfig, watch: Progress) -> Grown:
@@ -278,15 +247,6 @@ def _read_config(config: Mapping[str, Any] | str) -> TrainingConfig:
     return config_from_dict(config) if isinstance(config, Mapping) else training_config(config)
 
 
-def _read_holdout(holdout: Any) -> Holdout | Dataset | None:
-    if holdout is None or isinstance(holdout, Holdout | Dataset):
-        return holdout
-    try:
-        return holdout_from_dict(holdout)
-    except ConfigError as error:
-        raise ConfigError(within("/holdout", error.faults)) from None
-
-
 def _looked_at(schema: Schema) -> Schema:
     """Leave out the categories of ignored columns: a model must not carry the ids of the rows it was trained on."""
     return Schema(
@@ -298,19 +258,6 @@ def _looked_at(schema: Schema) -> Schema:
     )
 
 
-def _set_aside(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[Dataset, Dataset | None]:
-    if not isinstance(holdout, Holdout):
-        return dataset, holdout
-    try:
-        rows = held_out_rows(holdout, dataset)
-    except ConfigError as error:
-        raise ConfigError(within("/holdout", error.faults)) from None
-    kept = dataset.take(np.setdiff1d(np.arange(dataset.n_rows), rows))
-    if not np.any(kept.weight > 0):
-        raise ConfigError([Fault("/holdout", "no_weight", "the rows that remain to learn from have no weight")])
-    return kept, dataset.take(rows)
-
-
 def _chosen_method(method: Pruner | str, params: Mapping[str, Any]) -> Pruner:
     if isinstance(method, str):
         return pruning_method(method, **params)
@@ -319,40 +266,11 @@ def _chosen_method(method: Pruner | str, params: Mapping[str, Any]) -> Pruner:
     return changed_pruner(method, params)
 
 
-def _voting_rows(model: Model, dataset: Dataset | None, holdout: Holdout | Dataset | None) -> Dataset:
-    if isinstance(holdout, Dataset):
-        if holdout.fingerprint == model.training.fingerprint:
-            raise NotApplicable("the holdout is the data set that the model was trained on: give other rows")
-        return holdout
-    chosen = holdout if holdout is not None else model.training.holdout
-    if chosen is None:
-        raise NotApplicable(
-            "the model was trained on all rows: pruning needs rows that it has not learned from. Give a holdout, or "
-            "train with one"
-        )
-    if dataset is None:
-        raise NotApplicable("the held-out rows are rows of the data set that the model was trained on: give that too")
-    if holdout is not None and model.training.holdout != holdout:
-        _refuse_training_rows(model, dataset, holdout)
-    return _set_aside(dataset, chosen)[1] or dataset
-
-
-def _refuse_training_rows(model: Model, dataset: Dataset, holdout: Holdout) -> None:
-    """A model is never pruned on rows that it was grown from: they would vote for every subtree."""
-    asked = held_out_rows(holdout, dataset)
-    aside = held_out_rows(model.training.holdout, dataset) if model.training.holdout is not None else asked[:0]
-    learned = int(np.count_nonzero(~np.isin(asked, aside)))
-    if learned:
-        raise NotApplicable(
-            f"{learned} of the {len(asked)} rows were learned from: pruning needs rows that were set aside at training"
-        )
-
-
 def _training_figures(model: Model, dataset: Dataset | None, watch: Progress) -> Mapping[str, float]:
     if dataset is None:
         # The training rows are not at hand; their counts are in the leaves.
         return _figures_of_leaves(model)
-    kept, _ = _set_aside(dataset, model.training.holdout)
+    kept, _ = set_aside(dataset, model.training.holdout)
     return _measured(model, kept, watch)
 
 
@@ -390,10 +308,3 @@ def _figures_of_leaves(model: Model) -> Mapping[str, float]:
         return {"n_rows": n_rows}
     squares = tree.stats[leaves, 2] if tree.linear is None else tree.linear.squares[leaves]
     return {"n_rows": n_rows, "rmse": float(np.sqrt(squares.sum() / weight))}
-
-
-def _strata(dataset: Dataset, order: npt.NDArray[np.intp]) -> Sequence[npt.NDArray[np.intp]]:
-    if dataset.schema.task != "classification" or dataset.target is None:
-        return [order]
-    target = np.asarray(dataset.target)[order]
-    return [order[target == code] for code in range(len(dataset.schema.classes))]

@@ -14,6 +14,7 @@ from espalier.config import Holdout
 from espalier.dataset import Dataset
 from espalier.evaluation import evaluate
 from espalier.reading import dataset_from_columns
+from espalier.small_work import always_compiled
 from espalier.training import prune, train
 
 __all__ = ["WARM_UPS", "CompiledCode", "compiled_code", "warm_up"]
@@ -125,7 +126,8 @@ def warm_up(names: Iterable[str] = tuple(WARM_UPS)) -> Path | None:
 
     for name in names:
         for course in WARM_UPS[name]:
-            course.take()
+            with always_compiled():
+                course.take()
     folder = kept.cache_folder(Path(grow.__file__))
     return None if folder is None else folder.parent
 

@@ -28,7 +28,7 @@ from espalier.kernels.nodes import (
     THRESHOLD,
     WEIGHT,
 )
-from espalier.processors import in_threads, n_threads
+from espalier.processors import in_threads, n_threads, thread_pool
 
 __all__ = ["grow_fast"]
 
@@ -88,7 +88,7 @@ class _Grower:
             state[0] = 1.0
             return c.DONE, 1, self.ints[:1], self.reals[:1], self.stats[:1]
         root = _Job(0, 0, self.n_rows, np.zeros(self.n_columns + 1, np.uint8))
-        with ThreadPoolExecutor(self.threads) as pool:
+        with thread_pool(self.threads) as pool:
             jobs = self._grow_top(root, pool)
             jobs.sort(key=lambda job: job.start - job.stop)
             settled = [np.zeros(1) for _ in jobs]

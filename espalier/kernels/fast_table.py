@@ -2,7 +2,6 @@
 
 import queue
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,7 +10,7 @@ import numpy.typing as npt
 
 from espalier.kernels import codes as c
 from espalier.kernels import encode, packed_sort, scans
-from espalier.processors import n_threads
+from espalier.processors import n_threads, thread_pool
 
 __all__ = ["FastTable", "can_grow_fast", "fast_table"]
 
@@ -91,7 +90,7 @@ def fast_table(
     kind = _kind(rules.n_classes, unit=unit)
     row_class = np.zeros(1, np.uint8) if numeric else target.astype(np.uint8)
     class_bits = int(kind <= scans.CLASSES)
-    with ThreadPoolExecutor(n_threads()) as pool:
+    with thread_pool(n_threads()) as pool:
         coded = list(pool.map(_coded, columns, n_categories))
         others = [place for place, item in enumerate(coded) if item is not None]
         places = [place for place, item in enumerate(coded) if item is None]

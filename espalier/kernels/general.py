@@ -8,7 +8,7 @@ way, so the tree does not depend on the number of threads.
 
 import threading
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from espalier.kernels import codes as c
 from espalier.kernels.grow import grow_tree
 from espalier.kernels.jit import compiled, phase_of
 from espalier.kernels.nodes import CODE_START, DEPTH, FIRST_CHILD, N_CHILDREN, PARENT, SHARE
-from espalier.processors import n_threads
+from espalier.processors import n_threads, thread_pool
 
 __all__ = ["Task", "grow_in_parts", "phase"]
 
@@ -110,7 +110,7 @@ class _Jobs:
         """Grow all, and give the whole tree."""
         by_size = left[np.argsort(left[:, 1] - left[:, 2], kind="stable")]
         states = [np.zeros(2) for _ in by_size]
-        with ThreadPoolExecutor(threads) as pool:
+        with thread_pool(threads) as pool:
             running = [pool.submit(self._grow, *each) for each in zip(by_size.tolist(), states, strict=True)]
             self._watch(running, states)
         made = [each.result() for each in running]

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
 import numba
+import numpy as np
 from numba import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import LoweringPass, PassManager, register_pass
+from numba.core.registry import CPUDispatcher
 from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import (
     AnnotateTypes,
@@ -31,6 +33,7 @@ from numba.core.untyped_passes import (
 )
 from numba.extending import register_jitable
 
+from espalier.kernels.interpreting import current
 from espalier.kernels.kept import KernelCache, cache_folder, filled_folders
 
 __all__ = ["compiled", "inner", "maker", "must_compile", "phase_of", "shared"]
@@ -67,6 +70,7 @@ def _inner_options(*, counts_references: bool) -> dict[str, Any]:
 def _kept_aside(function: Function, *, counts_references: bool) -> Function:
     dispatcher = numba.njit(**_inner_options(counts_references=counts_references))(function)
     if hasattr(dispatcher, "py_func"):
+        dispatcher.__class__ = _Inner
         template_of = dispatcher.get_call_template
         dispatcher.get_call_template = lambda args, kws: template_of(tuple(map(_widened, args)), kws)
     return dispatcher  # type: ignore[no-any-return]
@@ -220,18 +224,43 @@ def compiled(function: Function) -> Function:
     options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "pipeline_class": _KernelCompiler}
     dispatcher = numba.njit(**options)(function)
     path = Path(function.__code__.co_filename)
-    if hasattr(dispatcher, "py_func") and (cache_folder(path) is not None or filled_folders(path)):
-        # What enable_caching() does, with folders of our own choice.
-        dispatcher._cache = KernelCache(dispatcher.py_func)
+    if hasattr(dispatcher, "py_func"):
+        dispatcher.__class__ = _Kernel
+        if cache_folder(path) is not None or filled_folders(path):
+            # What enable_caching() does, with folders of our own choice.
+            dispatcher._cache = KernelCache(dispatcher.py_func)
     return dispatcher  # type: ignore[no-any-return]
+
+
+class _Kernel(CPUDispatcher):  # type: ignore[misc]
+    """What Python calls: machine code, or its Python where there is none yet and small work should not wait."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        block = current()
+        if block is None or (self not in block.kernels and _is_kept(self, arguments)):
+            return super().__call__(*arguments)
+        block.kernels.add(self)
+        with np.errstate(all="ignore"):  # as machine code, which never warns
+            return self.py_func(*arguments)
+
+
+class _Inner(CPUDispatcher):  # type: ignore[misc]
+    """What compiled functions call; where those are run as Python, so is this."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.py_func(*arguments)
 
 
 def phase_of(kernel: Any, phase: str, arguments: tuple[Any, ...] = ()) -> str:
     """Name a phase that begins with this kernel; where its machine code is not kept yet, compiling is part of it.
 
+    Small work is done without compiling (`espalier.small_work`), and that is said instead.
+
     arguments: those that it is about to be called with. A kernel may be kept for others than these.
     """
-    return phase if _is_kept(kernel, arguments) else f"compiling kernels, then {phase}"
+    if _is_kept(kernel, arguments):
+        return phase
+    return f"compiling kernels, then {phase}" if current() is None else f"{phase} without compiled kernels"
 
 
 def must_compile(kernel: Any) -> bool:

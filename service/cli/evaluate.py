@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from service.cli.command import Command, Refused
 from service.cli.files import FORMATS, assignments, data_arguments, read_data, refusals
+from service.cli.telling import telling
 
 if TYPE_CHECKING:
     import espalier
@@ -69,13 +70,13 @@ def _arguments(parser: ArgumentParser) -> None:
 def evaluate(arguments: Namespace) -> int:
     """Compare candidates on each file, at each share of noise."""
     datasets = [(file, read_data(file, arguments)) for file in arguments.data]
-    table = None
+    table, watch = None, telling()
     endings = []
     for file, dataset in datasets:
         candidates = _candidates(arguments.candidate or CANDIDATES[str(dataset.schema.task)])
         for noise in arguments.noise or [0.0]:
             begun = time.perf_counter()
-            comparison = _compared(dataset, candidates, noise, arguments)
+            comparison = _compared(dataset, candidates, noise, arguments, watch)
             seconds = time.perf_counter() - begun
             if arguments.json:
                 print(json.dumps({"dataset": str(file), **comparison.to_dict()}), flush=True)
@@ -109,7 +110,11 @@ def _candidates(texts: Sequence[str]) -> "list[espalier.Candidate]":
 
 
 def _compared(
-    dataset: "espalier.Dataset", candidates: "Sequence[espalier.Candidate]", noise: float, arguments: Namespace
+    dataset: "espalier.Dataset",
+    candidates: "Sequence[espalier.Candidate]",
+    noise: float,
+    arguments: Namespace,
+    watch: "espalier.Progress",
 ) -> "espalier.Comparison":
     import espalier  # noqa: PLC0415 - as above
 
@@ -120,7 +125,13 @@ def _compared(
         if arguments.holdout is not None:
             holdout = espalier.holdout_from_dict({"fraction": arguments.holdout, "seed": arguments.seed})
         return espalier.compare(
-            dataset, candidates, folds=arguments.folds, holdout=holdout, seed=arguments.seed, label_noise=noise
+            dataset,
+            candidates,
+            folds=arguments.folds,
+            holdout=holdout,
+            seed=arguments.seed,
+            label_noise=noise,
+            progress=watch,
         )
 
 

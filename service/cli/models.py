@@ -25,6 +25,7 @@ from service.cli.files import (
     write_whole,
 )
 from service.cli.presets import help_with_tables
+from service.cli.telling import telling
 from service.cli.traces import trace_lines
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def train(arguments: Namespace) -> int:
         config = espalier.training_config(arguments.preset, **fields)
         holdout = _holdout(arguments.holdout, dataset.schema, arguments.seed)
         begun = time.perf_counter()
-        model = espalier.train(dataset, config, holdout=holdout)
+        model = espalier.train(dataset, config, holdout=holdout, progress=telling())
         seconds = time.perf_counter() - begun
     write_whole(arguments.out, espalier.to_json(model))
     report = {**espalier.summary(model), "seconds": round(seconds, 6), "out": str(arguments.out)}
@@ -111,7 +112,7 @@ def prune(arguments: Namespace) -> int:
     with refusals(None):
         method = espalier.pruning_method(arguments.method, **assignments(arguments.set))
         begun = time.perf_counter()
-        pruned = espalier.prune(model, method, dataset=dataset, holdout=holdout)
+        pruned = espalier.prune(model, method, dataset=dataset, holdout=holdout, progress=telling())
         seconds = time.perf_counter() - begun
     write_whole(arguments.out, espalier.to_json(pruned.model))
     report = {

@@ -20,6 +20,7 @@ import sys
 from espalier import dataset_from_rows, train
 from espalier.kernels import {module}
 from espalier.kernels.jit import _is_kept
+from espalier.small_work import always_compiled
 
 kernel, kept = {module}.{kernel}, []
 def watched(*arguments):
@@ -27,7 +28,8 @@ def watched(*arguments):
     return kernel(*arguments)
 {module}.{kernel} = watched
 rows = [{{"x": i, "z": "ab"[i % 3 > 0], "y": {label}}} for i in range(12)]
-train(dataset_from_rows(rows, target="y"), "{preset}")
+with always_compiled():
+    train(dataset_from_rows(rows, target="y"), "{preset}")
 print(kept)
 """
 

@@ -25,7 +25,7 @@ from espalier import (
     train,
     training_config,
 )
-from espalier.training import held_out_rows
+from espalier.holding_out import held_out_rows
 
 
 def classes(n=40, *, share=4):

@@ -28,6 +28,7 @@ from espalier.routing import Stretch, in_parts, leaves_by_levels, routed, stretc
 from espalier.rows import EncodedRow
 from espalier.rule_prediction import firing_rules, rule_router
 from espalier.rules import RuleList
+from espalier.small_work import waits_for_compiler
 from espalier.tree import LEAF, Tree
 
 __all__ = [
@@ -112,12 +113,22 @@ def many_answers(
 
 def _are_many(tree: Tree, n_rows: int) -> bool:
     """Whether compiled code is worth loading, or worth using where it is loaded."""
-    if "numba" not in sys.modules:
+    if n_rows >= MANY or not _is_loaded():
         return n_rows >= MANY
     if n_rows >= MANY_IF_LOADED:
         return True
     # Looked at last: in a large tree it takes longer than the answers to a few rows.
     return n_rows * tree.n_nodes >= MANY_VISITS and bool(np.any((tree.fallback < 0) & (tree.test != LEAF)))
+
+
+def _is_loaded() -> bool:
+    """Whether compiled code can be had without loading numba and without compiling."""
+    if "numba" not in sys.modules:
+        return False
+    from espalier.kernels import route as kernel  # noqa: PLC0415
+    from espalier.kernels.jit import must_compile  # noqa: PLC0415
+
+    return bool(getattr(kernel.route, "overloads", ())) or waits_for_compiler() or not must_compile(kernel.route)
 
 
 def leaves_of(model: Model, cells: Cells | Array) -> Ints:

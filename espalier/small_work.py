@@ -21,7 +21,7 @@ from espalier.errors import Cancelled
 from espalier.kernels.interpreting import Interpreting, interpreting
 from espalier.progress import Progress
 
-__all__ = ["always_compiled", "done_small"]
+__all__ = ["always_compiled", "done_small", "waits_for_compiler"]
 
 Result = TypeVar("Result")
 
@@ -53,7 +53,7 @@ def done_small(n_cells: int, watch: Progress, work: Callable[[], Result]) -> Res
     'a tree'
     """
     left = BUDGET_SECONDS - _Spent.seconds
-    if n_cells > SMALL_CELLS or left <= 0 or not _ALLOWED.get():
+    if n_cells > SMALL_CELLS or left <= 0 or waits_for_compiler():
         return work()
     began = time.monotonic()
     with interpreting() as block:
@@ -82,6 +82,11 @@ def always_compiled() -> Iterator[None]:
         yield
     finally:
         _ALLOWED.reset(token)
+
+
+def waits_for_compiler() -> bool:
+    """Whether this is a block of `always_compiled`."""
+    return not _ALLOWED.get()
 
 
 def _interrupt(block: Interpreting, watch: Progress) -> None:

@@ -5,9 +5,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -22,13 +23,23 @@ Process = subprocess.Popen[bytes]
 
 
 class InTurn(httpx.BaseTransport):
-    """Sends each request to the next of several addresses, as a proxy in front would."""
+    """Sends each request to the next of several addresses, as a proxy in front would: past one where nobody listens.
+
+    Like nginx by default, it opens a connection a request; what fails after that is the client's to see.
+    """
 
     def __init__(self, addresses: Sequence[str]) -> None:
+        self._n_addresses = len(addresses)
         self._addresses = itertools.cycle(map(httpx.URL, addresses))
-        self._inner = httpx.HTTPTransport()
+        self._inner = httpx.HTTPTransport(limits=httpx.Limits(max_keepalive_connections=0))
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
+        for _ in range(self._n_addresses - 1):
+            with suppress(httpx.ConnectError):
+                return self._send(request)
+        return self._send(request)
+
+    def _send(self, request: httpx.Request) -> httpx.Response:
         address = next(self._addresses)
         request.url = request.url.copy_with(host=address.host, port=address.port)
         return self._inner.handle_request(request)
@@ -59,13 +70,15 @@ class Topology:
         service: All web servers as one; servers: each by itself.
         webs, workers: Their processes.
         printed: What the migration printed.
+        start: Starts a process with the command, environment and output of one that has ended.
     """
 
     service: ServiceInTurn
     servers: Sequence[Service]
-    webs: Sequence[Process]
-    workers: Sequence[Process]
+    webs: list[Process]
+    workers: list[Process]
     printed: str
+    start: Callable[[Process], Process]
 
 
 @contextmanager
@@ -80,6 +93,13 @@ def topology(database_url: str, folder: Path, **changed: str) -> Iterator[Topolo
         ports = [free_port() for _, [command], _ in processes() if command == "serve"]
         left = iter(ports)
         printed = ""
+        starts: dict[int, Callable[[], Process]] = {}
+
+        def start(beginning: Callable[[], AbstractContextManager[Process]]) -> Process:
+            began = started.enter_context(beginning())
+            starts[began.pid] = partial(start, beginning)
+            return began
+
         for name, [command], stated in sorted(
             processes({"ESPALIER_ADMIN_KEY": ADMIN}), key=lambda one: one[0] != "migrate"
         ):
@@ -92,7 +112,7 @@ def topology(database_url: str, folder: Path, **changed: str) -> Iterator[Topolo
                 printed += migrated(environment)
             else:
                 log = started.enter_context((folder / f"{name}-{len(running[command])}.log").open("w"))
-                running[command].append(started.enter_context(process(command, environment, log.fileno())))
+                running[command].append(start(partial(process, command, environment, log.fileno())))
         addresses = [f"http://127.0.0.1:{port}" for port in ports]
         servers = [Service(address, ADMIN) for address in addresses]
         service = ServiceInTurn(addresses, ADMIN)
@@ -100,7 +120,9 @@ def topology(database_url: str, folder: Path, **changed: str) -> Iterator[Topolo
             started.callback(one.client.close)
         for one in servers:
             until(lambda one=one: is_ready(one), what="the start of a web server")
-        yield Topology(service, servers, running["serve"], running["worker"], printed)
+        yield Topology(
+            service, servers, running["serve"], running["worker"], printed, lambda ended: starts[ended.pid]()
+        )
 
 
 def migrated(environment: dict[str, str]) -> str:

@@ -140,21 +140,26 @@ def test_a_fault_that_would_come_back_fails_at_once(source: Sessions) -> None:
 
 def test_another_fault_is_tried_again_after_a_growing_pause_until_the_attempts_are_used_up(source: Sessions) -> None:
     job_id = enqueue(source, attempts=3)
-    pauses = []
+    least, most = [], []  # the clock is read before and after: the machine may be slow in between
     for _ in range(3):
         with transaction(source) as session:
             session.execute(update(Job).values(run_at=now()))
         taken = until(lambda: claim(source), what="a claim")
         with transaction(source) as session:
+            before = session.scalar(select(now()))
             failed = queue.fail_or_retry(session, taken, error=ERROR, retryable=True)
-            present = session.scalar(select(now()))
-            assert present is not None
-            pauses.append((failed.run_at - present).total_seconds())
+            after = session.scalar(select(now()))
+            assert before is not None
+            assert after is not None
+            least.append((failed.run_at - after).total_seconds())
+            most.append((failed.run_at - before).total_seconds())
 
     found = job(source, job_id)
     assert (found.state, found.error, found.attempt) == ("dead", ERROR, 3)
-    assert 0.4 < pauses[0] <= 1.5
-    assert 0.9 < pauses[1] <= 3.0
+    assert most[0] > 0.4
+    assert least[0] <= 1.5
+    assert most[1] > 0.9
+    assert least[1] <= 3.0
     assert [event for _, event, _ in events(source, job_id)][-1] == "give_up"
 
 
@@ -428,7 +433,7 @@ def test_many_workers_share_the_jobs_without_taking_one_twice(settings: Settings
     claimed = []
     n_ended = 0
     while n_ended < len(workers):
-        job_id = taken.get(timeout=30)
+        job_id = taken.get(timeout=120)
         if job_id is None:
             n_ended += 1
         else:

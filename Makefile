@@ -42,8 +42,8 @@ chaos: .venv/.dev
 	$(BIN)/python -m tests.chaos $(CHAOS)
 
 lock: .venv/.dev
-	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres --extra dev -o requirements-dev.lock pyproject.toml
-	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres -c requirements-dev.lock -o requirements.lock pyproject.toml
+	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres --extra traces --extra dev -o requirements-dev.lock pyproject.toml
+	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres --extra traces -c requirements-dev.lock -o requirements.lock pyproject.toml
 	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres --extra bench -c requirements-dev.lock -o requirements-bench.lock pyproject.toml
 
 LOCK := --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \

@@ -33,8 +33,10 @@ from service.api.outcomes import outcomes
 from service.api.predictions import predictions
 from service.api.problems import CONTENT_TYPE, answer, is_inference
 from service.api.request_lines import write_lines
+from service.api.request_traces import trace_requests
 from service.api.surroundings import surround
 from service.settings import Settings
+from service.traces import spanning
 
 __all__ = ["create_app"]
 
@@ -101,6 +103,8 @@ def create_app(settings: Settings) -> Flask:
     app.register_error_handler(Exception, answer)
     if settings.log_requests == "on":
         write_lines(app)
+    if (traces := spanning(settings)) is not None:
+        trace_requests(app, traces)
     refuse_foreign_pages(app, settings)
     admit_only_callers(app, scopes_of(RESOURCES))
     surround(app, settings)

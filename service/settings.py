@@ -130,6 +130,10 @@ class Settings:
     metrics: str = field(
         default="on", metadata=_text("on|off", "on or off", "whether figures are counted, and shown at /metrics")
     )
+    traces: str = field(
+        default="off",
+        metadata=_text("off|on", "off or on", "whether OpenTelemetry gets a span a request and job, as OTEL_* say"),
+    )
     lease_seconds: float = field(
         default=15.0, metadata=_seconds(1, 3600, "how long a silent worker keeps its job before another takes it")
     )

@@ -34,6 +34,7 @@ from service.job_figures import note_fenced_out
 from service.queue import Claim
 from service.retention import Cleaner
 from service.settings import Settings
+from service.traces import Traces, job_span, spanning
 
 LOG = logging.getLogger(__name__)
 
@@ -103,6 +104,7 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: Child
         child: what the process of a job runs, `child_main` unless told otherwise.
 
     Raises:
+        SettingsError: traces are asked for, and OpenTelemetry is not installed.
         OtherTables: the tables are newer than this worker; a job in progress is left to a worker of their version.
     """
     if stop is None:
@@ -110,6 +112,7 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: Child
         for number in (signal.SIGTERM, signal.SIGINT):
             # In a thread of its own: this one may hold the event's lock, being about to wait.
             signal.signal(number, lambda *_, stop=stop: threading.Thread(target=stop.set, daemon=True).start())
+    traces = spanning(settings)
     engine = db.connect(settings)
     db.end_idle_transactions(engine, seconds=settings.lease_seconds)
     source = db.sessions(engine)
@@ -118,7 +121,7 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: Child
     cleaner = Cleaner(source, retention_days=settings.retention_days, job_days=settings.job_days)
     try:
         while not stop.is_set():
-            if not _work_once(settings, source, name=name, stop=stop, spare=spare):
+            if not _work_once(settings, source, name=name, stop=stop, spare=spare, traces=traces):
                 spare.prepare()
                 cleaner.clean_up()
                 stop.wait(POLL_SECONDS)
@@ -127,7 +130,9 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: Child
         engine.dispose()
 
 
-def _work_once(settings: Settings, source: Sessions, *, name: str, stop: threading.Event, spare: Spare) -> bool:
+def _work_once(
+    settings: Settings, source: Sessions, *, name: str, stop: threading.Event, spare: Spare, traces: Traces | None
+) -> bool:
     """Do one job if there is one; True if it is worth looking for the next at once."""
     try:
         with reading(source) as session:
@@ -141,9 +146,11 @@ def _work_once(settings: Settings, source: Sessions, *, name: str, stop: threadi
             return False
         with logs.about(job_id=claim.job_id):
             LOG.info("job %s: attempt %d of %d", claim.job_id, claim.attempt, claim.max_attempts)
-            with _started(claim, spare) as attempt:
-                outcome = _watch(settings, source, attempt, stop)
-            _settle(source, claim, _within_limits(settings, outcome), stop)
+            with job_span(traces, job_id=claim.job_id, kind=claim.kind, attempt=claim.attempt) as say:
+                with _started(claim, spare) as attempt:
+                    outcome = _within_limits(settings, _watch(settings, source, attempt, stop))
+                say(type(outcome).__name__, isinstance(outcome, Failed))
+                _settle(source, claim, outcome, stop)
     except OtherTables as error:
         if error.newer:
             raise

@@ -32,6 +32,7 @@ def test_each_variable_fills_the_field_of_its_name(monkeypatch: pytest.MonkeyPat
         "LOG_FORMAT": "json",
         "LOG_LEVEL": "info",
         "LOG_REQUESTS": "on",
+        "TRACES": "on",
         "METRICS": "off",
         "LEASE_SECONDS": "2.5",
         "JOB_SECONDS": "60",

@@ -16,7 +16,7 @@ Every environment variable, its default, and what it sets. Legal values stand in
     ESPALIER_LOG_LEVEL         warning                    how grave a line must be
     ESPALIER_LOG_REQUESTS      off                        a log line for every request, at the level info
     ESPALIER_METRICS           on                         whether figures are counted, and shown at /metrics
-    ESPALIER_TRACES            off                        whether OpenTelemetry gets a span a request and job, as OTEL_* say
+    ESPALIER_TRACES            off                        whether spans of requests and jobs are sent, as OTEL_* say
     ESPALIER_LEASE_SECONDS     15                         how long a silent worker keeps its job before another takes it
     ESPALIER_JOB_SECONDS       3600                       time limit of one attempt at a job
     ESPALIER_JOB_MEMORY_MB     4096                       memory limit of one attempt at a job, in MiB resident

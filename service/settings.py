@@ -132,7 +132,7 @@ class Settings:
     )
     traces: str = field(
         default="off",
-        metadata=_text("off|on", "off or on", "whether OpenTelemetry gets a span a request and job, as OTEL_* say"),
+        metadata=_text("off|on", "off or on", "whether spans of requests and jobs are sent, as OTEL_* say"),
     )
     lease_seconds: float = field(
         default=15.0, metadata=_seconds(1, 3600, "how long a silent worker keeps its job before another takes it")

@@ -254,21 +254,13 @@ class Router:
 
     def answer_at(self, nodes: tuple[int, ...], row: EncodedRow, *, value: float | None) -> Prediction:
         """Give the answer of the leaf at the end of `nodes`, which is alone, with its number."""
-        answer = self.answers[nodes[-1]]
+        leaf = nodes[-1]
+        answer = self.answers[leaf]
+        # By place: by name it takes half as long again, and every answer comes by here.
         return Prediction(
-            label=answer.label,
-            code=answer.code,
-            value=value,
-            distribution=answer.distribution,
-            confidence=answer.confidence,
-            std=answer.std,
-            support=self.weight[nodes[-1]],
-            leaf=nodes[-1],
-            nodes=nodes,
-            visits=(LeafVisit(1.0, nodes),),
-            n_visits=1,
-            row=row,
-        )
+            answer.label, answer.code, value, answer.distribution, answer.confidence, answer.std,
+            self.weight[leaf], leaf, nodes, (LeafVisit(1.0, nodes),), 1, row,
+        )  # fmt: skip
 
     def _mixed_prediction(self, row: EncodedRow) -> Prediction:
         """Add up the leaves by the share of the row that reached each (Quinlan 1993, chapter 3)."""

@@ -28,8 +28,8 @@ SHORTEST: Final = 64
 CELLS_OF_A_STRETCH: Final = 1_000_000
 PARTS_A_THREAD: Final = 4
 MOST_FULL_LEVELS: Final = 10
-"""Of the top of a tree, as it is laid out in full: 12 KiB, a part of the nearest cache."""
-MOST_ROOM: Final = 4
+"""Of a tree that is laid out in full: 16 KiB, a part of the nearest cache."""
+MOST_ROOM: Final = 16
 """A level is laid out in full if one in so many of its entries is a test."""
 
 
@@ -193,9 +193,9 @@ def _packed(tree: Tree, features: Sequence[Feature]) -> PackedTree:
         others = (np.zeros(tree.n_nodes + 1, np.int32), none, tests, thresholds, none, np.zeros(1, np.int32), none)
     else:
         others = tuple(getattr(tree.surrogates, name) for name in names)
-    top = _top_of(cuts, links, MOST_FULL_LEVELS if only_cuts else 0)
+    full = _in_full(cuts, links) if only_cuts else (np.zeros(0), none, none)
     ways = kernel.Ways(
-        cuts, links, node, *top, tree.test, tree.feature, tree.threshold, tree.child_start, tree.child,
+        cuts, links, node, *full, tree.test, tree.feature, tree.threshold, tree.child_start, tree.child,
         tree.branch_weight, tree.code_start, tree.code_branch, tree.fallback, *others,
     )  # fmt: skip
     for array in ways:
@@ -207,18 +207,22 @@ def _packed(tree: Tree, features: Sequence[Feature]) -> PackedTree:
     return PackedTree(kernel.route, ways, only_cuts, attributes, coded, kernel.most_open(tree.parent, tree.child_start))
 
 
-def _top_of(cuts: Floats, links: Ints, most_levels: int) -> tuple[Floats, Ints, Ints]:
-    """Give ``top_cuts``, ``top_features`` and ``top_ends`` of `espalier.kernels.route.Ways`.
+def _in_full(cuts: Floats, links: Ints) -> tuple[Floats, Ints, Ints]:
+    """Give ``full_cuts``, ``full_features`` and ``full_ends`` of `espalier.kernels.route.Ways`.
 
-    A leaf in them is a test of the attribute that led there, which all pass.
+    A leaf above the last level is a test of the attribute that led there, which all pass. All three are empty where the
+    tree is too deep, or takes too much room.
     """
-    top_cuts, top_features = [np.zeros(1)], [np.zeros(1, np.int32)]
+    full_cuts, full_features = [np.zeros(1)], [np.zeros(1, np.int32)]
     ends = np.zeros(1, np.int32)
-    for _ in range(most_levels):
+    for _ in range(MOST_FULL_LEVELS + 1):
         first = links[3::4][ends]
-        if MOST_ROOM * np.count_nonzero(first != ends) < len(ends):
+        n_tests = np.count_nonzero(first != ends)
+        if not n_tests:
+            return np.concatenate(full_cuts), np.concatenate(full_features), ends
+        if MOST_ROOM * n_tests < len(ends):
             break
-        top_cuts.append(cuts[0::2][ends])
-        top_features.append(links[2::4][ends])
+        full_cuts.append(cuts[0::2][ends])
+        full_features.append(links[2::4][ends])
         ends = np.stack((first, first + (first != ends)), axis=1).reshape(-1)
-    return np.concatenate(top_cuts), np.concatenate(top_features), ends
+    return np.zeros(0), np.zeros(0, np.int32), np.zeros(0, np.int32)

@@ -20,6 +20,8 @@ MISSING: Final = -1.0
 UNSEEN: Final = -2.0
 """Code of a category that the schema does not list."""
 NUMBERS: Final = (int, float)
+NUMBER_TYPES: Final = frozenset(NUMBERS)
+"""Of whole and other numbers; true and false are of another."""
 LARGEST: Final = sys.float_info.max
 
 
@@ -58,6 +60,7 @@ class RowEncoder:
         # Numbers among which none means that a value is missing: nearly all cells of most tables.
         plain = [feature.kind is FeatureKind.NUMERIC and not marks.numbers for feature in schema.attributes]
         self._columns = list(zip(self.names, self._readers, self.is_number, plain, strict=True))
+        self._all_plain = all(plain)
 
     def __call__(self, row: Mapping[str, Any]) -> EncodedRow:
         """Read one row.
@@ -67,11 +70,16 @@ class RowEncoder:
         """
         if not isinstance(row, Mapping):
             raise RowError([Fault("", "wrong_type", "a row must be an object of attribute names and values")])
-        faults = [] if self._legal.issuperset(row) else [self._unknown(name) for name in row if name not in self._legal]
+        get: Callable[[str], Any] = row.get
+        legal = self._legal.issuperset(row)
+        if legal and self._all_plain:
+            numbers = _numbers(tuple(map(get, self.names)))
+            if numbers is not None:
+                return EncodedRow(numbers, (), ())
+        faults = [] if legal else [self._unknown(name) for name in row if name not in self._legal]
         values: list[float] = []
         missing, unseen = [], []
         missing_numbers = self._missing_numbers
-        get: Callable[[str], Any] = row.get
         for name, reader, is_number, is_plain in self._columns:
             cell = get(name)
             if is_plain and type(cell) in NUMBERS and -LARGEST <= cell <= LARGEST:
@@ -106,6 +114,18 @@ class RowEncoder:
     def _unknown(self, name: object) -> Fault:
         legal = ", ".join(self.names[:20]) + (", …" if len(self.names) > 20 else "")
         return Fault(pointer(str(name)), "unknown_attribute", f"there is no such attribute; there are: {legal}")
+
+
+def _numbers(cells: tuple[Any, ...]) -> tuple[float, ...] | None:
+    """Give cells as they are where all are finite numbers, at once; None where each must be looked at."""
+    if not NUMBER_TYPES.issuperset(map(type, cells)):
+        return None
+    try:
+        numbers = tuple(map(float, cells))
+    except OverflowError:
+        return None
+    # A sum is finite only if all that is added up is.
+    return numbers if math.isfinite(sum(numbers)) else None
 
 
 def encode_rows(encode: RowEncoder, rows: Sequence[Mapping[str, Any]]) -> list[EncodedRow]:

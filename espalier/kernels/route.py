@@ -10,11 +10,11 @@ of its branches; nodes are numbered by place here, ``node`` gives their numbers 
 A leaf is its own first child and its cut is infinity: a row that has arrived stays. So sixteen rows take every step
 together and without a choice, and while one waits for a node or a cell to come from memory, the others go on.
 
-The first levels, as far as they are nearly full, stand once more as if they were full, where no link need be read: the
+A tree of few levels, none of them nearly empty, stands once more as if they were full, where no link need be read: the
 children of entry i are 2i and 2i + 1, those of a leaf stay at it::
 
-    top_cuts, top_features  |  ·  | root | its children | theirs       | …   2^levels entries
-    top_ends                the places that the 2^levels ways through these levels lead to
+    full_cuts, full_features  |  ·  | root | its children | theirs       | …   2^levels entries
+    full_ends                 the places that the 2^levels ways lead to
 
 Rows that ask for what is missing, and trees with tests that are no numeric cut, go the other way: also sixteen at a
 time, but each looks where it is, and one that has arrived leaves its slot to the next.
@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from espalier.kernels.codes import NUMERIC, UNKNOWN
-from espalier.kernels.jit import compiled, inner
+from espalier.kernels.jit import compiled, inner, maker
 
 __all__ = ["OTHER", "Ways", "mix", "most_open", "route"]
 
@@ -39,16 +39,17 @@ N_SLOTS = 16
 class Ways(NamedTuple):
     """A tree as rows are routed by it; see `espalier.tree.Tree` and `espalier.surrogates.Surrogates`.
 
-    ``cuts``, ``links``, ``node`` and the three of the top as above; all others are by the tree's own numbers.
-    ``share`` is its ``branch_weight``; ``other_start`` is all zeros where there are no surrogates.
+    ``cuts``, ``links``, ``node`` and the three of the full tree as above, those empty where it is not laid out
+    so; all others are by the tree's own numbers. ``share`` is its ``branch_weight``; ``other_start`` is all zeros where
+    there are no surrogates.
     """
 
     cuts: Any
     links: Any
     node: Any
-    top_cuts: Any
-    top_features: Any
-    top_ends: Any
+    full_cuts: Any
+    full_features: Any
+    full_ends: Any
     test: Any
     feature: Any
     threshold: Any
@@ -104,38 +105,28 @@ def branch_of(ways, node, values, first):  # type: ignore[no-untyped-def]
 
 
 @inner
-def together(ways, deeper, values, first, row_step, at):  # type: ignore[no-untyped-def]
+def together(cuts, links, values, first, row_step, at):  # type: ignore[no-untyped-def]
     """Take N_SLOTS rows down a tree of numeric cuts, to the places `at`; say whether all they asked for was there.
 
-    The first row's cells begin at `first`. deeper: whether the tree goes on below its top. Places are unsigned: of
-    signed ones it is asked whether they are negative.
+    The first row's cells begin at `first`. Places are unsigned: of signed ones it is asked whether they are negative.
     """
-    cuts, links, n_ends = ways.cuts, ways.links, np.uint64(len(ways.top_ends))
-    missing = False
     for slot in range(N_SLOTS):
-        at[slot] = 1
-    width = np.uint64(1)
-    while width < n_ends:
-        for slot in range(N_SLOTS):
-            entry = np.uint64(at[slot])
-            value = values[np.uint64(first + slot * row_step) + np.uint64(ways.top_features[entry])]
-            missing |= value != value  # noqa: PLR0124 - NaN
-            # A sum in place of a choice: which side a row takes cannot be foreseen, and a wrong guess is dear.
-            at[slot] = np.uint32(entry + entry) + np.uint32(value > ways.top_cuts[entry])
-        width += width
-    for slot in range(N_SLOTS):
-        at[slot] = ways.top_ends[np.uint64(at[slot]) - n_ends]
-    moved = np.uint32(deeper)
-    while moved != 0 and not missing:
+        at[slot] = 0
+    moved = np.uint32(1)
+    while moved != 0:
         moved = np.uint32(0)
+        missing = False
         for slot in range(N_SLOTS):
             place = np.uint64(at[slot])
             value = values[np.uint64(first + slot * row_step) + np.uint64(links[4 * place + np.uint64(2)])]
+            # A sum in place of a choice: which side a row takes cannot be foreseen, and a wrong guess is dear.
             below = np.uint32(links[4 * place + np.uint64(3)]) + np.uint32(value > cuts[2 * place])
             missing |= value != value  # noqa: PLR0124 - NaN
             moved |= below ^ at[slot]
             at[slot] = below
-    return not missing
+        if missing:
+            return False
+    return True
 
 
 @inner
@@ -178,6 +169,32 @@ def one_by_one(ways, values, row_step, low, high, scratch, leaves):  # type: ign
             slot += 1
 
 
+@maker
+def in_full(ways, values, row_step, n_rows, scratch, leaves):  # type: ignore[no-untyped-def]
+    """Find the leaves of rows N_SLOTS at a time in a tree that is laid out in full; give how many rows that are."""
+    cuts, features, ends, node = ways.full_cuts, ways.full_features, ways.full_ends, ways.node
+    n_ends, at = np.uint64(len(ends)), np.zeros(N_SLOTS, np.uint32)
+    done = 0
+    while done + N_SLOTS <= n_rows:
+        first, missing = done * row_step, False
+        for slot in range(N_SLOTS):
+            at[slot] = 1
+        width = np.uint64(1)
+        while width < n_ends:
+            for slot in range(N_SLOTS):
+                entry = np.uint64(at[slot])
+                value = values[np.uint64(first + slot * row_step) + np.uint64(features[entry])]
+                missing |= value != value  # noqa: PLR0124 - NaN
+                at[slot] = np.uint32(entry + entry) + np.uint32(value > cuts[entry])
+            width += width
+        for slot in range(N_SLOTS):
+            leaves[done + slot] = node[ends[np.uint64(at[slot]) - n_ends]]
+        if missing:
+            one_by_one(ways, values, row_step, done, done + N_SLOTS, scratch, leaves)
+        done += N_SLOTS
+    return done
+
+
 @compiled
 def route(ways, only_cuts, values, row_step, n_rows, leaves):  # type: ignore[no-untyped-def]
     """Find the leaf of each row.
@@ -187,12 +204,11 @@ def route(ways, only_cuts, values, row_step, n_rows, leaves):  # type: ignore[no
     for a row that goes more than one way.
     """
     at, scratch = np.zeros(N_SLOTS, np.uint32), np.zeros((3, N_SLOTS), np.int64)
-    deeper = False
-    for place in ways.top_ends:
-        deeper |= ways.links[4 * place + 3] != place
     done = 0
+    if len(ways.full_ends) > 0:
+        done = in_full(ways, values, row_step, n_rows, scratch, leaves)
     while only_cuts and done + N_SLOTS <= n_rows:
-        if together(ways, deeper, values, done * row_step, row_step, at):
+        if together(ways.cuts, ways.links, values, done * row_step, row_step, at):
             for slot in range(N_SLOTS):
                 leaves[done + slot] = ways.node[at[slot]]
         else:

@@ -3,16 +3,19 @@
 import gc
 import json
 import math
+import sys
 import weakref
 
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from espalier import Feature, FeatureKind, Role, RowError, Schema, dataset_from_rows, predict, train
 from espalier.bulk_prediction import leaves_of
 from espalier.evaluation import answers_and_shares
 from espalier.prediction import router, wilson
+from espalier.rows import RowEncoder
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, mixed_rows, node_numbered, plant, roots, walk
 from tests.factories import REFERENCE, needs_reference
 
@@ -202,6 +205,33 @@ def test_a_wrong_row_is_refused_with_a_pointer_to_each_fault(row, faults):
     with pytest.raises(RowError) as caught:
         predict(model, [row])
     assert {(fault.path, fault.code) for fault in caught.value.faults} == faults
+
+
+CELLS_OF_NUMBERS = [
+    0, -0.0, 1.5, 7, 10**300, -1.7e308, None, math.nan, "?", "1", True, 10**400, -(10**400), math.inf, -math.inf, [1]
+]  # fmt: skip
+
+
+@given(row=st.fixed_dictionaries({}, optional=dict.fromkeys("abc", st.sampled_from(CELLS_OF_NUMBERS))))
+def test_where_all_attributes_are_numbers_each_cell_is_read_or_refused_by_itself(row):
+    schema = Schema(
+        (
+            *(Feature(name, FeatureKind.NUMERIC) for name in "abc"),
+            Feature("y", FeatureKind.NOMINAL, Role.TARGET, ("no", "yes")),
+        )
+    )
+    absent = {name for name in "abc" if row.get(name) in (None, "?") or row[name] != row[name]}
+    numbers = {n for n in row if type(row[n]) in (int, float) and abs(row[n]) <= sys.float_info.max}
+    encode = RowEncoder(schema, None)
+    if row.keys() - numbers - absent:
+        with pytest.raises(RowError) as refused:
+            encode(row)
+        assert {fault.path for fault in refused.value.faults} == {f"/{name}" for name in row.keys() - numbers - absent}
+        return
+    encoded = encode(row)
+    assert encoded.missing == tuple(name for name in "abc" if name in absent)
+    for name, value in zip("abc", encoded.values, strict=True):
+        assert math.isnan(value) if name in absent else (type(value) is float and value == float(row[name]))
 
 
 def test_faults_of_all_rows_are_collected():

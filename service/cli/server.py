@@ -2,11 +2,9 @@
 
 import logging.config
 import os
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
@@ -27,7 +25,6 @@ __all__ = ["COMMANDS"]
 
 GUNICORN_CONFIGURATION = Path(__file__).resolve().parent.parent / "gunicorn.conf.py"
 READY_SECONDS = 60.0
-FIGURES = "PROMETHEUS_MULTIPROC_DIR"  # read by the library that counts, when it is imported
 PATIENCE_SECONDS = 3.0  # before a person is told what takes so long
 LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where one that listens everywhere is found
 WHAT_TAKES_LONG = "Training the examples; the first training on a machine compiles its code, a minute or so ..."
@@ -207,27 +204,13 @@ def _follow(arguments: Namespace, settings: "Settings") -> None:
 def _gunicorn(descriptor: int) -> int:
     from gunicorn.app.wsgiapp import WSGIApplication  # noqa: PLC0415 - as above
 
-    own, folder = os.getpid(), _folder_of_figures()
+    from service.cli.figures import folder_of_figures  # noqa: PLC0415 - as above
+
     os.set_inheritable(descriptor, True)  # noqa: FBT003 - the standard library's own
     sys.argv = ["espalier serve", "--config", str(GUNICORN_CONFIGURATION), "--bind", f"fd://{descriptor}"]
-    try:
+    with folder_of_figures():
         WSGIApplication("%(prog)s [OPTIONS]").run()
-    finally:
-        if folder is not None and os.getpid() == own:  # web processes leave through here, too
-            shutil.rmtree(folder, ignore_errors=True)
     return 0
-
-
-def _folder_of_figures() -> str | None:
-    """Make a folder where the web processes put what they count, and say where; None where one is named already."""
-    if os.environ.get(FIGURES):
-        return None
-    memory = Path("/dev/shm")  # noqa: S108 - what never reaches a disk
-    folder = tempfile.mkdtemp(
-        prefix=f"espalier-figures-{os.getpid()}-", dir=memory if os.access(memory, os.W_OK) else None
-    )
-    os.environ[FIGURES] = folder
-    return folder
 
 
 def _greet(supervisor: Supervisor, settings: "Settings", address: str, *, examples: bool) -> None:

@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from service.cli import COMMANDS
+from service.cli.figures import MEMORY, PREFIX
 from tests.acceptance.running import (
     Running,
     begun_upload,
@@ -243,3 +244,20 @@ def everything_under(one: Running) -> list[int]:
     for _ in range(4):
         below |= {child for child, parent in parents.items() if parent in below}
     return sorted(below - {one.process.pid})
+
+
+@pytest.mark.skipif(not os.access(MEMORY, os.W_OK), reason="no such folder here")
+def test_what_a_killed_server_left_in_memory_is_removed_by_the_next_and_what_a_living_one_needs_is_not(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "other").mkdir()
+    with running(tmp_path / "other") as living, running(tmp_path) as killed:
+        [web] = killed.children("serve")
+        [left] = MEMORY.glob(f"{PREFIX}{web}-*")
+        [kept] = MEMORY.glob(f"{PREFIX}{living.children('serve')[0]}-*")
+        os.killpg(web, signal.SIGKILL)
+        until(lambda: not left.exists(), what="the next server's tidying")
+        until(lambda: killed.children("serve") not in ([], [web]), what="the next server")
+        assert kept.exists()
+        assert living.client.get("/metrics").is_success
+    assert not kept.exists()

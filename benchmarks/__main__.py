@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from benchmarks import growth, missing, prediction, pruning, service, serving, training
+from benchmarks import endurance, growth, missing, prediction, pruning, service, serving, training
 from benchmarks.run import QUICK, Run, begin
 
 BENCHMARKS: Final[Mapping[str, Callable[[Run], None]]] = MappingProxyType(
@@ -18,21 +18,26 @@ BENCHMARKS: Final[Mapping[str, Callable[[Run], None]]] = MappingProxyType(
         "prediction": prediction.run,
         "service": service.run,
         "serving": serving.run,
+        "endurance": endurance.run,
     }
 )
+ONLY_BY_NAME: Final = frozenset({"endurance"})
+"""What takes so long that it must be asked for."""
 
 
 def main(words: list[str]) -> int:
     """Run the benchmarks; give the exit code."""
     parser = argparse.ArgumentParser("python -m benchmarks", description="Speed beside the peers, in one run.")
-    parser.add_argument("table", nargs="*", help=f"which tables: {', '.join(BENCHMARKS)}; none: all")
+    parser.add_argument(
+        "table", nargs="*", help=f"which tables: {', '.join(BENCHMARKS)}; none: all but {', '.join(ONLY_BY_NAME)}"
+    )
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows: does everything work?")
     parser.add_argument("--share", type=float, default=1.0, help="the same with another share of the rows")
     arguments = parser.parse_args(words)
     if unknown := [name for name in arguments.table if name not in BENCHMARKS]:
         parser.error(f"no such table: {', '.join(unknown)}; there are: {', '.join(BENCHMARKS)}")
     with begin(share=QUICK if arguments.quick else arguments.share) as run:
-        for name in arguments.table or BENCHMARKS:
+        for name in arguments.table or [name for name in BENCHMARKS if name not in ONLY_BY_NAME]:
             BENCHMARKS[name](run)
     return 0
 

@@ -170,7 +170,7 @@ def _espalier(run: Run, seconds: int, found: dict[str, Served]) -> tuple[list[fl
     answer = b""
     file = run.folder / "serving.csv"
     write_csv(rows, file)
-    for name, url in _databases(run.folder).items():
+    for name, url in databases(run.folder, "serving").items():
         begun = time.perf_counter()
         with running(run.folder, {"ESPALIER_DATABASE_URL": url}) as service:
             start = time.perf_counter() - begun
@@ -178,7 +178,7 @@ def _espalier(run: Run, seconds: int, found: dict[str, Served]) -> tuple[list[fl
             asked = service.address + "/v1/models/tree/predict"
             answer = _post(asked, body)
             loads = _loads(run.folder, asked, body, seconds)
-            found[name] = Served(loads, start, _memory(_web(service)))
+            found[name] = Served(loads, start, memory_of(_web(service)))
     return row, answer
 
 
@@ -187,8 +187,9 @@ def _web(service: Service) -> list[int]:
     return [one for one in descendants(service.process) if b"serve" in Path(f"/proc/{one}/cmdline").read_bytes()]
 
 
-def _databases(folder: Path) -> Mapping[str, str]:
-    found = {DURABLE: f"sqlite:///{folder}/serving.db"}
+def databases(folder: Path, name: str) -> Mapping[str, str]:
+    """Give where answers are logged, by what the line of a table is called: SQLite, and PostgreSQL if one is named."""
+    found = {DURABLE: f"sqlite:///{folder}/{name}.db"}
     server = os.environ.get("ESPALIER_BENCH_POSTGRES_URL")
     return found if server is None else {**found, f"{DURABLE}, PostgreSQL": server}
 
@@ -209,7 +210,7 @@ def _peer(folder: Path, peer: Peer, row: Sequence[float], seconds: int) -> Serve
         _wait(process, address, body, folder / "peer.txt")
         start = time.perf_counter() - begun
         loads = _loads(folder, address, body, seconds)
-        return Served(loads, start, _memory([process.pid, *descendants(process.pid)]))
+        return Served(loads, start, memory_of([process.pid, *descendants(process.pid)]))
 
 
 def _environment(peer: Peer) -> Path:
@@ -287,7 +288,7 @@ def _load(script: Path, address: str, connections: int, seconds: int) -> Load:
     return Load(float(rate[1]) if rate else 0.0, parts.get("50", 0.0), parts.get("99", 0.0), faults)
 
 
-def _memory(processes: Sequence[int]) -> float:
+def memory_of(processes: Sequence[int]) -> float:
     """Give the memory of processes in MiB: what they share is counted once (PSS)."""
     rollups = (Path(f"/proc/{process}/smaps_rollup") for process in processes)
     return sum(int(one.read_text().partition("\nPss:")[2].split()[0]) for one in rollups if one.exists()) / 1024

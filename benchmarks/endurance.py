@@ -1,0 +1,113 @@
+"""Ten minutes of single predictions at 64 connections: does the memory stay flat, is every decision in the log?
+
+wrk ──► POST …/predict ──► decision ids, a line each ──┐
+├─ the same set
+GET /v1/decisions, page after page ────────────────────┘
+"""
+
+import json
+import shutil
+import subprocess
+import time
+import urllib.parse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from benchmarks import tables
+from benchmarks.measuring import print_table
+from benchmarks.run import Run
+from benchmarks.service import Service, descendants, running, write_csv
+from benchmarks.serving import FAULTS, MAX_DEPTH, N_ROWS, databases, memory_of
+
+SECONDS: Final = 600
+CONNECTIONS: Final = 64
+POINTS: Final = 10
+PAGE: Final = 200
+MOST_GROWN: Final = 1.1
+"""Of the memory after the first tenth, what the last may have."""
+SCRIPT: Final = """
+wrk.method = 'POST'
+wrk.body = [==[%s]==]
+wrk.headers['Content-Type'] = 'application/json'
+local ids
+function init() ids = io.open('%s', 'w') end
+function response(status, headers, body)
+  for id in body:gmatch('"decision_id":"([^"]+)"') do ids:write(id, '\\n') end
+end
+"""
+"""One thread of wrk, which notes what each answer is called in the log; it closes the file by ending."""
+
+
+def run(run: Run) -> None:
+    """Print the table, for SQLite and, if one is named, for PostgreSQL."""
+    if shutil.which("wrk") is None:
+        print("\nEndurance: not measured, since there is no wrk here; on Debian and Ubuntu: apt-get install wrk")
+        return
+    path = tables.write("two_classes", run.rows(N_ROWS), run.folder)
+    rows = tables.read(path)[0]
+    file = run.folder / "endurance.csv"
+    write_csv(rows, file)
+    body = json.dumps({"rows": [{f"x{place}": float(cell) for place, cell in enumerate(rows.features[0])}]})
+    seconds = max(POINTS, round(SECONDS * run.share))
+    for name, url in databases(run.folder, "endurance").items():
+        with running(run.folder, {"ESPALIER_DATABASE_URL": url}) as service:
+            service.train("tree", service.upload(file.read_bytes()), MAX_DEPTH)
+            _endure(name, service, run.folder, body, seconds)
+
+
+def _endure(name: str, service: Service, folder: Path, body: str, seconds: int) -> None:
+    ids, script = folder / "ids.txt", folder / "endure.lua"
+    script.write_text(SCRIPT % (body, ids))
+    asked = f"{service.address}/v1/models/tree/predict"
+    words = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", "10s", "-s", str(script), asked]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as load:  # noqa: S603 - our own words
+        lines = list(_points(service, load, ids, seconds))
+        said = load.stdout.read() if load.stdout is not None else ""
+    answered = ids.read_text().split()
+    faults = ", ".join(filter(None, (one for found in FAULTS.findall(said) for one in found)))
+    missing = set(answered) - set(_logged(service))
+    verdict = [
+        f"errors: {faults or '0'}",
+        f"answers {len(answered):,}, of which not in the log: {len(missing):,}",
+        _flatness([float(line[3]) for line in lines]),
+    ]
+    names = ("seconds", "answers so far", "answers/s", "web MiB", "worker MiB")
+    print_table(f"{name}, {CONNECTIONS} connections", names, lines, *verdict)
+
+
+def _points(service: Service, load: subprocess.Popen[str], ids: Path, seconds: int) -> Iterator[list[str]]:
+    """Look at the memory and the answers ten times, at even distances, until the load ends."""
+    began, before = time.monotonic(), 0
+    for place in range(1, POINTS + 1):
+        time.sleep(max(0.0, began + place * (seconds - 1) / POINTS - time.monotonic()))
+        if load.poll() is not None:
+            return
+        # wrk writes its file a block at a time: what is missing at the end of it comes with the next look.
+        answers = ids.read_bytes().count(b"\n") if ids.exists() else 0
+        web, worker = (memory_of(_processes(service, command)) for command in (b"serve", b"worker"))
+        rate = (answers - before) * POINTS / (seconds - 1)
+        yield [f"{time.monotonic() - began:.0f}", f"{answers:,}", f"{rate:,.0f}", f"{web:.1f}", f"{worker:.1f}"]
+        before = answers
+
+
+def _processes(service: Service, command: bytes) -> Sequence[int]:
+    return [one for one in descendants(service.process) if command in Path(f"/proc/{one}/cmdline").read_bytes()]
+
+
+def _logged(service: Service) -> Iterator[str]:
+    """Give the ids of all decisions in the log, as the API lists them."""
+    cursor = None
+    while True:
+        query = {"limit": PAGE} | ({} if cursor is None else {"cursor": cursor})
+        page = service.send(f"/v1/decisions?{urllib.parse.urlencode(query)}")
+        yield from (one["id"] for one in page["items"])
+        cursor = page.get("next")
+        if cursor is None:
+            return
+
+
+def _flatness(memory: Sequence[float]) -> str:
+    early, late = memory[0], memory[-1]
+    judged = "flat" if late <= early * MOST_GROWN else "GROWN"
+    return f"memory of the web processes: {early:.1f} MiB after a tenth, {late:.1f} MiB at the end: {judged}"

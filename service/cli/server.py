@@ -27,7 +27,7 @@ GUNICORN_CONFIGURATION = Path(__file__).resolve().parent.parent / "gunicorn.conf
 READY_SECONDS = 60.0
 PATIENCE_SECONDS = 3.0  # before a person is told what takes so long
 LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where one that listens everywhere is found
-WHAT_TAKES_LONG = "Training the examples; the first training on a machine compiles its code, a minute or so ..."
+WHAT_TAKES_LONG = "Training the examples ..."
 
 
 def up(arguments: Namespace) -> int:

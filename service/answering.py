@@ -1,5 +1,6 @@
 """Which version is to answer a request, and by which policy of its model: the one way in for all that predicts."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -16,8 +17,8 @@ from service.recent import RECENT_SECONDS, Recent
 
 __all__ = ["Answering", "Finder", "find_answering"]
 
-FOUND_SECONDS: Final = 0.05
-"""What answers is looked up again so often: too seldom to cost anything, too often for a new version to seem late."""
+FOUND_SECONDS: Final = RECENT_SECONDS / 2
+"""What answers is looked up again so often; together with what it rests on it is a second old at most."""
 OTHER_SECONDS: Final = RECENT_SECONDS - FOUND_SECONDS
 
 
@@ -70,12 +71,14 @@ class Finder:
     """Finds what answers, for any number of threads; a change elsewhere holds within a second, one made here at once.
 
     Attributes:
+        newest: Gives the id of the newest version of a model that answers, None where there is none.
         models: Decoded models by version.
         aliases: Where aliases point.
         policies: What is said of models beside their versions.
         found: What answered a moment ago, by model, number and alias.
     """
 
+    newest: Callable[[str], str | None]
     models: ModelCache = field(default_factory=ModelCache)
     aliases: AliasCache = field(default_factory=lambda: AliasCache(Recent(seconds=OTHER_SECONDS)))
     policies: PolicyCache = field(default_factory=lambda: PolicyCache(Recent(seconds=OTHER_SECONDS)))
@@ -90,9 +93,12 @@ class Finder:
             NotFound: There is no such model, version or alias.
             Conflict: The version is archived, or all of them are.
         """
-        if number is None and alias is None:  # the newest version answers from the moment at which it is there
+        found = self.found.get((name, number, alias), lambda: self._look_up(source, name, number, alias))
+        if number is None and found.alias is None and self.newest(name) != found.version.id:
+            # The newest version answers from the moment at which it is there, whatever was found before.
+            self.found.forget((name, number, alias))
             return self._look_up(source, name, number, alias)
-        return self.found.get((name, number, alias), lambda: self._look_up(source, name, number, alias))
+        return found
 
     def forget(self) -> None:
         """Look everything up again next time; what never changes is kept."""

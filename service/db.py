@@ -112,7 +112,7 @@ def transaction(source: Sessions) -> Iterator[Session]:
         Conflict: another request changed the same thing at the same time.
         Rejected: a value is none that this database takes.
     """
-    with _translated(), source.write.begin() as session:
+    with translated(), source.write.begin() as session:
         yield session
 
 
@@ -123,7 +123,7 @@ def writing(engine: Engine) -> Iterator[Connection]:
     Raises:
         As `transaction`.
     """
-    with _translated(), engine.begin() as connection:
+    with translated(), engine.begin() as connection:
         yield connection
 
 
@@ -135,8 +135,33 @@ def reading(source: Sessions) -> Iterator[Session]:
         Unavailable: the database cannot be reached now.
         Rejected: a value is none that this database takes.
     """
-    with _translated(), source.read() as session:
+    with translated(), source.read() as session:
         yield session
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Say in our own words what the database refuses.
+
+    Raises:
+        As `transaction`.
+    """
+    try:
+        yield
+    except IntegrityError as error:
+        raise Conflict("something this request depends on was changed by another one at the same time") from error
+    except OperationalError as error:
+        raise Unavailable("the database cannot be used at the moment") from error
+    except DataError as error:
+        # A net: whoever takes such a value in should have said where it stands.
+        message = "a text with the character NUL, or a number that is too large, can be neither kept nor looked for"
+        raise Rejected([Fault("", "not_kept", message)]) from error
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise Unavailable("the connection to the database was lost") from error
+        if type(error) is DatabaseError:  # what SQLite says of a file that is damaged, or no database at all
+            raise Unavailable("the database cannot be read") from error
+        raise
 
 
 def take_turn(session: Session, name: str) -> None:
@@ -218,7 +243,7 @@ def migrate(settings: Settings) -> str | None:
 
     engine = connect(settings, pool=NullPool)
     try:
-        with _translated():
+        with translated():
             config = migrations_config()
             config.attributes.update(engine=engine, settings=settings)
             command.upgrade(config, "head")
@@ -281,26 +306,6 @@ def _known() -> frozenset[str]:
     from alembic.script import ScriptDirectory  # noqa: PLC0415 - as above
 
     return frozenset(script.revision for script in ScriptDirectory.from_config(migrations_config()).walk_revisions())
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except IntegrityError as error:
-        raise Conflict("something this request depends on was changed by another one at the same time") from error
-    except OperationalError as error:
-        raise Unavailable("the database cannot be used at the moment") from error
-    except DataError as error:
-        # A net: whoever takes such a value in should have said where it stands.
-        message = "a text with the character NUL, or a number that is too large, can be neither kept nor looked for"
-        raise Rejected([Fault("", "not_kept", message)]) from error
-    except DBAPIError as error:
-        if error.connection_invalidated:
-            raise Unavailable("the connection to the database was lost") from error
-        if type(error) is DatabaseError:  # what SQLite says of a file that is damaged, or no database at all
-            raise Unavailable("the database cannot be read") from error
-        raise
 
 
 def _to_json(value: object) -> str:

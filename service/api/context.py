@@ -13,10 +13,11 @@ from flask import current_app, g, request
 from service.answering import Finder
 from service.api.metrics import Metrics
 from service.api.rates import Rates
-from service.catalog import LoadedVersion, ModelCache
+from service.catalog import NEWEST, LoadedVersion, ModelCache
 from service.db import Sessions, check_tables, reading
 from service.decision_log import DecisionLog
 from service.keys import Caller, KeyRing
+from service.prepared import Prepared
 from service.recent import Recent
 from service.settings import Settings
 from service.spool import Spool
@@ -47,7 +48,7 @@ class Service:
 
     settings: Settings
     sessions: Sessions
-    finder: Finder = field(default_factory=Finder)
+    finder: Finder = field(init=False)
     keys: KeyRing = field(default_factory=KeyRing)
     log: DecisionLog = field(init=False)
     spool: Spool = field(init=False)
@@ -74,6 +75,7 @@ class Service:
         return partial(self.metrics.predictions, version.model_name, version.number)
 
     def __post_init__(self) -> None:
+        self.finder = Finder(Prepared(self.sessions.engine, NEWEST).value)
         self.log = DecisionLog(self.sessions.engine)
         self.spool = Spool(self.sessions.engine)
         self.rates = Rates(self.settings.max_requests)

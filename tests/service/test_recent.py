@@ -1,5 +1,7 @@
 """What is kept for a second is looked up again after it."""
 
+import pytest
+
 from service.recent import CAPACITY, Recent
 
 
@@ -20,10 +22,41 @@ def test_a_value_is_looked_up_once_a_second() -> None:
         return len(looked_up)
 
     found = []
-    for clock.seconds in (100.0, 100.5, 100.99, 101.0, 101.5):
+    for clock.seconds in (100.0, 100.5, 100.79, 101.0, 101.5):
         found.append(recent.get("a", look_up))
 
     assert found == [1, 1, 1, 2, 2]
+
+
+def test_one_looks_up_again_what_is_nearly_too_old_while_the_others_go_on_with_it() -> None:
+    clock = Clock()
+    recent: Recent[str, int] = Recent(clock)
+    recent.get("a", lambda: 1)
+    clock.seconds = 100.9
+
+    def look_up() -> int:
+        found_meanwhile.append(recent.get("a", lambda: 3))
+        clock.seconds = 101.0
+        found_too_late.append(recent.get("a", lambda: 4))
+        return 2
+
+    found_meanwhile: list[int] = []
+    found_too_late: list[int] = []
+
+    assert recent.get("a", look_up) == 2
+    assert (found_meanwhile, found_too_late) == ([1], [4])
+
+
+def test_a_look_up_that_failed_is_made_again_by_the_next() -> None:
+    clock = Clock()
+    recent: Recent[str, int] = Recent(clock)
+    recent.get("a", lambda: 1)
+    clock.seconds = 100.9
+
+    with pytest.raises(ZeroDivisionError):
+        recent.get("a", lambda: 1 // 0)
+
+    assert recent.get("a", lambda: 2) == 2
 
 
 def test_the_age_counts_from_before_the_look_up() -> None:
@@ -44,6 +77,17 @@ def test_what_was_forgotten_is_looked_up_at_once() -> None:
     recent.get("a", lambda: 1)
     recent.forget("a")
 
+    assert recent.get("a", lambda: 2) == 2
+
+
+def test_what_is_forgotten_while_it_is_looked_up_is_not_kept() -> None:
+    recent: Recent[str, int] = Recent(Clock())
+
+    def look_up() -> int:
+        recent.forget_all()
+        return 1
+
+    assert recent.get("a", look_up) == 1
     assert recent.get("a", lambda: 2) == 2
 
 

@@ -9,17 +9,19 @@ page of elsewhere (Origin and Sec-Fetch-Site tell; the page cannot set them).
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
 
 from flask import Flask, g, request
 
-from service.api.context import here
+from service.api.context import ADMITTED, Service, here
 from service.api.contract import Resource
 from service.errors import Foreign, Unidentified
 from service.keys import EVERYBODY, Caller
 from service.settings import Settings, is_loopback
 from service.tables import Scope
 
-__all__ = ["OPEN", "admit_only_callers", "refuse_foreign_pages", "scopes_of"]
+__all__ = ["OPEN", "admit_only_callers", "admitted", "check_host", "refuse_foreign_pages", "scopes_of"]
 
 OPEN: frozenset[str] = frozenset({"openapi", "docs.page", "docs.static"})  # the description is for everybody
 SCHEME = "bearer "
@@ -45,14 +47,32 @@ def admit_only_callers(app: Flask, scopes: Mapping[str, Scope | None]) -> None:
         scope = None if request.endpoint is None or request.method == "OPTIONS" else scopes[request.endpoint]
         if scope is None:  # open to all, or no route of ours: the answer is the same for everybody
             return
-        here().check_tables()
-        g.caller = _caller()
-        here().rates.check(g.caller.key_id)
+        g.caller = request.environ.get(ADMITTED) or admitted(here(), request.headers.get("Authorization", ""))
         g.caller.check_scope(scope)
         named = request.view_args or {}
         g.caller.check_model(named.get("name"))
         if "data_set_id" in named and request.method not in LOOKING:
             g.caller.check_shared()
+
+
+def admitted(service: Service, authorization: str) -> Caller:
+    """Find out who asks, by what the header Authorization says, and count the request.
+
+    Raises:
+        OtherTables: The tables are not those of this program.
+        Unavailable: The database cannot be reached now.
+        Unidentified: Keys are on, and this is none, or none that is valid.
+        TooMany: The key makes more requests a second than it may.
+    """
+    service.check_tables()
+    if service.settings.auth == "none":
+        caller = EVERYBODY
+    elif authorization.lower().startswith(SCHEME):
+        caller = service.keys.identify(service.sessions, authorization[len(SCHEME) :].strip())
+    else:
+        raise Unidentified(f"this needs a key: {HOW}")
+    service.rates.check(caller.key_id)
+    return caller
 
 
 def refuse_foreign_pages(app: Flask, settings: Settings) -> None:
@@ -63,21 +83,28 @@ def refuse_foreign_pages(app: Flask, settings: Settings) -> None:
 
     @app.before_request
     def check() -> None:
-        _check_host(settings.host)
+        check_host(request.environ, settings.host)
         if request.method not in LOOKING and request.headers.get("Origin") not in origins:
             _check_origin()
 
 
-def _check_host(own: str) -> None:
-    """Refuse a name that is not this machine's; a proxy may say another afterwards, and a page could say it, too."""
-    given = request.environ.get("werkzeug.proxy_fix.orig", request.environ).get("HTTP_HOST")
-    if given is None:  # no browser
-        return
-    parts = HOST.fullmatch(given.lower())
-    if parts is None or not (parts["name"] == own.lower() or is_loopback(parts["name"])):
+def check_host(environ: Mapping[str, Any], own: str) -> None:
+    """Refuse a name that is not this machine's; a proxy may say another afterwards, and a page could say it, too.
+
+    Raises:
+        Foreign: The header Host says so.
+    """
+    given = environ.get("werkzeug.proxy_fix.orig", environ).get("HTTP_HOST")
+    if given is not None and not _is_own(given, own):  # without it: no browser
         raise Foreign(
             f"without keys this is answered at 127.0.0.1, [::1] and localhost only, not at {given}; {WAY_OUT}"
         )
+
+
+@lru_cache(maxsize=64)
+def _is_own(given: str, own: str) -> bool:
+    parts = HOST.fullmatch(given.lower())
+    return parts is not None and (parts["name"] == own.lower() or is_loopback(parts["name"]))
 
 
 def _check_origin() -> None:
@@ -89,13 +116,3 @@ def _check_origin() -> None:
         )
     if request.headers.get("Sec-Fetch-Site") == "cross-site":
         raise Foreign(f"a page of another site may not do this without a key; {WAY_OUT}")
-
-
-def _caller() -> Caller:
-    service = here()
-    if service.settings.auth == "none":
-        return EVERYBODY
-    given = request.headers.get("Authorization", "")
-    if not given.lower().startswith(SCHEME):
-        raise Unidentified(f"this needs a key: {HOW}")
-    return service.keys.identify(service.sessions, given[len(SCHEME) :].strip())

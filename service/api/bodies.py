@@ -10,7 +10,7 @@ from werkzeug.exceptions import BadRequest, RequestEntityTooLarge, UnsupportedMe
 
 from service.api.compression import unpacked
 
-__all__ = ["CSV", "JSON", "discard_rest", "read_bytes", "read_json", "read_whole"]
+__all__ = ["CSV", "JSON", "decoded", "discard_rest", "read_bytes", "read_json", "read_whole"]
 
 JSON = "application/json"
 CSV = "text/csv"
@@ -27,7 +27,15 @@ def read_json(request: Request) -> object:
         BadRequest: The body is not JSON.
         RequestEntityTooLarge: The body is longer than the limit; raised before it is in memory.
     """
-    body = read_bytes(request, kinds=(JSON,))
+    return decoded(read_bytes(request, kinds=(JSON,)))
+
+
+def decoded(body: bytes) -> object:
+    """Decode JSON, as `read_json` does.
+
+    Raises:
+        BadRequest: It is not JSON.
+    """
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:

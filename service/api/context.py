@@ -22,10 +22,14 @@ from service.recent import Recent
 from service.settings import Settings
 from service.spool import Spool
 
-__all__ = ["EXTENSION", "REQUEST_ID", "Service", "caller", "here", "request_id"]
+__all__ = ["ADMITTED", "BEGAN", "EXTENSION", "RAISED", "REQUEST_ID", "Service", "caller", "here", "request_id"]
 
 EXTENSION = "espalier"
 REQUEST_ID = "X-Request-Id"
+# What `service.api.front` leaves in the WSGI environment for Flask; no client can write there.
+ADMITTED = "espalier.admitted"  # the caller, found out and counted
+RAISED = "espalier.raised"  # why the request is not answered
+BEGAN = "espalier.began"  # when it arrived
 LEGAL_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
 

@@ -170,7 +170,15 @@ def _infer(name: str, number: int | None) -> Response:
     asked = read_inference(framed, schema, limit=service.settings.max_predict_rows)
     usecases.check_cells(asked.rows, limit=service.settings.max_cell_chars)
     wants_path = any(one.name == "decision_path" for one in asked.outputs)
-    record = partial(record_answers, answering, asked.rows, began=began, subject=asked.subject)
+    record = partial(
+        record_answers,
+        here(),
+        answering,
+        asked.rows,
+        key_id=caller().key_id,
+        began=began,
+        subject=asked.subject,
+    )
     try:
         answered = usecases.predict(version, asked.rows, explain="path" if wants_path else "none")
     except espalier.RowError as error:

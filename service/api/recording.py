@@ -6,16 +6,18 @@ from typing import Any
 
 from service import decisions, usecases
 from service.answering import Answering
-from service.api.context import caller, here
+from service.api.context import Service
 
 __all__ = ["record_answers"]
 
 
 def record_answers(
+    service: Service,
     answering: Answering,
     rows: Sequence[Mapping[str, Any]],
     answered: usecases.Answered,
     *,
+    key_id: str | None,
     began: float,
     missing: str | None = None,
     subject: str | None = None,
@@ -23,9 +25,11 @@ def record_answers(
     """Log the answers to `rows` as the caller's, commit, and give their decision ids (empty: nothing is logged).
 
     Args:
+        service: The process that answers.
         answering: What answered.
         rows: As they were given.
         answered: The answers and the nodes that each row visited.
+        key_id: Of the key that asks.
         began: `time.perf_counter()` when the request arrived.
         missing: The strategy for missing values that was asked for.
         subject: Whom the decisions are about.
@@ -39,10 +43,9 @@ def record_answers(
         missing=missing,
         subject=subject,
         alias=answering.alias,
-        key_id=caller().key_id,
+        key_id=key_id,
         policy=answering.policy,
     )
-    service = here()
     waiting_since = time.perf_counter()
     if service.settings.decisions == "durable":
         service.log.append(entry)

@@ -1,0 +1,130 @@
+"""The way in for most predictions, in front of Flask, which costs more than the answer itself.
+
+What is surely a prediction of rows in a JSON body of moderate size is answered here, by the functions that the view
+calls, too: `admitted`, `check_host`, `Finder.find`, `answer_rows`. All else is Flask's, as if nothing were here::
+
+    request ── looks like a prediction? ── may the caller? ── read, answered, logged ── 200
+                       │ no                     │ no                 │ raised
+                       └────────────────────────┴── Flask ───────────┘
+                           unread, as it came         with what was raised, to be written down
+
+So every answer other than 200 is Flask's, and so are requests from pages, packed bodies, streams and unusual headers.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from werkzeug.exceptions import ClientDisconnected
+
+from service.api.access import admitted, check_host
+from service.api.bodies import JSON, decoded
+from service.api.context import ADMITTED, BEGAN, RAISED, Service
+from service.api.names import MODEL, VERSION
+from service.api.predicting import answer_rows
+from service.api.surroundings import SAFE
+from service.schemas import ALIAS, MODEL_NAME
+from service.settings import Settings
+from service.tables import Scope
+
+__all__ = ["Front"]
+
+Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+PATH: Final = re.compile(rf"/v1/models/(?P<name>{MODEL_NAME})(/versions/(?P<number>[1-9][0-9]{{0,8}}))?/predict")
+ALIAS_IS: Final = "alias="
+QUERY: Final = re.compile(ALIAS_IS + ALIAS)
+HOST: Final = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
+LENGTH: Final = re.compile("[1-9][0-9]{0,4}")
+"""Of the body: up to 99 999 bytes, many rows; what is larger takes so long that Flask does not matter."""
+UNUSUAL: Final = frozenset({"HTTP_ORIGIN", "HTTP_SEC_FETCH_SITE", "HTTP_CONTENT_ENCODING", "HTTP_TRANSFER_ENCODING"})
+ROUTES: Final = {False: f"{MODEL}/predict", True: f"{VERSION}/predict"}
+"""By whether a version is named: the routes of `service.api.predictions`, as requests are counted by them."""
+
+
+class Front:
+    """A WSGI application that answers predictions and leaves the rest to another."""
+
+    def __init__(self, inner: Application, service: Callable[[], Service], settings: Settings) -> None:
+        """Stand in front of `inner`, which answers all that is not answered here by what `service` gives."""
+        self.inner = inner
+        self._service = service
+        self._counts = settings.metrics == "on"
+        self._own = settings.host if settings.auth == "none" else None
+        self._headers = [("Content-Type", JSON), *SAFE.items()]
+        if settings.shared_with:
+            self._headers.append(("Vary", "Origin"))
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Answer a request."""
+        began = time.perf_counter()
+        asked = _asked(environ)
+        if asked is None or not self._admits(environ, asked["name"]):
+            return self.inner(environ, start_response)
+        number = asked["number"]
+        try:
+            content = self._answer(environ, asked["name"], None if number is None else int(number), began)
+        except Exception as error:
+            environ[RAISED], environ[BEGAN] = error, began
+        else:
+            if self._counts:
+                route = ROUTES[number is not None]
+                self._service().metrics.request("POST", route, 200, time.perf_counter() - began)
+            start_response("200 OK", [*self._headers, ("Content-Length", str(len(content)))])
+            return [content]
+        return self.inner(environ, start_response)
+
+    def _admits(self, environ: dict[str, Any], name: str) -> bool:
+        """Whether the caller may ask this model; who may not is told so by Flask."""
+        service = self._service()
+        try:
+            if self._own is not None:
+                check_host(environ, self._own)
+            caller = admitted(service, environ.get("HTTP_AUTHORIZATION", ""))
+            environ[ADMITTED] = caller  # it is counted: not a second time
+            caller.check_scope(Scope.PREDICT)
+            caller.check_model(name)
+        except Exception:
+            return False
+        return True
+
+    def _answer(self, environ: dict[str, Any], name: str, number: int | None, began: float) -> bytes:
+        service = self._service()
+        alias = environ.get("QUERY_STRING", "").removeprefix(ALIAS_IS) or None
+        return answer_rows(
+            service,
+            decoded(_body(environ)),
+            lambda: service.finder.find(service.sessions, name, number, alias),
+            key_id=environ[ADMITTED].key_id,
+            began=began,
+        )
+
+
+def _asked(environ: Mapping[str, Any]) -> re.Match[str] | None:
+    """Give the parts of the path, if this looks like a prediction that is to be answered here."""
+    if (
+        environ["REQUEST_METHOD"] != "POST"
+        or environ.get("CONTENT_TYPE") != JSON
+        or not LENGTH.fullmatch(environ.get("CONTENT_LENGTH") or "")
+        or not HOST.fullmatch(environ.get("HTTP_HOST", ""))
+        or not UNUSUAL.isdisjoint(environ)
+    ):
+        return None
+    path = PATH.fullmatch(environ.get("PATH_INFO", ""))
+    query = environ.get("QUERY_STRING")
+    if path is not None and query and (path["number"] is not None or not QUERY.fullmatch(query)):
+        return None
+    return path
+
+
+def _body(environ: Mapping[str, Any]) -> bytes:
+    """Read the body; where less comes than was promised, it is what Werkzeug would say."""
+    length = int(environ["CONTENT_LENGTH"])
+    try:
+        body: bytes = environ["wsgi.input"].read(length)
+    except (OSError, ValueError) as error:
+        raise ClientDisconnected from error
+    if len(body) < length:
+        raise ClientDisconnected
+    return body

@@ -1,0 +1,161 @@
+"""Rows in a JSON body: read, answered, logged and written. Without a word of Flask: both ways in end here."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import orjson
+
+import espalier
+from service import catalog, decisions, refusals, schemas, usecases
+from service.answering import Answering
+from service.api.context import Service
+from service.api.recording import record_answers
+from service.errors import Fault, Rejected
+
+__all__ = ["FIELDS", "answer_rows"]
+
+FIELDS = frozenset({"rows", "columns", "explain", "missing", "on_error", "subject"})
+
+
+def answer_rows(
+    service: Service, body: object, find: Callable[[], Answering], *, key_id: str | None, began: float
+) -> bytes:
+    """Answer a prediction request and log the decisions; give the answer as JSON.
+
+    Args:
+        service: The process that answers.
+        body: The request, decoded.
+        find: Finds what is to answer; called once the request is known to be well-formed.
+        key_id: Of the key that asks.
+        began: `time.perf_counter()` when the request arrived.
+
+    Raises:
+        Rejected: The request is not valid; every fault.
+        espalier.RowError: Rows that the model cannot take; every fault, by its place in the body.
+        TooLarge: More rows, longer texts or more explanation than the settings allow.
+        NotFound: As `find`.
+        Conflict: As `find`, or the version that answered was deleted meanwhile.
+        TooMany: The log takes no more decisions.
+        Unavailable: The database cannot be reached or written now.
+    """
+    settings = service.settings
+    asked = _read(body, limit=settings.max_predict_rows)
+    usecases.check_cells(asked.rows, limit=settings.max_cell_chars)
+    answering = find()
+    version = answering.version
+    usecases.check_explaining(version.model, len(asked.rows), explain=asked.explain, limit=settings.max_full_nodes)
+    record = partial(
+        record_answers,
+        service,
+        answering,
+        asked.rows,
+        key_id=key_id,
+        began=began,
+        missing=asked.missing,
+        subject=asked.subject,
+    )
+    try:
+        answered = _answered(version, asked)
+    except (espalier.RowError, Rejected) as error:
+        record(refusals.failed(len(asked.rows), error, place=asked.place))
+        raise _placed(error, asked) if isinstance(error, espalier.RowError) else error from None
+    ids = record(answered)
+    answers = [{"decision_id": key or None, **answer} for key, answer in zip(ids, answered.answers, strict=True)]
+    document = {
+        "model": version.model_name,
+        "version": version.number,
+        "operating_point": answering.policy.operating_point,
+        **service.audited,
+        "predictions": answers,
+    }
+    return orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A prediction request, read."""
+
+    rows: list[Mapping[str, Any]]
+    by_column: bool
+    explain: str
+    missing: str | None
+    skip: bool
+    subject: str | None
+
+    def place(self, row: int, path: str) -> str:
+        """Give the place in the body of what is at `path` within a row: below /rows, or turned round below /columns."""
+        if not self.by_column:
+            return f"/rows/{row}{path}"
+        return f"/columns{path}/{row}" if path else "/columns"
+
+
+def _answered(version: catalog.LoadedVersion, asked: Asked) -> usecases.Answered:
+    if asked.skip:
+        return usecases.predict_each(
+            version, asked.rows, explain=asked.explain, missing=asked.missing, place=asked.place
+        )
+    return usecases.predict(version, asked.rows, explain=asked.explain, missing=asked.missing)
+
+
+def _read(body: object, *, limit: int) -> Asked:
+    """Check the frame of a request; what the rows hold is checked by the model.
+
+    Raises:
+        Rejected: Every fault, by its place.
+        TooLarge: More rows than one request may have.
+    """
+    if not isinstance(body, dict):
+        raise Rejected([Fault("", "wrong_type", 'must be {"rows": [{…}, …], "explain": "path"}')])
+    faults = [
+        Fault(f"/{name}", "unknown_field", f"legal: {', '.join(sorted(FIELDS))}")
+        for name in sorted(body.keys() - FIELDS)
+    ]
+    explain, subject = body.get("explain", "path"), body.get("subject")
+    missing, on_error = body.get("missing"), body.get("on_error", "fail")
+    for name, value, legal in (
+        ("explain", explain, schemas.EXPLAIN),
+        ("missing", missing, (*espalier.PREDICTION_STRATEGIES, None)),
+        ("on_error", on_error, schemas.ON_ERROR),
+    ):
+        if value not in legal:
+            words = ", ".join(word or "null" for word in legal)
+            faults.append(Fault(f"/{name}", "unknown_value", f"must be one of {words}"))
+    if subject is not None and not isinstance(subject, str):
+        faults.append(Fault("/subject", "wrong_type", "must be text or null"))
+    if ("rows" in body) == ("columns" in body):
+        faults.append(Fault("", "required", "give either rows or columns"))
+        raise Rejected(faults)
+    by_column = "columns" in body
+    rows = _rows_of_columns(body["columns"], faults) if by_column else body["rows"]
+    if not by_column and not (isinstance(rows, list) and rows):
+        faults.append(
+            Fault("/rows", "wrong_type", "must be a list of at least one object of attribute names and values")
+        )
+    if faults:
+        raise Rejected(faults)
+    usecases.check_size("rows", given=len(rows), limit=limit)
+    decisions.check_subject(subject)
+    return Asked(rows, by_column, explain, missing, on_error == "skip", subject)
+
+
+def _rows_of_columns(columns: object, faults: list[Fault]) -> list[Mapping[str, Any]]:
+    lists = columns if isinstance(columns, dict) else {}
+    lengths = {len(cells) if isinstance(cells, list) else -1 for cells in lists.values()}
+    if len(lengths) != 1 or lengths & {-1, 0}:
+        message = "must be an object of attribute names and lists of values, all of one length of at least 1"
+        faults.append(Fault("/columns", "wrong_type", message))
+        return []
+    return [dict(zip(lists, cells, strict=True)) for cells in zip(*lists.values(), strict=True)]
+
+
+def _placed(error: espalier.RowError, asked: Asked) -> espalier.RowError:
+    """Turn the core's "/row/attribute" into the place in the body."""
+    parts = [(fault, *fault.path.removeprefix("/").partition("/")) for fault in error.faults]
+    return espalier.RowError(
+        [
+            espalier.Fault(asked.place(int(row), slash + attribute), fault.code, fault.message)
+            for fault, row, slash, attribute in parts
+        ]
+    )

@@ -1,0 +1,251 @@
+"""What answers in front of Flask answers as Flask does: the same status, headers, body and record."""
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import orjson
+import pytest
+from sqlalchemy import func, select
+from werkzeug.test import EnvironBuilder
+
+from service import aliases, db, keys
+from service.api.context import EXTENSION
+from service.api.front import Front
+from service.settings import Settings
+from service.tables import DecisionRecord, Scope
+from tests.service.served import Served, serving
+
+ROW = {"Outlook": "Sunny", "Humidity": "High", "Wind": "Weak", "Temperature": "Hot"}
+BY_MODEL = "/v1/models/tennis/predict"
+BODIES: Mapping[str, object] = {
+    "one row": {"rows": [ROW]},
+    "two rows": {"rows": [ROW, {**ROW, "Wind": "Strong"}]},
+    "columns": {"columns": {name: [value] for name, value in ROW.items()}},
+    "no explanation": {"rows": [ROW], "explain": "none"},
+    "all of it": {"rows": [ROW], "explain": "full", "subject": "Nobody"},
+    "missing": {"rows": [{"Outlook": None}], "missing": "default"},
+    "another strategy": {"rows": [ROW], "missing": "fractional"},
+    "unseen": {"rows": [{**ROW, "Wind": "None"}]},
+    "a wrong cell": {"rows": [{**ROW, "Wind": 3}]},
+    "a wrong cell, skipped": {"rows": [ROW, {**ROW, "Wind": [3]}], "on_error": "skip"},
+    "another attribute": {"rows": [{**ROW, "Colour": "red"}]},
+    "an unknown field": {"rows": [ROW], "explian": "none"},
+    "no rows": {"rows": []},
+    "nothing": {},
+    "a list": [ROW],
+    "no JSON": b'{"rows": [',
+    "a lone surrogate": b'{"rows": [{"Wind": "\\ud800"}]}',
+    "a long cell": {"rows": [{**ROW, "Wind": "x" * 20_000}]},
+    "a bad subject": {"rows": [ROW], "subject": "a\u0007"},
+    "too large for here": {"rows": [ROW], "subject": "x" * 100_000},
+}
+PATHS = (
+    BY_MODEL,
+    f"{BY_MODEL}?alias=steady",
+    f"{BY_MODEL}?alias=nobody",
+    f"{BY_MODEL}?alias=",
+    f"{BY_MODEL}?explain=none",
+    f"{BY_MODEL}?alias=steady&alias=nobody",
+    "/v1/models/tennis/versions/1/predict",
+    "/v1/models/tennis/versions/1/predict?alias=nobody",
+    "/v1/models/tennis/versions/0/predict",
+    "/v1/models/tennis/versions/01/predict",
+    "/v1/models/tennis/versions/9/predict",
+    "/v1/models/none/predict",
+    "/v1/models/a%2Fb/predict",
+    "/v1/models/tennis/predict/",
+    "/v1/models//tennis/predict",
+)
+HEADERS: Mapping[str, Mapping[str, str | None]] = {
+    "as usual": {},
+    "of a name": {"HTTP_HOST": "localhost:9"},
+    "of a stranger's name": {"HTTP_HOST": "example.com"},
+    "of no name": {"HTTP_HOST": "a b"},
+    "of a page": {"HTTP_ORIGIN": "https://app.example"},
+    "of a page of elsewhere": {"HTTP_ORIGIN": "https://other.example"},
+    "of another site": {"HTTP_SEC_FETCH_SITE": "cross-site"},
+    "another type": {"CONTENT_TYPE": "text/plain"},
+    "a type with more": {"CONTENT_TYPE": "application/json; charset=utf-8"},
+    "no type": {"CONTENT_TYPE": None},
+    "packed, it says": {"HTTP_CONTENT_ENCODING": "gzip"},
+    "shorter than it says": {"CONTENT_LENGTH": "99"},
+    "of no length": {"CONTENT_LENGTH": None},
+    "of a length that is none": {"CONTENT_LENGTH": "7a"},
+    "another method": {"REQUEST_METHOD": "PUT"},
+    "with a name of its own": {"HTTP_X_REQUEST_ID": "mine", "HTTP_IDEMPOTENCY_KEY": "once"},
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back, without ids and times, and how many decisions were logged."""
+
+    status: str
+    headers: list[tuple[str, str]]
+    body: object
+    n_logged: int
+
+
+class Counting:
+    """Flask, counting how often it is asked."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+        self.n_asked = 0
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
+        self.n_asked += 1
+        return self.inner(environ, start_response)
+
+
+@dataclass(frozen=True)
+class Both:
+    """The two ways into one application."""
+
+    served: Served
+    front: Any
+    flask: Counting
+
+    def ask(self, path: str, body: object, changes: Mapping[str, str | None]) -> tuple[Answer, Answer, bool]:
+        """Ask both; give both answers, and whether the front left it to Flask."""
+        flask = self._asked(self.flask, path, body, changes)
+        before = self.flask.n_asked
+        front = self._asked(self.front, path, body, changes)
+        return front, flask, self.flask.n_asked > before
+
+    def _asked(self, application: Any, path: str, body: object, changes: Mapping[str, str | None]) -> Answer:
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        builder = EnvironBuilder(path=path, method="POST", input_stream=io.BytesIO(content))
+        environ = builder.get_environ() | {
+            "HTTP_HOST": "127.0.0.1:8080",
+            "CONTENT_TYPE": "application/json",
+            "CONTENT_LENGTH": str(len(content)),
+        }
+        for name, value in changes.items():
+            environ[name] = value
+        environ = {name: value for name, value in environ.items() if value is not None}
+        began: list[Any] = []
+        before = self._n_logged()
+        parts = application(environ, lambda *told: began.extend(told))
+        content = b"".join(parts)
+        if hasattr(parts, "close"):
+            parts.close()
+        status, headers = began[:2]
+        assert ("Content-Length", str(len(content))) in headers
+        kept = sorted((name, value) for name, value in headers if name not in ("X-Request-Id", "Content-Length"))
+        shown = _without_ids(orjson.loads(content)) if content.startswith(b"{") else content
+        return Answer(status, kept, shown, self._n_logged() - before)
+
+    def _n_logged(self) -> int:
+        with db.reading(self.served.service.sessions) as session:
+            return session.scalar(select(func.count()).select_from(DecisionRecord)) or 0
+
+
+def _without_ids(shown: Any) -> Any:
+    if isinstance(shown, dict):
+        return {
+            name: bool(part) if name in ("decision_id", "request_id") else _without_ids(part)
+            for name, part in shown.items()
+        }
+    return [_without_ids(part) for part in shown] if isinstance(shown, list) else shown
+
+
+@pytest.fixture
+def both(on_sqlite: Settings) -> Iterator[Both]:
+    with serving(on_sqlite) as served:
+        yield _prepared(served)
+
+
+def _prepared(served: Served) -> Both:
+    served.train("tennis")
+    served.train("tennis", preset="c45")
+    with db.transaction(served.service.sessions) as session:
+        aliases.point(session, "tennis", "steady", 1)
+    app: Any = served.client.application
+    assert isinstance(app.wsgi_app, Front)
+    counting = Counting(app.wsgi_app.inner)
+    front = Front(counting, lambda: app.extensions[EXTENSION], served.settings)
+    return Both(served, front, counting)
+
+
+def test_every_body_is_answered_as_by_flask(both: Both) -> None:
+    for name, body in BODIES.items():
+        front, flask, _ = both.ask(BY_MODEL, body, {})
+        assert front == flask, name
+
+
+def test_every_path_is_answered_as_by_flask(both: Both) -> None:
+    for path in PATHS:
+        front, flask, _ = both.ask(path, BODIES["one row"], {})
+        assert front == flask, path
+
+
+def test_every_header_is_answered_as_by_flask(both: Both) -> None:
+    for name, changes in HEADERS.items():
+        front, flask, _ = both.ask(BY_MODEL, BODIES["one row"], changes)
+        assert front == flask, name
+
+
+def test_what_is_answered_is_answered_without_flask_and_what_is_refused_is_refused_by_it(both: Both) -> None:
+    for body in ("one row", "two rows", "columns", "no explanation", "all of it", "unseen", "a wrong cell, skipped"):
+        front, _, left = both.ask(BY_MODEL, BODIES[body], {})
+        assert (front.status, front.n_logged, left) == ("200 OK", 1, False), body
+    for path in PATHS[:2] + PATHS[6:7]:
+        front, _, left = both.ask(path, BODIES["one row"], {})
+        assert (front.status, left) == ("200 OK", False), path
+    for body in ("a wrong cell", "no JSON", "no rows", "too large for here"):
+        front, _, left = both.ask(BY_MODEL, BODIES[body], {})
+        assert (front.status[0], left) == ("4", True), body
+
+
+def test_with_keys_each_caller_is_answered_as_by_flask(on_sqlite: Settings) -> None:
+    with serving(on_sqlite, auth="keys", cors_origins="https://app.example", max_requests=1000) as served:
+        both = _prepared(served)
+        given = {"none": None, "no key": "Bearer esp_", "another way": "Basic YTpi"}
+        with db.transaction(served.service.sessions) as session:
+            for name, scopes, models in (
+                ("predict", [Scope.PREDICT], None),
+                ("read", [Scope.READ], None),
+                ("admin", [Scope.ADMIN], None),
+                ("this model", [Scope.PREDICT], ["tennis"]),
+                ("another model", [Scope.PREDICT], ["other"]),
+            ):
+                given[name] = f"Bearer {keys.create(session, name=name, scopes=scopes, models=models)[1]}"
+        statuses: dict[str, str] = {}
+        for (name, token), (place, changes) in product(given.items(), HEADERS.items()):
+            front, flask, _ = both.ask(BY_MODEL, BODIES["one row"], {**changes, "HTTP_AUTHORIZATION": token})
+            assert front == flask, (name, place)
+            statuses.setdefault(name, front.status[:3])
+
+    assert statuses == {
+        "none": "401",
+        "no key": "401",
+        "another way": "401",
+        "predict": "200",
+        "read": "403",
+        "admin": "200",
+        "this model": "200",
+        "another model": "403",
+    }
+
+
+def test_a_request_is_counted_once_whoever_answers_it(on_sqlite: Settings) -> None:
+    with serving(on_sqlite, max_requests=3) as served:
+        both = _prepared(served)
+        moment = [0.0]
+        served.service.rates.clock = lambda: moment[0]
+        statuses = []
+        for body in ("one row", "no rows", "one row", "one row"):
+            shown = both._asked(both.front, BY_MODEL, BODIES[body], {})
+            statuses.append(shown.status[:3])
+
+    assert statuses == ["200", "422", "200", "429"]
+
+
+def test_where_each_request_has_its_line_flask_answers_all(on_sqlite: Settings) -> None:
+    with serving(on_sqlite, log_requests="on") as served:
+        assert not isinstance(served.client.application.wsgi_app, Front)

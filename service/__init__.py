@@ -12,6 +12,7 @@ Every environment variable, its default, and what it sets. Legal values stand in
     ESPALIER_CORS_ORIGINS      none                       origins whose pages may call the service from a browser
     ESPALIER_WEB_WORKERS       2                          web processes
     ESPALIER_WEB_THREADS       16                         threads of each web process
+    ESPALIER_WEB_PINNING       off                        web processes each on one core: faster where little else runs
     ESPALIER_LOG_FORMAT        auto                       form of log lines; auto: text on a terminal, else json
     ESPALIER_LOG_LEVEL         warning                    how grave a line must be
     ESPALIER_LOG_REQUESTS      off                        a log line for every request, at the level info

@@ -14,6 +14,7 @@ from service.api.context import EXTENSION
 from service.api.metrics import forget_process
 from service.cli.lifeline import end_with_parent
 from service.cli.listening import host_of
+from service.cli.pinning import cores, least_taken, pin
 from service.db import forget_connections
 from service.logs import configuration
 from service.settings import Settings, check_listening
@@ -68,9 +69,17 @@ def when_ready(server: Any) -> None:
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", DEAF_SECONDS, 0))
 
 
+def pre_fork(server: Any, worker: Any) -> None:
+    """Choose the core of a web process, where each is to have one."""
+    if settings.web_pinning == "on":
+        worker.core = least_taken(cores(), [other.core for other in server.WORKERS.values()])
+
+
 def post_fork(server: Any, worker: Any) -> None:
-    """Let go of what belongs to the parent, and do not outlive it."""
+    """Let go of what belongs to the parent, do not outlive it, and stay on a core if one was chosen."""
     end_with_parent(os.getppid())
+    if settings.web_pinning == "on":
+        pin(worker.core)
     service = worker.app.wsgi().extensions[EXTENSION]
     forget_connections(service.sessions.engine)
     service.is_stopping = lambda: not worker.alive

@@ -114,6 +114,10 @@ class Settings:
     )
     web_workers: int = field(default=2, metadata=_whole(1, 256, "web processes"))
     web_threads: int = field(default=16, metadata=_whole(1, 512, "threads of each web process"))
+    web_pinning: str = field(
+        default="off",
+        metadata=_text("off|on", "off or on", "web processes each on one core: faster where little else runs"),
+    )
     log_format: str = field(
         default="auto",
         metadata=_text(

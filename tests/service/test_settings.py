@@ -29,6 +29,7 @@ def test_each_variable_fills_the_field_of_its_name(monkeypatch: pytest.MonkeyPat
         "ADMIN_KEY": "esp_01890000-0000-7000-8000-000000000000_" + "s" * 43,
         "WEB_WORKERS": "3",
         "WEB_THREADS": "4",
+        "WEB_PINNING": "on",
         "LOG_FORMAT": "json",
         "LOG_LEVEL": "info",
         "LOG_REQUESTS": "on",

@@ -28,7 +28,6 @@ __all__ = [
     "RENEW_ALL",
     "RENEW_KNOWN",
     "Nodes",
-    "Steps",
     "Substitutes",
     "arrange",
     "copy",
@@ -36,10 +35,10 @@ __all__ = [
     "fill",
     "first_of",
     "longer",
+    "other_branch",
+    "own_branch",
     "preorder",
-    "send_down",
     "spread",
-    "steps_of",
 ]
 
 KEEP_SHARES = 0
@@ -49,8 +48,6 @@ RENEW_ALL = 2
 EVERYWHERE = 0
 AT_LEAVES = 1
 """Where rows are added up."""
-OTHER = -1
-"""In the place of a second child: the test is no numeric cut."""
 
 
 class Nodes(NamedTuple):
@@ -76,34 +73,6 @@ class Substitutes(NamedTuple):
     below: Any
     code_start: Any
     code_branch: Any
-
-
-class Steps(NamedTuple):
-    """The tests once more, 16 bytes each, so that a step of a row reads one line of the cache; see `steps_of`."""
-
-    cuts: Any
-    links: Any
-
-
-@maker
-def steps_of(nodes):  # type: ignore[no-untyped-def]
-    """Pack the tests of a tree in preorder, where the first child of a node is the node after it.
-
-    ::
-
-        cuts   (float64)    | cut of 0  |    ·      | cut of 1  |    ·      | …
-        links  (the same    |  ·  |  ·  |  f  |  s  |  ·  |  ·  |  f  |  s  | …     f: attribute
-                as int32)                                                           s: the second child, or OTHER
-    """
-    n_nodes = len(nodes.feature)
-    cuts = np.empty(2 * n_nodes)
-    links = cuts.view(np.int32)
-    for node in range(n_nodes):
-        cuts[2 * node] = nodes.threshold[node]
-        links[4 * node + 2], links[4 * node + 3] = nodes.feature[node], OTHER
-        if nodes.test[node] == NUMERIC:
-            links[4 * node + 3] = nodes.child[nodes.child_start[node] + 1]
-    return Steps(cuts, links)
 
 
 @inner
@@ -170,51 +139,6 @@ def fill(array, count, value):  # type: ignore[no-untyped-def]
         array[place] = value
 
 
-@inner
-def send_down(  # type: ignore[no-untyped-def]
-    nodes, steps, substitutes, shape, values, pieces, first, last, start, reached, moving
-):  # fmt: skip
-    """Send the pieces first:last down from the node `start`, which is no leaf.
-
-    reached: int32 (last - first), written: the leaf of each, -1 where it goes several ways. moving: int32
-    (last - first), scratch.
-
-    Returns how many go several ways.
-    """
-    n_moving = last - first
-    for place in range(n_moving):
-        reached[place], moving[place] = shape[start], place
-    n_left_out = 0
-    # All go one step at a time: what one waits for in memory, the next ones ask for meanwhile.
-    while n_moving > 0:
-        n_inside = 0
-        for each in range(n_moving):
-            place = moving[each]
-            own = pieces[first + place]
-            own = own if own >= 0 else ~own
-            split = np.int64(reached[place])
-            second = np.int64(steps.links[4 * split + 3])
-            value = values[steps.links[4 * split + 2], own]
-            if second != OTHER and not math.isnan(value):
-                # A sum in place of a choice: which side a row takes cannot be foreseen, and a wrong guess is dear.
-                node = second + (split + 1 - second) * np.int64(value <= steps.cuts[2 * split])
-            else:
-                branch = own_branch(nodes, split, values, own)
-                if branch < 0:
-                    branch = other_branch(nodes, substitutes, split, values, own)
-                    if branch < 0:
-                        reached[place] = -1
-                        n_left_out += 1
-                        continue
-                node = np.int64(nodes.child[nodes.child_start[split] + branch])
-            below = shape[node]
-            is_inside = below >= 0
-            reached[place], moving[n_inside] = below if is_inside else node, place
-            n_inside += 1 if is_inside else 0
-        n_moving = n_inside
-    return n_left_out
-
-
 @compiled
 def distribute(  # type: ignore[no-untyped-def]
     nodes, substitutes, shape, shares, values, start, rows, weights, target, n_classes, answers, sums, renew
@@ -222,7 +146,7 @@ def distribute(  # type: ignore[no-untyped-def]
     """Do what `spread` does, for Python, which asks for the sums alone."""
     spread(
         nodes, substitutes, shape, shares, values, start, rows, weights, target, n_classes, answers, sums,
-        EVERYWHERE, renew, 0, np.zeros(0, np.bool_),
+        EVERYWHERE, renew, 0, np.zeros(0, np.bool_), np.zeros(len(shape)),
     )  # fmt: skip
 
 
@@ -287,7 +211,7 @@ class Flow(NamedTuple):
 @maker
 def spread(  # type: ignore[no-untyped-def]
     nodes, substitutes, shape, shares, values, start, rows, weights, target, n_classes, answers, sums, summed, renew,
-    keep, divides,
+    keep, divides, known_before,
 ):  # fmt: skip
     """Spread rows over all nodes of the subtree at `start`, and add them up at each.
 
@@ -300,7 +224,8 @@ def spread(  # type: ignore[no-untyped-def]
 
     With `keep` the pieces are given, a part of a row as ~row: in `rows` too, and as many columns more of `sums` add up
     the parts alone, the first ones what is whole. divides: bool (n), written with `keep`: whether a row that arrives
-    at the node goes several ways there.
+    at the node goes several ways there. known_before: float64 (n), what other rows weigh at each node: those that know
+    what the test above it asks for, and count where its shares are written anew.
 
     Returns (order, size, lo, rows, weights): the nodes visited in preorder, int32; the size of each one's subtree,
     int32; the first of its pieces, int64; and, with `keep`, the pieces, leaf by leaf.
@@ -325,7 +250,7 @@ def spread(  # type: ignore[no-untyped-def]
     while True:
         needed, needed_out = go_on(
             nodes, substitutes, shape, shares, values, target, n_classes, answers, sums, summed, renew, keep, divides,
-            Flow(row, weight, from_row, from_weight, side, out_row, out_weight), (counts, at, known),
+            known_before, Flow(row, weight, from_row, from_weight, side, out_row, out_weight), (counts, at, known),
             (waiting, waiting_lo, waiting_up), (order, lo, up), state,
         )  # fmt: skip
         if needed == 0 and needed_out == 0:
@@ -347,8 +272,8 @@ def spread(  # type: ignore[no-untyped-def]
 
 @inner
 def go_on(  # type: ignore[no-untyped-def]
-    nodes, substitutes, shape, shares, values, target, n_classes, answers, sums, summed, renew, keep, divides, flow,
-    branches, waiting_nodes, visited, state,
+    nodes, substitutes, shape, shares, values, target, n_classes, answers, sums, summed, renew, keep, divides,
+    known_before, flow, branches, waiting_nodes, visited, state,
 ):  # fmt: skip
     """Spread rows until all nodes are visited, or a buffer is full: a loop that makes no array counts no references.
 
@@ -376,7 +301,8 @@ def go_on(  # type: ignore[no-untyped-def]
             base = nodes.child_start[split]
             n_branches = nodes.child_start[split + 1] - base
             fill(counts, n_branches, 0)
-            fill(known, n_branches, 0.0)
+            for branch in range(n_branches):
+                known[branch] = known_before[nodes.child[base + branch]]
             n_astray = find_sides(nodes, split, values, row, first, n_pieces, side)
             for piece in range(n_pieces if n_astray > 0 or renew != KEEP_SHARES else 0):
                 branch = side[piece]

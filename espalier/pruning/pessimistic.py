@@ -122,7 +122,7 @@ def _training_rows(model: Model, training: Dataset | None) -> Spread:
             "raising a branch counts the training rows anew, and they are not at hand: give the data set that the "
             "model was trained on, or set raising to false"
         )
-    given = spread(model, training, as_trained=True)
+    given = spread(model, training, as_trained=True, by_row=True)
     held, learned = float(given.weights.sum()), float(model.tree.weight[0])
     if abs(held - learned) > WEIGHT_SLACK * learned:
         raise NotApplicable(
@@ -136,7 +136,7 @@ def _no_rows(model: Model) -> Spread:
     """Prepare the tree alone."""
     features = model.schema.features
     empty = tuple(np.zeros(0, np.int32) if feature.coded else np.zeros(0) for feature in features)
-    return spread(model, Dataset(model.schema, empty))
+    return spread(model, Dataset(model.schema, empty), by_row=True)
 
 
 def _pruned_shape(
@@ -147,9 +147,7 @@ def _pruned_shape(
 
     z = deviation(parameters.confidence, parameters.quantile)
     limit = (parameters.confidence, z, QUANTILES[parameters.quantile])
-    # Rows are spread node by node, a column at a time, and tried in a branch row by row: each from its own copy.
-    by_row = np.asfortranarray(given.values)
-    rows = (given.values, by_row, given.rows, given.weights, given.target)
+    rows = (given.values.T, given.rows, given.weights, given.target)
     arrays = (given.nodes, given.substitutes, written[0], given.shares, written[1])
     # Where unknown values take a learned side, a branch's share is that of all rows.
     renew = spreading.RENEW_ALL if model.config.missing == "direction" else spreading.RENEW_KNOWN

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.bulk_prediction import leaves_of
-from espalier.cells import cells_of, encoded_columns, target_of
+from espalier.cells import cells_of, encoded_columns, encoded_rows, target_of
 from espalier.class_weights import class_factors
 from espalier.dataset import Dataset
 from espalier.model import Model
@@ -42,13 +42,14 @@ class Spread:
     target: Floats
 
 
-def spread(model: Model, dataset: Dataset, *, as_trained: bool = False) -> Spread:
+def spread(model: Model, dataset: Dataset, *, as_trained: bool = False, by_row: bool = False) -> Spread:
     """Prepare rows for the kernels.
 
     Args:
         model: A tree.
         dataset: The rows.
         as_trained: Weigh classes as the training did.
+        by_row: Have the values of a row stand together in memory.
 
     Raises:
         DataError: The rows do not have the model's columns.
@@ -56,11 +57,7 @@ def spread(model: Model, dataset: Dataset, *, as_trained: bool = False) -> Sprea
     target, weight = target_of(model, dataset), dataset.weight
     if as_trained and model.config.class_weight is not None:
         weight = weight * class_factors(dataset, model.config)[target]
-    values = encoded_columns(model, dataset)
-    for place, feature in enumerate(model.schema.attributes):
-        if feature.coded:
-            column = values[place]
-            column[column < 0] = np.nan
+    values = encoded_rows(model, dataset) if by_row else _columns(model, dataset)
     rows = np.flatnonzero(weight > 0).astype(np.int32)
     return Spread(
         *_tree_arrays(model.tree),
@@ -110,6 +107,15 @@ def losses(model: Model, sums: Floats) -> tuple[Floats, Floats]:
         return sums[:, 2], sums[:, 3]
     wrong = sums.sum(axis=1) - sums[np.arange(len(sums)), model.tree.value]
     return wrong, wrong
+
+
+def _columns(model: Model, dataset: Dataset) -> Floats:
+    values = encoded_columns(model, dataset)
+    for place, feature in enumerate(model.schema.attributes):
+        if feature.coded:
+            column = values[place]
+            column[column < 0] = np.nan
+    return values
 
 
 def _tree_arrays(tree: Tree) -> tuple[Any, Any]:

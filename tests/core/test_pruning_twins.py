@@ -121,6 +121,16 @@ def test_branches_raised_in_noisy_trees_are_those_that_the_slow_twin_raises(miss
     assert n_raised > 2
 
 
+@pytest.mark.parametrize("seed", [15, 31])
+def test_a_row_that_goes_one_way_until_a_branch_is_raised_and_several_then_counts_in_what_is_tried_above(
+    seed: int,
+) -> None:
+    table = noisy_table(seed, holes=0.3)
+    dataset, model = grown(table, preset("id3", numeric="best", missing="fractional", nominal="multiway"))
+    result = prune_pessimistic(model, Pessimistic(0.25), dataset)
+    same(node_of(result.model.tree, 0), twin_of(model, table, Limit(0.25), raising=True))
+
+
 def test_no_step_of_pessimistic_pruning_costs_more_than_its_tenth_of_an_error() -> None:
     for seed in range(4):
         dataset, model = grown(noisy_table(seed), preset("id3", numeric="best", missing="fractional"))

@@ -28,6 +28,7 @@ from service.api.health import health
 from service.api.inference_v2 import inference
 from service.api.jobs import jobs
 from service.api.keys import keys
+from service.api.links import add_links
 from service.api.models import models
 from service.api.names import CONVERTERS
 from service.api.outcomes import outcomes
@@ -199,6 +200,7 @@ def _complete(document: dict[str, Any], *, keys_are_on: bool) -> dict[str, Any]:
                 for status in ("500", *refusals):
                     statuses.setdefault(status, failure)
                 operation["responses"] = dict(sorted(statuses.items()))
+    add_links(document)
     document["components"]["schemas"].pop("PaginationMetadata", None)
     if keys_are_on:
         document["components"]["securitySchemes"] = {SECURITY: KEYS}

@@ -34,7 +34,7 @@ if typing.TYPE_CHECKING:
     from espalier.csv_lines import ByteStream
     from espalier.dataset import Dataset
     from espalier.dataset_file import DatasetFile
-    from espalier.documents import from_document, from_json, to_document, to_json
+    from espalier.documents import FORMAT_VERSION, from_document, from_json, to_document, to_json
     from espalier.errors import (
         Cancelled,
         ConfigError,
@@ -103,6 +103,7 @@ if typing.TYPE_CHECKING:
 __all__ = [
     "DEFAULT_FOLDS",
     "FORMATS",
+    "FORMAT_VERSION",
     "MOST_COUNTERFACTUALS",
     "PREDICTION_STRATEGIES",
     "PRESETS",

@@ -33,6 +33,7 @@ class FieldInfo:
         legal: What may be given, in words.
         choices: The legal words, where there is a fixed set of them.
         meaning: What it does, in one sentence.
+        json_schema: What may be given, as JSON Schema.
     """
 
     name: str
@@ -40,6 +41,7 @@ class FieldInfo:
     legal: str
     choices: tuple[str, ...]
     meaning: str
+    json_schema: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class Legal:
     Attributes:
         text: In words.
         test: Whether a value may be given.
+        json_schema: The same as JSON Schema, for those who ask before they send.
         choices: The legal words, where there is a fixed set of them.
         freeze: Makes a value that passes immutable.
         merge: In place of `freeze`, for a value with fields of its own: makes it of what is given and of what stood
@@ -58,6 +61,7 @@ class Legal:
 
     text: str
     test: Rule
+    json_schema: Mapping[str, Any]
     choices: tuple[str, ...] = ()
     freeze: Callable[[Any], Any] = lambda value: value
     merge: Callable[[Any, Any], Any] | None = None
@@ -65,13 +69,23 @@ class Legal:
 
     def or_null(self) -> "Legal":
         """Allow None besides."""
-        return Legal(f"{self.text}, or null", lambda value: value is None or self.test(value), self.choices,
-                     lambda value: None if value is None else self.freeze(value))  # fmt: skip
+        return Legal(
+            f"{self.text}, or null",
+            lambda value: value is None or self.test(value),
+            {"anyOf": [self.json_schema, {"type": "null"}]},
+            self.choices,
+            lambda value: None if value is None else self.freeze(value),
+        )
 
 
 def one_of(words: Sequence[str]) -> Legal:
     """Allow one of `words`."""
-    return Legal(f"one of {', '.join(words)}", lambda value: isinstance(value, str) and value in words, tuple(words))
+    return Legal(
+        f"one of {', '.join(words)}",
+        lambda value: isinstance(value, str) and value in words,
+        {"type": "string", "enum": list(words)},
+        tuple(words),
+    )
 
 
 def number(low: float, high: float = math.inf, *, above: bool = False) -> Legal:
@@ -82,7 +96,9 @@ def number(low: float, high: float = math.inf, *, above: bool = False) -> Legal:
     def test(value: Any) -> bool:
         return _is_number(value) and (value > low if above else value >= low) and value <= high
 
-    return Legal(text, test, freeze=float)
+    least = {"exclusiveMinimum" if above else "minimum": low}
+    most = {} if high == math.inf else {"maximum": high}
+    return Legal(text, test, {"type": "number", **least, **most}, freeze=float)
 
 
 def whole(low: int, high: int = LARGEST_WHOLE) -> Legal:
@@ -92,12 +108,14 @@ def whole(low: int, high: int = LARGEST_WHOLE) -> Legal:
     def test(value: Any) -> bool:
         return not isinstance(value, bool) and isinstance(value, Integral) and low <= int(value) <= high
 
-    return Legal(text, test, freeze=int)
+    return Legal(text, test, {"type": "integer", "minimum": low, "maximum": high}, freeze=int)
 
 
 def switch(meaning: str, *, default: bool) -> Any:
     """Declare a field that is true or false."""
-    return parameter(default, Legal("true or false", lambda value: isinstance(value, bool)), meaning)
+    return parameter(
+        default, Legal("true or false", lambda value: isinstance(value, bool), {"type": "boolean"}), meaning
+    )
 
 
 def mapping(keys: str, values: Legal) -> Legal:
@@ -112,7 +130,8 @@ def mapping(keys: str, values: Legal) -> Legal:
     def freeze(value: Any) -> tuple[tuple[str, Any], ...]:
         return tuple(sorted((key, values.freeze(item)) for key, item in _pairs(value) or ()))
 
-    return Legal(f"an object from {keys} to {values.text}", test, freeze=freeze)
+    schema = {"type": "object", "minProperties": 1, "additionalProperties": values.json_schema}
+    return Legal(f"an object from {keys} to {values.text}", test, schema, freeze=freeze)
 
 
 def numbers() -> Legal:
@@ -121,7 +140,8 @@ def numbers() -> Legal:
     def test(value: Any) -> bool:
         return isinstance(value, list | tuple) and len(value) > 0 and all(_is_number(item) for item in value)
 
-    return Legal("a list of numbers", test, freeze=lambda value: tuple(sorted({float(item) for item in value})))
+    schema = {"type": "array", "minItems": 1, "items": {"type": "number"}}
+    return Legal("a list of numbers", test, schema, freeze=lambda value: tuple(sorted({float(item) for item in value})))
 
 
 def either(*legals: Legal) -> Legal:
@@ -132,7 +152,8 @@ def either(*legals: Legal) -> Legal:
 
     choices = tuple(choice for legal in legals for choice in legal.choices)
     text = ", or ".join(legal.text for legal in legals)
-    return Legal(text, lambda value: any(legal.test(value) for legal in legals), choices, freeze)
+    schema = {"anyOf": [legal.json_schema for legal in legals]}
+    return Legal(text, lambda value: any(legal.test(value) for legal in legals), schema, choices, freeze)
 
 
 def parameter(default: Any, legal: Legal, meaning: str) -> Any:
@@ -143,7 +164,7 @@ def parameter(default: Any, legal: Legal, meaning: str) -> Any:
 def field_table(parameters: type | Any) -> tuple[FieldInfo, ...]:
     """Give name, default, legal values and meaning of each field of a parameter object or its class."""
     return tuple(
-        FieldInfo(field.name, field.default, legal.text, legal.choices, meaning)
+        FieldInfo(field.name, field.default, legal.text, legal.choices, meaning, legal.json_schema)
         for field in dataclasses.fields(parameters)
         for legal, meaning in [field.metadata.get(METADATA, (None, ""))]
         if legal is not None

@@ -9,7 +9,17 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from espalier.errors import ConfigError, Fault
-from espalier.fields import Legal, number, one_of, parameter, parameters_from, parameters_to_dict, switch, whole
+from espalier.fields import (
+    Legal,
+    field_table,
+    number,
+    one_of,
+    parameter,
+    parameters_from,
+    parameters_to_dict,
+    switch,
+    whole,
+)
 
 __all__ = [
     "PRUNERS",
@@ -215,9 +225,29 @@ def _kind_of(method: Any) -> type[Pruner]:
     return PRUNERS[method]
 
 
+def _method_schemas() -> list[dict[str, Any]]:
+    """Give the JSON Schema of each method with its parameters; generated clients make a name of the title.
+
+    The method itself may be left out where it stays what it is in a preset.
+    """
+    return [
+        {
+            "title": f"pruning by {name}",
+            "type": "object",
+            "properties": {
+                "method": {"type": "string", "const": name},
+                **{info.name: info.json_schema for info in field_table(kind)},
+            },
+            "additionalProperties": False,
+        }
+        for name, kind in PRUNERS.items()
+    ]
+
+
 PRUNING: Final = Legal(
     f'an object of "method" ({", ".join(PRUNERS)}) and its parameters, or null',
     lambda value: value is None or isinstance(value, Mapping | Pruner),
+    {"anyOf": [*_method_schemas(), {"type": "null"}]},
     merge=_merged,
     thaw=lambda value: None if value is None else pruner_to_dict(value),
 )

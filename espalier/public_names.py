@@ -47,6 +47,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "dataset": ("Dataset",),
         "dataset_file": ("DatasetFile",),
         "documents": (
+            "FORMAT_VERSION",
             "from_document",
             "from_json",
             "to_document",

@@ -105,7 +105,7 @@ def get_one(query: dict[str, Any], job_id: str) -> Response:
 
 @jobs.get("/v1/jobs/<id:job_id>/events", scope=Scope.READ)
 @documents(parameters=[SEEN])
-@answers(200, {"type": "string"}, content_type=job_stream.CONTENT_TYPE, description="Server-sent events")
+@answers(200, schemas.JOB_EVENT, content_type=job_stream.CONTENT_TYPE, description="Server-sent events")
 @refuses(404, 422)
 def get_events(job_id: str) -> Response:
     """Watch a job: its transitions, its progress with phase and rate, and its end, as server-sent events.

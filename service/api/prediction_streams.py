@@ -51,7 +51,7 @@ DEFAULTS = {"explain": "path", "missing": None, "on_error": "fail"}
 NAMES = frozenset({*LEGAL, "subject"})
 SHAPES: dict[str, dict[str, Any]] = {
     **{name: {"enum": list(words)} for name, words in LEGAL.items()},
-    "subject": {"minLength": 1, "maxLength": decisions.SUBJECT_LENGTH},
+    "subject": {"pattern": f"^{schemas.PRINTABLE}{{1,{decisions.SUBJECT_LENGTH}}}$"},
 }
 PARAMETERS: list[dict[str, Any]] = [
     {

@@ -42,6 +42,7 @@ from service.schemas.bodies import (
     DATA_SET_REQUEST,
     DOCUMENT_REQUEST,
     EXPLAIN,
+    JOB_EVENT,
     ON_ERROR,
     PREDICTION_REQUEST,
     PREDICTION_STREAMS,
@@ -78,7 +79,7 @@ from service.schemas.requests import (
     RulesQuery,
     TreeQuery,
 )
-from service.schemas.shape import ALIAS, DECISION_ID, ID, MODEL_NAME
+from service.schemas.shape import ALIAS, DECISION_ID, ID, MODEL_NAME, PRINTABLE
 
 __all__ = [
     "ALIAS",
@@ -90,10 +91,12 @@ __all__ = [
     "INDEX_REQUEST",
     "INFERENCE_ANSWER",
     "INFERENCE_REQUEST",
+    "JOB_EVENT",
     "MODEL_NAME",
     "ON_ERROR",
     "PREDICTION_REQUEST",
     "PREDICTION_STREAMS",
+    "PRINTABLE",
     "TREE",
     "Accuracy",
     "AliasEvent",

@@ -2,7 +2,7 @@
 
 from marshmallow import fields
 
-from service.schemas.shape import ALIAS, LONGEST_PAGE, Moment, Shape, between, spelled
+from service.schemas.shape import ALIAS, LONGEST_PAGE, Moment, Shape, Whole, between, spelled
 
 __all__ = ["AliasQuery", "AliasRequest", "AliasesQuery"]
 
@@ -10,14 +10,12 @@ __all__ = ["AliasQuery", "AliasRequest", "AliasesQuery"]
 class AliasRequest(Shape):
     """Have an alias point at a version."""
 
-    version = fields.Integer(
+    version = Whole(
         required=True,
-        strict=True,
         validate=between(1, 2**31 - 1),
         metadata={"description": "the number of the version"},
     )
-    if_current = fields.Integer(
-        strict=True,
+    if_current = Whole(
         allow_none=True,
         validate=between(1, 2**31 - 1),
         metadata={"description": "only if it points at this version now; null: only if there is no such alias yet"},

@@ -4,18 +4,17 @@ from marshmallow import fields
 
 import espalier
 from service.schemas.answers import Answer
-from service.schemas.shape import ALIAS, LABEL, OBJECT, Shape, between, one_of, shape, spelled, text
+from service.schemas.shape import ALIAS, CATEGORY, LABEL, OBJECT, Shape, Whole, between, one_of, shape, spelled, text
 
 __all__ = ["Consultation", "ConsultationQuery", "ConsultationRequest", "CounterfactualRequest", "Counterfactuals"]
 
-GIVEN = {"type": ["string", "number", "boolean"]}
 COST = {"type": "number", "minimum": 0}
 
 
 class CounterfactualRequest(Shape):
     """Which other answer, and what may change."""
 
-    label = shape("the class that is wanted; null: any other (classification)", GIVEN, load_default=None)
+    label = shape("the class that is wanted; null: any other (classification)", CATEGORY, load_default=None)
     range = shape(
         "the least and the greatest number wanted, null where that end is open (regression)",
         {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": ["number", "null"]}},
@@ -29,9 +28,8 @@ class CounterfactualRequest(Shape):
         {"type": "object", "additionalProperties": COST},
         load_default=dict,
     )
-    max = fields.Integer(
+    max = Whole(
         load_default=5,
-        strict=True,
         validate=between(1, espalier.MOST_COUNTERFACTUALS),
         metadata={"description": "how many at most"},
     )

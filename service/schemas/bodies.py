@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import espalier
-from service.schemas.shape import LABEL
+from service.schemas.shape import CATEGORY, COLUMN, LABEL, PRINTABLE
 
 __all__ = [
     "DATA_SET_REQUEST",
     "DOCUMENT_REQUEST",
     "EXPLAIN",
+    "JOB_EVENT",
     "ON_ERROR",
     "PREDICTION_REQUEST",
     "PREDICTION_STREAMS",
@@ -37,7 +38,7 @@ DOCUMENT_REQUEST: Mapping[str, Any] = {
                 "required": ["format", "format_version", "kind", "schema", "config", "preparation", "training"],
                 "properties": {
                     "format": {"const": "espalier"},
-                    "format_version": {"type": "integer", "minimum": 1},
+                    "format_version": {"const": espalier.FORMAT_VERSION},
                     "kind": {"enum": ["tree", "rules"]},
                     **{name: {"type": "object"} for name in ("schema", "config", "preparation", "training")},
                     "tree": {"type": "object"},
@@ -86,8 +87,7 @@ PREDICTION_OPTIONS: Mapping[str, Any] = {
     },
     "subject": {
         "type": ["string", "null"],
-        "minLength": 1,
-        "maxLength": 200,
+        "pattern": f"^{PRINTABLE}{{1,200}}$",
         "description": "whom the decision is about; decisions can be listed by it",
     },
 }
@@ -146,13 +146,24 @@ DECLARATION: Mapping[str, Any] = {
                 "type": "object",
                 "required": ["name"],
                 "properties": {
-                    "name": {"type": "string", "minLength": 1},
+                    "name": COLUMN,
                     "kind": {"enum": [kind.value for kind in espalier.FeatureKind]},
                     "role": {"enum": [role.value for role in espalier.Role]},
-                    "categories": {"type": "array", "items": LABEL},
+                    "categories": {"type": "array", "items": CATEGORY},
                 },
             },
         },
+    },
+}
+# Of a stream of events the schema is that of each; tools read its fields as an object.
+JOB_EVENT: Mapping[str, Any] = {
+    "type": "object",
+    "description": "an event of a job; lines that begin with a colon say only that the stream is still there",
+    "properties": {
+        "id": {"type": "string", "description": "of a transition: what Last-Event-ID takes"},
+        "event": {"enum": ["transition", "progress", "end"]},
+        "data": {"type": "string", "contentMediaType": "application/json", "description": "what happened, as JSON"},
+        "retry": {"type": "integer", "description": "milliseconds before the stream is asked for again"},
     },
 }
 BINARY = {"type": "string", "format": "binary"}

@@ -3,7 +3,7 @@
 from marshmallow import fields
 
 from service.curation import LONGEST_DESCRIPTION, LONGEST_TAG, MOST_TAGS
-from service.schemas.shape import POINT, Shape, between, shape
+from service.schemas.shape import POINT, PRINTABLE, Shape, Whole, between, printable, shape
 
 __all__ = ["Erasure", "ErasureQuery", "ModelChange"]
 
@@ -14,10 +14,15 @@ class ModelChange(Shape):
     """What is to be said of a model; what is not named stays, null takes it away."""
 
     description = fields.String(
-        allow_none=True, metadata={"description": "for people", "maxLength": LONGEST_DESCRIPTION}
+        allow_none=True,
+        metadata={
+            "description": "for people",
+            "maxLength": LONGEST_DESCRIPTION,
+            "pattern": f"^(?:{PRINTABLE}|[\\n\\t])*$",
+        },
     )
     tags = fields.List(
-        fields.String(metadata={"minLength": 1, "maxLength": LONGEST_TAG}),
+        printable("a word", longest=LONGEST_TAG),
         allow_none=True,
         metadata={"description": "words to sort models by", "maxItems": MOST_TAGS, "uniqueItems": True},
     )
@@ -30,8 +35,7 @@ class ModelChange(Shape):
             "uniqueItems": True,
         },
     )
-    retention_days = fields.Integer(
-        strict=True,
+    retention_days = Whole(
         allow_none=True,
         validate=between(1, LONGEST_RETENTION_DAYS),
         metadata={"description": "days after which decisions are deleted; null: never"},
@@ -47,9 +51,7 @@ class ModelChange(Shape):
 class ErasureQuery(Shape):
     """Whose decisions."""
 
-    subject = fields.String(
-        required=True, metadata={"description": "whom the decisions are about", "minLength": 1, "maxLength": 200}
-    )
+    subject = printable("whom the decisions are about", longest=200, required=True)
 
 
 class Erasure(Shape):

@@ -6,7 +6,7 @@ from typing import Any
 from marshmallow import fields
 
 from service.schemas.answers import Problem
-from service.schemas.shape import OBJECT, Shape, text
+from service.schemas.shape import OBJECT, PRINTABLE, Shape, text
 from service.schemas.shape import shape as raw
 
 __all__ = [
@@ -121,8 +121,7 @@ REQUEST: Mapping[str, Any] = {
                 "binary_data_output": {**BINARY, "description": "whether all outputs are wanted as bytes"},
                 "subject": {
                     "type": ["string", "null"],
-                    "minLength": 1,
-                    "maxLength": 200,
+                    "pattern": f"^{PRINTABLE}{{1,200}}$",
                     "description": "whom the decisions are about",
                 },
             },

@@ -10,7 +10,19 @@ from marshmallow import fields, validate
 
 import espalier
 from service.candidates import LONGEST_NAME, MOST_CANDIDATES
-from service.schemas.shape import MODEL_NAME, Shape, between, one_of, shape, spelled, text
+from service.schemas.shape import (
+    ID,
+    MODEL_NAME,
+    PRINTABLE,
+    Shape,
+    Whole,
+    between,
+    identified,
+    one_of,
+    shape,
+    spelled,
+    text,
+)
 
 __all__ = ["EvaluationJobRequest", "PredictionJobRequest", "PruningJobRequest", "TrainingJobRequest"]
 
@@ -20,11 +32,7 @@ def _parameters(kind: type) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {
-            info.name: {
-                "description": f"{info.meaning} ({info.legal})",
-                **({"examples": list(info.choices)} if info.choices else {}),
-            }
-            for info in espalier.field_table(kind)
+            info.name: {"description": info.meaning, **info.json_schema} for info in espalier.field_table(kind)
         },
         "additionalProperties": False,
     }
@@ -36,24 +44,51 @@ PRUNING_PARAMETERS: dict[str, Any] = {
     "properties": {
         name: shape for kind in espalier.PRUNERS.values() for name, shape in _parameters(kind)["properties"].items()
     },
+    "additionalProperties": False,
 }
-HOLDOUT = {
-    "type": "object",
-    "examples": [{"fraction": 0.3, "seed": 1, "stratified": True}, {"rows": [0, 5, 7]}],
-    "properties": {
+LARGEST_SEED = 2**63 - 1
+HOLDOUTS: dict[str, dict[str, Any]] = {
+    "share": {
         "fraction": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
-        "seed": {"type": "integer", "minimum": 0},
+        "seed": {"type": "integer", "minimum": 0, "maximum": LARGEST_SEED},
         "stratified": {"type": "boolean"},
-        "rows": {"type": "array", "items": {"type": "integer", "minimum": 0}},
-        "dataset": {"type": "string", "description": "id of another data set with the same columns"},
+    },
+    "rows": {
+        "rows": {
+            "type": "array",
+            "minItems": 1,
+            "uniqueItems": True,
+            "items": {"type": "integer", "minimum": 0, "maximum": LARGEST_SEED},
+            "description": "numbers of rows, counted from 0",
+        }
+    },
+    "data set": {
+        "dataset": {
+            "type": "string",
+            "pattern": f"^{ID}$",
+            "description": "id of another data set with the same columns",
+        }
     },
 }
-
-
-PRUNING = {
-    "type": ["object", "null"],
-    "properties": {"method": {"type": "string", "enum": list(espalier.PRUNERS)}, **PRUNING_PARAMETERS["properties"]},
+HOLDOUT: dict[str, Any] = {
+    "anyOf": [
+        *(
+            {
+                "title": f"held out {what}",
+                "type": "object",
+                "properties": properties,
+                "required": [next(iter(properties))],
+                "additionalProperties": False,
+            }
+            for what, properties in HOLDOUTS.items()
+        ),
+        {"type": "null"},
+    ],
+    "examples": [{"fraction": 0.3, "seed": 1, "stratified": True}, {"rows": [0, 5, 7]}],
 }
+
+
+PRUNING = PRESET_PARAMETERS["properties"]["pruning"]
 
 
 class TrainingJobRequest(Shape):
@@ -65,7 +100,7 @@ class TrainingJobRequest(Shape):
         error="a model name has 1 to 64 of the signs A-Z a-z 0-9 . _ - and begins with a letter or a digit",
         required=True,
     )
-    dataset = text("id of the data set", required=True)
+    dataset = identified("the data set", required=True)
     preset = fields.String(
         load_default="cart", metadata={"description": "the algorithm", "enum": list(espalier.PRESETS)}
     )
@@ -77,11 +112,10 @@ class TrainingJobRequest(Shape):
     holdout = shape("rows set aside before anything is learned", HOLDOUT, load_default=None, allow_none=True)
 
 
-def _version(description: str) -> fields.Integer:
-    return fields.Integer(
+def _version(description: str) -> Whole:
+    return Whole(
         load_default=None,
         allow_none=True,
-        strict=True,
         validate=between(1, 2**31 - 1),
         metadata={"description": description},
     )
@@ -112,7 +146,7 @@ class PredictionJobRequest(Shape):
 
     model = text("the model", required=True)
     version = _version("which version; if not said, the one that `production` points at, else the newest")
-    dataset = text("id of the data set", required=True)
+    dataset = identified("the data set", required=True)
     explain = text(
         "none: the answers; path: with the rule that each follows, as a sentence",
         load_default="path",
@@ -130,7 +164,7 @@ class CandidateRequest(Shape):
     """One way of training."""
 
     name = spelled(
-        f"[^\\x00-\\x1f\\x7f]{{1,{LONGEST_NAME}}}",
+        f"{PRINTABLE}{{1,{LONGEST_NAME}}}",
         "what the answer calls it; unique; if not given, preset and fields",
         error=f"must have 1 to {LONGEST_NAME} printable characters",
         load_default=None,
@@ -147,7 +181,7 @@ class CandidateRequest(Shape):
     pruning = shape(
         "how the tree is pruned once it is grown; null: not at all; if not given, as the preset does. A method that "
         "asks held-out rows gets a third of the rows that are learned from",
-        {**PRUNING, "type": "object"},  # null is added by what follows
+        {"anyOf": PRUNING["anyOf"]},
         allow_none=True,
     )
 
@@ -155,17 +189,16 @@ class CandidateRequest(Shape):
 class EvaluationJobRequest(Shape):
     """Compare several ways of training on the same rows."""
 
-    dataset = text("id of the data set", required=True)
+    dataset = identified("the data set", required=True)
     candidates = fields.List(
         fields.Nested(CandidateRequest),
         required=True,
         validate=validate.Length(1, MOST_CANDIDATES, error=f"must be 1 to {MOST_CANDIDATES} candidates"),
         metadata={"minItems": 1, "maxItems": MOST_CANDIDATES},
     )
-    folds = fields.Integer(
+    folds = Whole(
         load_default=None,
         allow_none=True,
-        strict=True,
         validate=between(2, 1000),
         metadata={"description": "in how many parts the rows are dealt out, each tested on once; 10 without a holdout"},
     )
@@ -177,9 +210,8 @@ class EvaluationJobRequest(Shape):
         validate=validate.Range(0, 1, max_inclusive=False, error="must be a share of at least 0 and below 1"),
         metadata={"description": "share of the training rows that are given a wrong class; tests are never touched"},
     )
-    seed = fields.Integer(
+    seed = Whole(
         load_default=0,
-        strict=True,
-        validate=between(0, 2**63 - 1),
+        validate=between(0, LARGEST_SEED),
         metadata={"description": "for everything that is drawn at random"},
     )

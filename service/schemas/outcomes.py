@@ -2,7 +2,7 @@
 
 from marshmallow import fields
 
-from service.schemas.shape import LABEL, Shape, shape, text
+from service.schemas.shape import CATEGORY, LABEL, Shape, shape, text
 
 __all__ = ["Accuracy", "Outcome", "OutcomeRequest"]
 
@@ -10,7 +10,7 @@ __all__ = ["Accuracy", "Outcome", "OutcomeRequest"]
 class OutcomeRequest(Shape):
     """What turned out to be true: one of the two."""
 
-    label = shape("the true class (classification)", LABEL)
+    label = shape("the true class (classification)", CATEGORY)
     value = shape("the true number (regression)", {"type": "number"})
 
 

@@ -4,13 +4,15 @@ from marshmallow import fields
 
 import espalier
 from service.schemas.shape import (
+    CATEGORY,
     DECISION_ID,
-    LABEL,
     LONGEST_PAGE,
+    MODEL_NAME,
     Moment,
     Shape,
     between,
     one_of,
+    printable,
     shape,
     text,
 )
@@ -65,9 +67,7 @@ class RowsQuery(Shape):
 class DataSetQuery(Shape):
     """How an uploaded body is to be read."""
 
-    name = fields.String(
-        load_default="data set", metadata={"description": "what to call it", "minLength": 1, "maxLength": 200}
-    )
+    name = printable("what to call it", longest=200, load_default="data set")
     target = text("the column to learn", load_default=None)
     task = text(
         "overrides what the target's values suggest",
@@ -98,7 +98,7 @@ class ColumnChange(Shape):
         validate=one_of([role.value for role in espalier.Role if role is not espalier.Role.TARGET]),
     )
     categories = fields.List(
-        shape("a category", LABEL), metadata={"description": "all of them, in the order that decides ties"}
+        shape("a category", CATEGORY), metadata={"description": "all of them, in the order that decides ties"}
     )
 
 
@@ -189,7 +189,7 @@ class ExplanationQuery(Shape):
 class KeyRequest(Shape):
     """Make a key."""
 
-    name = fields.String(required=True, metadata={"description": "whose it is", "minLength": 1, "maxLength": 200})
+    name = printable("whose it is", longest=200, required=True)
     scopes = fields.List(
         text("a scope", validate=one_of([scope.value for scope in Scope])),
         required=True,
@@ -200,7 +200,7 @@ class KeyRequest(Shape):
         },
     )
     models = fields.List(
-        text("name of a model"),
+        fields.String(metadata={"description": "name of a model", "pattern": f"^{MODEL_NAME}$"}),
         load_default=None,
         allow_none=True,
         metadata={"description": "the models that it reaches; null: all. Data sets are not limited", "minItems": 1},

@@ -10,6 +10,8 @@ from marshmallow import fields, validate
 
 __all__ = [
     "ALIAS",
+    "CATEGORY",
+    "COLUMN",
     "DECISION_ID",
     "ID",
     "LABEL",
@@ -17,12 +19,16 @@ __all__ = [
     "MODEL_NAME",
     "OBJECT",
     "POINT",
+    "PRINTABLE",
     "SHARES",
     "Listed",
     "Moment",
     "Shape",
+    "Whole",
     "between",
+    "identified",
     "one_of",
+    "printable",
     "shape",
     "spelled",
     "text",
@@ -33,17 +39,22 @@ ALIAS = "[A-Za-z][A-Za-z0-9._-]{0,63}"
 ID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 DECISION_ID = f"{ID}(?::(?:0|[1-9][0-9]{{0,8}}))?"
 
+PRINTABLE = "[^\\x00-\\x1f\\x7f-\\x9f]"
+"""A sign that is no control character; for the others that cannot be printed, patterns of Python have no name."""
+
 LONGEST_PAGE = 200
 
 OBJECT: Mapping[str, object] = {"type": "object"}
 LABEL = {"type": ["string", "number", "boolean", "null"]}
+CATEGORY = {"type": ["string", "number", "boolean"]}
+COLUMN = {"type": "string", "minLength": 1, "maxLength": 1000, "pattern": "^[^\\x00]*$"}
 SHARES = {"type": "object", "additionalProperties": {"type": "number"}}
 
 
 POINT = {
     "type": ["object", "null"],
     "properties": {
-        "label": LABEL,
+        "label": CATEGORY,
         "probability": {"type": "number", "minimum": 0, "maximum": 1},
     },
     "required": ["label", "probability"],
@@ -56,6 +67,16 @@ class Shape(ma.Schema):
 
     class Meta:  # noqa: D106 - marshmallow's own way to set this
         unknown = ma.RAISE
+
+
+class Whole(fields.Integer):
+    """A whole number in a JSON body, as JSON Schema counts them: 3.0 is one, the text "3" is none."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(strict=True, **more)
+
+    def _validated(self, value: Any) -> int:
+        return super()._validated(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 class Moment(fields.AwareDateTime):
@@ -91,6 +112,17 @@ def spelled(pattern: str, description: str, *, error: str, **more: Any) -> field
 
     # Python's own mark for the end of a text means nothing in JSON Schema, where patterns are written as in JavaScript.
     return fields.String(validate=check, metadata={"description": description, "pattern": f"^{pattern}$"}, **more)
+
+
+def printable(description: str, *, longest: int, **more: Any) -> fields.String:
+    """Give a field of 1 to `longest` printable signs, which are looked at again where the text is kept."""
+    pattern = f"^{PRINTABLE}{{1,{longest}}}$"
+    return fields.String(metadata={"description": description, "pattern": pattern}, **more)
+
+
+def identified(what: str, **more: Any) -> fields.String:
+    """Give a field for the id of something that is looked for: what is no id is not found."""
+    return fields.String(metadata={"description": f"id of {what}", "pattern": f"^{ID}$"}, **more)
 
 
 def between(low: int, high: int) -> validate.Range:

@@ -57,7 +57,14 @@ class Served:
         self.keep(name, model, data_set_id=row.id)
         return row.id
 
-    def keep(self, name: str, model: espalier.Model, *, data_set_id: str | None = None) -> None:
+    def keep(
+        self,
+        name: str,
+        model: espalier.Model,
+        *,
+        data_set_id: str | None = None,
+        trace: Mapping[str, Any] | None = None,
+    ) -> None:
         """Add a version that is trained already."""
         new = catalog.NewVersion(
             model=name,
@@ -66,6 +73,7 @@ class Served:
             summary=espalier.summary(model),
             seconds=0.1,
             data_set_id=data_set_id,
+            trace=trace,
         )
         with db.transaction(self.service.sessions) as session:
             catalog.add_version(session, new)

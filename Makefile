@@ -16,7 +16,7 @@ run: .venv/.run
 	@$(BIN)/espalier up --examples --port $(PORT)
 
 test: .venv/.dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" $(TESTS)
+	$(BIN)/python -m pytest -n 3 --dist loadfile -m "not slow" $(TESTS) # many wait for processes: three share two cores
 
 check: .venv/.dev
 	$(BIN)/ruff format --check .

@@ -67,15 +67,16 @@ class Spool:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting or self._is_closing)
+                is_last_try = self._is_closing
                 batch = [self._waiting[place] for place in range(min(len(self._waiting), MOST_TOGETHER))]
             if not batch:
                 return
             try:
                 self._write(batch)
             except Unavailable:
+                if is_last_try:
+                    return
                 with self._changed:
-                    if self._is_closing:
-                        return
                     self._changed.wait_for(lambda: self._is_closing, PAUSE_SECONDS)
                 continue
             with self._changed:

@@ -108,6 +108,8 @@ def _logged(service: Service) -> Iterator[str]:
 
 
 def _flatness(memory: Sequence[float]) -> str:
+    if not memory:
+        return "the load ended before the memory was looked at"
     early, late = memory[0], memory[-1]
     judged = "flat" if late <= early * MOST_GROWN else "GROWN"
     return f"memory of the web processes: {early:.1f} MiB after a tenth, {late:.1f} MiB at the end: {judged}"

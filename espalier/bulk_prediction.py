@@ -113,12 +113,12 @@ def many_answers(
 
 def _are_many(tree: Tree, n_rows: int) -> bool:
     """Whether compiled code is worth loading, or worth using where it is loaded."""
-    if n_rows >= MANY or not _is_loaded():
-        return n_rows >= MANY
-    if n_rows >= MANY_IF_LOADED:
+    if n_rows >= MANY:
         return True
+    if (n_rows < MANY_IF_LOADED and n_rows * tree.n_nodes < MANY_VISITS) or not _is_loaded():
+        return False
     # Looked at last: in a large tree it takes longer than the answers to a few rows.
-    return n_rows * tree.n_nodes >= MANY_VISITS and bool(np.any((tree.fallback < 0) & (tree.test != LEAF)))
+    return n_rows >= MANY_IF_LOADED or bool(np.any((tree.fallback < 0) & (tree.test != LEAF)))
 
 
 def _is_loaded() -> bool:

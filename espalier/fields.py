@@ -41,7 +41,7 @@ class FieldInfo:
     legal: str
     choices: tuple[str, ...]
     meaning: str
-    json_schema: Mapping[str, Any]
+    json_schema: Mapping[str, Any] = dataclasses.field(hash=False)  # a mapping has no hash
 
 
 @dataclass(frozen=True, slots=True)

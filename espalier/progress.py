@@ -75,7 +75,9 @@ class Progress:
     def stop(self) -> None:
         """Ask the work to end."""
         self._is_stopped = True
-        self.interrupt()
+        self.state[1] = 1.0
+        if self._part is not None:
+            self._part[0].stop()
 
     def interrupt(self) -> None:
         """Have the work end as `stop` does, to be begun again after `go_on`."""
@@ -96,6 +98,6 @@ class Progress:
             self.state[1] = 1.0
 
     def check(self) -> None:
-        """Raise `Cancelled` once `stop` was called."""
+        """Raise `Cancelled` once `stop` was called, or between `interrupt` and `go_on`."""
         if self.state[1]:
             raise Cancelled("stopped on request")

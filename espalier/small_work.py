@@ -42,7 +42,7 @@ def done_small(n_cells: int, watch: Progress, work: Callable[[], Result]) -> Res
     """Do `work` and give its result; where it is small, without waiting for a compiler.
 
     Args:
-        n_cells: Attributes times rows that the work reads.
+        n_cells: Attributes times rows that the work reads, and nodes.
         watch: What `work` itself looks at: it may be interrupted there and begun again.
         work: Has no effect but its result and what it tells `watch`.
 

@@ -131,7 +131,7 @@ def prune(
     watch.check()
     rows = PruningRows(training, held_out)
     method_of = PRUNING_FUNCTIONS[type(chosen)]
-    pruned = done_small(_n_cells(training, held_out), watch, lambda: method_of(model, chosen, rows, watch))
+    pruned = done_small(_n_cells(model, training, held_out), watch, lambda: method_of(model, chosen, rows, watch))
     # What had a part in making the parent had a part in making the child.
     use = "validation" if needs_held_out(chosen) or model.training.held_out_use == "validation" else "holdout"
     record = dataclasses.replace(
@@ -180,7 +180,9 @@ def _trained(
     holdout = needed_holdout(chosen, read_holdout(holdout))
     kept, held_out = set_aside(dataset, holdout)
     remembered = holdout if isinstance(holdout, Holdout) else None
-    return done_small(_n_cells(dataset), watch, lambda: _learned(dataset, kept, held_out, chosen, remembered, watch))
+    return done_small(
+        _n_cells(None, dataset), watch, lambda: _learned(dataset, kept, held_out, chosen, remembered, watch)
+    )
 
 
 def _learned(  # noqa: PLR0917 - what one training is made of
@@ -220,8 +222,10 @@ def _learned(  # noqa: PLR0917 - what one training is made of
     return dataclasses.replace(model, training=record), pruned
 
 
-def _n_cells(*datasets: Dataset | None) -> int:
-    return sum(each.n_rows * len(each.schema.attributes) for each in datasets if each is not None)
+def _n_cells(model: Model | None, *datasets: Dataset | None) -> int:
+    """Give how much is read: the cells of the rows, and the nodes of the tree that is there already."""
+    nodes = model.body.n_nodes if model is not None and isinstance(model.body, Tree) else 0
+    return nodes + sum(each.n_rows * len(each.schema.attributes) for each in datasets if each is not None)
 
 
 def _with_linear_models(grown: Grown, kept: Dataset, config: TrainingConfig, watch: Progress) -> Grown:

@@ -71,22 +71,25 @@ class Traces:
 
 
 @contextmanager
-def job_span(traces: Traces | None, *, job_id: str, kind: str, attempt: int) -> Iterator[Callable[[str, bool], None]]:
+def job_span(traces: Traces | None, *, job_id: str, kind: str, attempt: int) -> Iterator[Callable[..., None]]:
     """Have a span for an attempt at a job while the block runs; what it gives is told the outcome, and if it failed."""
     if traces is None:
-        yield lambda _outcome, _failed: None
+        yield lambda _outcome, *, failed: None
         return
+    from opentelemetry.trace import StatusCode  # noqa: PLC0415
+
     span = traces.job({"espalier.job.id": job_id, "espalier.job.kind": str(kind), "espalier.job.attempt": attempt})
 
-    def say(outcome: str, failed: bool) -> None:  # noqa: FBT001 - a fact of the outcome
-        from opentelemetry.trace import StatusCode  # noqa: PLC0415
-
+    def say(outcome: str, *, failed: bool) -> None:
         span.set_attribute("espalier.job.outcome", outcome)
         if failed:
             span.set_status(StatusCode.ERROR)
 
     try:
         yield say
+    except BaseException:
+        span.set_status(StatusCode.ERROR)
+        raise
     finally:
         span.end()
 

@@ -149,8 +149,7 @@ def _work_once(
             with job_span(traces, job_id=claim.job_id, kind=claim.kind, attempt=claim.attempt) as say:
                 with _started(claim, spare) as attempt:
                     outcome = _within_limits(settings, _watch(settings, source, attempt, stop))
-                say(type(outcome).__name__, isinstance(outcome, Failed))
-                _settle(source, claim, outcome, stop)
+                say(_settle(source, claim, outcome, stop), failed=isinstance(outcome, Failed))
     except OtherTables as error:
         if error.newer:
             raise
@@ -333,15 +332,15 @@ def _failed(code: str, message: str) -> Failed:
 # --- saving
 
 
-def _settle(source: Sessions, claim: Claim, outcome: Outcome | Lost, stop: threading.Event) -> None:
-    """Write the outcome; while the database is away, try again until the worker is stopped."""
+def _settle(source: Sessions, claim: Claim, outcome: Outcome | Lost, stop: threading.Event) -> str:
+    """Write the outcome; while the database is away, try again until the worker is stopped. Gives what became of it."""
     while not isinstance(outcome, Lost):
         try:
             with transaction(source) as session:
                 db.check_tables(session)  # a migration may have come in between
                 state = _save(session, claim, outcome)
             LOG.info("job %s: %s", claim.job_id, state)
-            return
+            return state
         except LeaseLost:
             break
         except OtherTables:
@@ -349,7 +348,7 @@ def _settle(source: Sessions, claim: Claim, outcome: Outcome | Lost, stop: threa
         except Unavailable as error:
             LOG.warning("job %s: not saved yet: %s", claim.job_id, error)
             if stop.wait(PAUSE_SECONDS):
-                return
+                return "not saved"
         except Exception:
             if not isinstance(outcome, Finished | Reported):
                 raise
@@ -358,6 +357,7 @@ def _settle(source: Sessions, claim: Claim, outcome: Outcome | Lost, stop: threa
     LOG.warning("job %s: another worker took it over; its outcome here is dropped", claim.job_id)
     with transaction(source) as session:
         note_fenced_out(session, claim)
+    return "taken over"
 
 
 def _save(session: Any, claim: Claim, outcome: Outcome) -> str:

@@ -73,7 +73,7 @@ def predict_by_version(name: str, number: int) -> Response:
 
 
 def _answer(name: str, number: int | None) -> Response:
-    early = request.environ.get(RAISED)
+    early = request.environ.pop(RAISED, None)  # not kept: its frames hold the environment
     if early is not None:  # the way in front of Flask has done all this, and found that it is not to be answered
         raise early
     if request.mimetype in KINDS:

@@ -16,7 +16,9 @@ def trace_requests(app: Flask, traces: Traces) -> None:
     def begin() -> None:
         named = route_of(request)
         headers = {name.lower(): value for name, value in request.headers.items()}
-        g.span = traces.request(named["method"], named["route"], headers)
+        # Methods that no route has are made up by callers without end; OpenTelemetry's word for them is this.
+        method = "_OTHER" if request.url_rule is None else named["method"]
+        g.span = traces.request(method, named["route"], headers)
 
     @app.after_request
     def finish(response: Response) -> Response:

@@ -44,8 +44,10 @@ def folder_of_figures() -> Iterator[None]:
 def _forget_the_dead(base: Path) -> None:
     for lock in base.glob(f"{PREFIX}*/{LOCK}"):
         try:
-            with lock.open() as tried:
-                fcntl.flock(tried, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The folder above is everybody's: whatever has this name, it is neither followed nor waited for.
+            tried = os.open(lock, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
+            with os.fdopen(tried) as held:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:  # its server lives, it is another user's, or it has just gone
             continue
         shutil.rmtree(lock.parent, ignore_errors=True)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import espalier
-from espalier import Progress, dataset_from_rows, small_work
+from espalier import Progress, dataset_from_rows, small_work, training
 from espalier.errors import Cancelled
 from espalier.kernels.interpreting import current
 
@@ -89,6 +89,14 @@ def test_a_stop_is_no_interruption() -> None:
         watch.check()
 
 
+def test_a_stop_of_the_whole_stops_a_part_for_good() -> None:
+    whole = Progress()
+    part = whole.part(0.0, 0.5)
+    threading.Timer(0.05, whole.stop).start()
+    with pytest.raises(Cancelled):
+        small_work.done_small(1, part, lambda: unfinished(part))
+
+
 def test_work_that_needs_no_kernel_or_has_them_all_is_not_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(small_work, "BUDGET_SECONDS", 0.05)
     watch, waited = Progress(), threading.Event()
@@ -123,6 +131,13 @@ def test_large_work_waits_for_the_compiler_and_so_does_what_is_told_to() -> None
         assert small_work.done_small(1, watch, current) is None
 
 
+def test_a_large_tree_is_no_small_work_however_few_rows_prune_it() -> None:
+    table = [{"x": place, "y": "ab"[place % 2]} for place in range(6_000)]
+    model = espalier.train(dataset_from_rows(table, target="y"), "cart")
+    assert model.tree.n_nodes > small_work.SMALL_CELLS
+    assert training._n_cells(model, None) > small_work.SMALL_CELLS
+
+
 WITHOUT = """
 import json, sys
 import espalier
@@ -155,9 +170,9 @@ def test_kernels_as_python_make_the_documents_that_compiled_ones_make(tmp_path: 
     without, phases = json.loads(done.stdout)
     assert {"growing without compiled kernels", "pruning without compiled kernels"} <= set(phases)
     assert not list(tmp_path.rglob("*.nbi"))
-    for training, model in zip(TRAININGS, without, strict=True):
+    for asked, model in zip(TRAININGS, without, strict=True):
         with small_work.always_compiled():
-            assert trained(*training, Progress()) == model, training
+            assert trained(*asked, Progress()) == model, asked
 
 
 @compiled_only

@@ -112,7 +112,7 @@ def test_a_request_is_a_part_of_its_callers_trace_and_a_job_has_a_span_and_neith
         "espalier.job.id": job["id"],
         "espalier.job.kind": "train",
         "espalier.job.attempt": 1,
-        "espalier.job.outcome": "Finished",
+        "espalier.job.outcome": "succeeded",
     }
     assert VALUE.encode() not in collector.received
 

@@ -1,23 +1,33 @@
-"""The cells of data sets as chunks: consecutive rows, each as the bytes of one Parquet file.
+"""The cells of data sets as chunks: consecutive rows, each column packed by itself.
 
     rows      0 ........ 65 535 | 65 536 ........ 131 071 | ...
     chunk     first_row = 0     | first_row = 65 536      |
-    columns   c0, c1, …: one a feature of the schema, in its order; float64, or int32 codes with -1 for missing
+    content   "ESPC" | 4 bytes: length of the forms | the forms, JSON: one a column | column 0 | column 1 | …
 
-pyarrow is loaded by the first call that needs it: a process that only predicts never does.
+A column is one of the schema's features, in their order; `service.cell_packing` says how it is packed. Chunks from
+before this layout are Parquet files, whose columns are called c0, c1, …; they are read by pyarrow.
 """
 
 import io
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
+import orjson
 
 import espalier
+from service.cell_packing import pack_column, unpack_column
 
-__all__ = ["CHUNK_ROWS", "Chunk", "cells", "encode", "encode_rows"]
+__all__ = ["CHUNK_ROWS", "Chunk", "encode", "encode_rows", "unpack_rows"]
 
 CHUNK_ROWS = 65_536
+MAGIC: Final = b"ESPC"
+LENGTH: Final = struct.Struct("<I")
+HEAD: Final = len(MAGIC) + LENGTH.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,31 +50,38 @@ def encode_rows(table: espalier.Table, start: int, stop: int) -> Chunk:
     return Chunk(start, stop - start, _packed(table.stretch(start, stop)))
 
 
-def cells(content: bytes, places: list[int], *, start: int, stop: int) -> list[np.ndarray]:
-    """Unpack rows ``start:stop`` of a chunk's columns at `places`."""
-    from pyarrow import parquet  # noqa: PLC0415 - see the top of this module
-
-    names = [f"c{place}" for place in places]
-    table = parquet.read_table(io.BytesIO(content), columns=names, use_threads=False)
-    return [column.to_numpy()[max(start, 0) : stop] for column in table.columns]
+def unpack_rows(
+    content: bytes, places: Sequence[int], *, start: int, stop: int, out: Sequence[npt.NDArray[Any]]
+) -> None:
+    """Unpack rows ``start:stop`` of a chunk's columns at `places`, each into its array of `out`: (stop - start,)."""
+    if not content.startswith(MAGIC):
+        _read_parquet(content, places, start=start, stop=stop, out=out)
+        return
+    (length,) = LENGTH.unpack_from(content, len(MAGIC))
+    told = orjson.loads(memoryview(content)[HEAD : HEAD + length])
+    n_rows, forms = told["n_rows"], told["columns"]
+    ends = list(accumulate((form["width"] * n_rows for form in forms), initial=HEAD + length))
+    for place, column in zip(places, out, strict=True):
+        packed = memoryview(content)[ends[place] : ends[place + 1]]
+        if start == 0 and stop == n_rows:
+            unpack_column(forms[place], packed, column)
+        else:
+            whole = np.empty(n_rows, dtype=column.dtype)
+            unpack_column(forms[place], packed, whole)
+            column[:] = whole[start:stop]
 
 
 def _packed(columns: tuple[np.ndarray, ...]) -> bytes:
-    import pyarrow  # noqa: PLC0415 - see the top of this module
-    from pyarrow import parquet  # noqa: PLC0415 - as above
+    packed = [pack_column(column) for column in columns]
+    told = orjson.dumps({"n_rows": len(columns[0]), "columns": [each.form for each in packed]})
+    return b"".join([MAGIC, LENGTH.pack(len(told)), told, *(each.content for each in packed)])
 
-    names = [f"c{place}" for place in range(len(columns))]
-    table = pyarrow.table([pyarrow.array(column) for column in columns], names=names)
-    coded = [name for name, column in zip(names, columns, strict=True) if column.dtype == np.int32]
-    content = io.BytesIO()
-    # A dictionary of 65 536 numbers that all differ is made for nothing: it took four fifths of the time. Split by
-    # bytes, what numbers of one column have in common lies together and shrinks as well.
-    parquet.write_table(
-        table,
-        content,
-        compression="zstd",
-        use_dictionary=coded,
-        use_byte_stream_split=[name for name in names if name not in coded],
-        write_statistics=False,
-    )
-    return content.getvalue()
+
+def _read_parquet(
+    content: bytes, places: Sequence[int], *, start: int, stop: int, out: Sequence[npt.NDArray[Any]]
+) -> None:
+    from pyarrow import parquet  # noqa: PLC0415 - for old chunks only
+
+    table = parquet.read_table(io.BytesIO(content), columns=[f"c{place}" for place in places], use_threads=False)
+    for column, found in zip(out, table.columns, strict=True):
+        column[:] = found.to_numpy()[start:stop]

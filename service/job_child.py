@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from sqlalchemy.pool import NullPool
 
 import espalier
-from service import db, logs, storage
+from service import db, logs
 from service.handlers import JobLog, Part, perform
 from service.queue import Claim
 from service.settings import Settings
@@ -34,7 +34,6 @@ def wait_for_a_job(child: Child, settings: Settings, pipe: Connection, worker_pi
     logging.config.dictConfig(logs.configuration(settings.log_format, settings.log_level))
     espalier.load_all()
     espalier.warm_up(())  # loads the compiler and the kernels, and compiles nothing
-    storage.load_reader()
     try:
         claim = pipe.recv()
     except (EOFError, OSError):

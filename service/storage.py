@@ -1,24 +1,19 @@
 """The cells of data sets: chunks in the database. The seam where an object store would go."""
 
-import importlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
 import espalier
-from service.chunks import CHUNK_ROWS, Chunk, cells, encode
+from service.chunks import CHUNK_ROWS, Chunk, encode, unpack_rows
 from service.db import Sessions, reading
 from service.errors import NotFound
 from service.tables import DataSet, DataSetChunk
 
-__all__ = ["CHUNK_ROWS", "Chunk", "datasets", "encode", "load", "load_reader", "replace", "rows", "save", "stream"]
-
-
-def load_reader() -> None:
-    """Load what reads chunks now, so that the first reading need not."""
-    importlib.import_module("pyarrow.parquet")
+__all__ = ["CHUNK_ROWS", "Chunk", "datasets", "encode", "load", "replace", "rows", "save", "stream"]
 
 
 def save(session: Session, data_set_id: str, chunks: Iterable[Chunk]) -> None:
@@ -114,7 +109,7 @@ def _assembled(
     session: Session, data_set_id: str, *, schema: espalier.Schema, places: Sequence[int], start: int, stop: int
 ) -> espalier.Dataset:
     chunks = session.execute(
-        select(DataSetChunk.first_row, DataSetChunk.content)
+        select(DataSetChunk.first_row, DataSetChunk.n_rows, DataSetChunk.content)
         .where(
             DataSetChunk.data_set_id == data_set_id,
             DataSetChunk.first_row < stop,
@@ -122,12 +117,13 @@ def _assembled(
         )
         .order_by(DataSetChunk.first_row)
     )
-    pieces = [
-        cells(chunk.content, list(places), start=start - chunk.first_row, stop=stop - chunk.first_row)
-        for chunk in chunks
-    ]
-    shown = espalier.Schema(tuple(schema.features[place] for place in places), schema.missing_values)
-    if not pieces:
-        return espalier.Dataset(shown, tuple(np.empty(0) for _ in places))
-    columns = (np.concatenate(column) for column in zip(*pieces, strict=True))
-    return espalier.Dataset(shown, tuple(columns))
+    features = [schema.features[place] for place in places]
+    shown = espalier.Schema(tuple(features), schema.missing_values)
+    columns: tuple[Any, ...] = tuple(
+        np.empty(stop - start, dtype=np.int32 if each.coded else np.float64) for each in features
+    )
+    for chunk in chunks:
+        first, last = max(start, chunk.first_row), min(stop, chunk.first_row + chunk.n_rows)
+        parts = [column[first - start : last - start] for column in columns]
+        unpack_rows(chunk.content, places, start=first - chunk.first_row, stop=last - chunk.first_row, out=parts)
+    return espalier.Dataset(shown, columns)

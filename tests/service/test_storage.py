@@ -1,11 +1,16 @@
 """Data sets in the database: what comes out is what went in."""
 
+import io
+
 import numpy as np
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 import espalier
 from service import storage
-from service.db import Sessions, reading
+from service.chunks import Chunk
+from service.db import Sessions, reading, transaction
 from service.errors import NotFound
 from tests.service.kept import keep_data_set, patients
 
@@ -94,6 +99,22 @@ def test_rows_are_streamed_chunk_by_chunk(source: Sessions) -> None:
 
     assert [len(piece) for piece in pieces] == [1, storage.CHUNK_ROWS, 3]
     assert [row["x"] for piece in pieces for row in piece] == list(range(storage.CHUNK_ROWS - 1, n_rows))
+
+
+def test_chunks_that_were_stored_as_parquet_files_are_still_read(source: Sessions) -> None:
+    dataset = every_kind()
+    data_set_id = keep_data_set(source, dataset)
+    table = pyarrow.table({f"c{place}": pyarrow.array(column) for place, column in enumerate(dataset.columns)})
+    content = io.BytesIO()
+    parquet.write_table(table, content, compression="zstd", use_dictionary=False, write_statistics=False)
+    with transaction(source) as session:
+        storage.replace(session, data_set_id, [Chunk(0, dataset.n_rows, content.getvalue())])
+
+    with reading(source) as session:
+        loaded, last = storage.load(session, data_set_id), storage.rows(session, data_set_id, start=2)
+
+    assert loaded.fingerprint == dataset.fingerprint
+    assert last == dataset.rows()[2:]
 
 
 def test_a_data_set_that_does_not_exist_is_not_found(source: Sessions) -> None:

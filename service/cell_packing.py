@@ -1,0 +1,152 @@
+"""Columns of a chunk as bytes: whole numbers as narrow as they can be, decimals as whole numbers, the rest as it is.
+
+    codes     1, 2 or 4 bytes a cell: 0 is missing, else the code and one
+    numbers   most tables are typed or printed: 36.6 is 366 tenths. Where every number of the column is exactly so many
+              tenths, hundredths, …, that is kept: how many above the least, in 1 to 6 bytes, all ones for missing
+    others    8 bytes a cell: float64
+
+The bytes of a cell of 5 or 6 stand in two arrays, | 4 of each cell | 1 or 2 more of each |, so that numpy reads both at
+once. All are little-endian. What a column comes back as is what it was, bit by bit; NaN is NaN.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["PackedColumn", "pack_column", "unpack_column"]
+
+Floats = npt.NDArray[np.float64]
+
+WIDTHS: Final[Mapping[int, tuple[str, ...]]] = {
+    1: ("<u1",),
+    2: ("<u2",),
+    4: ("<u4",),
+    5: ("<u4", "<u1"),
+    6: ("<u4", "<u2"),
+}
+"""Bytes of a cell, and the arrays that they stand in."""
+MOST_PLACES: Final = 15
+"""Behind the decimal point."""
+LARGEST: Final = 2.0**52
+"""Of whole numbers: their differences are exact, too."""
+SAMPLE: Final = 64
+TRIES: Final = 3
+MINUS_ZERO: Final = np.iinfo(np.int64).min
+"""The bits of -0.0, which no whole number can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedColumn:
+    """A column as bytes.
+
+    Attributes:
+        form: What `unpack_column` must know beside the bytes, as JSON: ``width``, bytes of a cell, and for decimals
+            ``places`` behind the point and the ``least``, in units of the last place. Codes and float64 have none.
+        content: The bytes.
+    """
+
+    form: dict[str, Any]
+    content: bytes
+
+
+def pack_column(column: npt.NDArray[Any]) -> PackedColumn:
+    """Pack int32 codes, -1 for missing, or float64 numbers, NaN for missing; (n_rows,)."""
+    if column.dtype == np.int32:
+        return _pack_codes(column)
+    return _pack_decimals(column) or PackedColumn({"width": 8}, column.astype("<f8", copy=False).tobytes())
+
+
+def unpack_column(form: Mapping[str, Any], content: memoryview, out: npt.NDArray[Any]) -> None:
+    """Unpack a column into `out`: (n_rows,) int32 for codes, float64 for numbers."""
+    arrays = WIDTHS.get(form["width"])
+    if arrays is None:
+        out[:] = np.frombuffer(content, dtype="<f8")
+        return
+    first, *more = _arrays(content, arrays, len(out))
+    if "places" not in form:
+        np.subtract(first, 1, out=out, dtype=np.int64, casting="unsafe")
+        return
+    is_missing = first == np.iinfo(first.dtype).max
+    np.add(first, form["least"], out=out, dtype=np.float64)
+    for high in more:
+        out += high * 2.0**32
+        is_missing &= high == np.iinfo(high.dtype).max
+    if form["places"]:
+        out /= 10.0 ** form["places"]
+    out[is_missing] = np.nan
+
+
+def _arrays(content: memoryview, types: tuple[str, ...], n_rows: int) -> list[npt.NDArray[Any]]:
+    starts = np.cumsum([0, *(n_rows * np.dtype(each).itemsize for each in types)]).tolist()
+    return [
+        np.frombuffer(content, dtype=each, count=n_rows, offset=start)
+        for each, start in zip(types, starts, strict=False)
+    ]
+
+
+def _pack_codes(codes: npt.NDArray[np.int32]) -> PackedColumn:
+    above = codes.astype(np.int64) + 1
+    most = int(above.max(initial=0))
+    width = next(width for width in WIDTHS if most < 256**width)
+    return PackedColumn({"width": width}, above.astype(WIDTHS[width][0]).tobytes())
+
+
+def _pack_decimals(numbers: Floats) -> PackedColumn | None:
+    """Pack numbers that are whole in some decimal unit; None where they are not, or not within 6 bytes."""
+    is_missing = np.isnan(numbers)
+    known = numbers[~is_missing] if is_missing.any() else numbers
+    if not len(known):
+        return PackedColumn({"width": 1, "places": 0, "least": 0}, b"\xff" * len(numbers))
+    found = _in_last_places(known)
+    if found is None or np.any(known.view(np.int64) == MINUS_ZERO):
+        return None
+    places, whole = found
+    least = float(whole.min())
+    span = int(whole.max() - least)
+    width = next((width for width in WIDTHS if span < 256**width - 1), None)
+    if width is None:
+        return None
+    whole -= least
+    above = np.full(len(numbers), -1, dtype=np.int64)  # all bits one: of any width, what stands for missing
+    if len(known) == len(numbers):
+        above = whole.astype(np.int64)
+    else:
+        above[~is_missing] = whole.astype(np.int64)
+    content = []
+    for each in WIDTHS[width]:
+        content.append(above.astype(each).tobytes())
+        above >>= 32
+    return PackedColumn({"width": width, "places": places, "least": int(least)}, b"".join(content))
+
+
+def _in_last_places(numbers: Floats) -> tuple[int, Floats] | None:
+    """Give how many places behind the point the numbers need, and how many units of the last place they are."""
+    least = 0
+    looked_at = numbers[:: max(1, len(numbers) // SAMPLE)]
+    for _ in range(TRIES):
+        places = _places_of(looked_at, least)
+        if places is None:
+            return None
+        unit = 10.0**places
+        whole = numbers * unit
+        np.rint(whole, out=whole)
+        differ = np.flatnonzero(whole / unit != numbers)
+        if not len(differ):
+            return (places, whole) if max(-whole.min(), whole.max()) <= LARGEST else None
+        looked_at = numbers[differ[:: max(1, len(differ) // SAMPLE)]]
+        least = places + 1
+    return None
+
+
+def _places_of(numbers: Floats, least: int) -> int | None:
+    """Give with how few places, at least so many, each of the numbers can be written."""
+    for places in range(least, MOST_PLACES + 1):
+        whole = np.rint(numbers * 10.0**places)
+        if np.abs(whole).max() > LARGEST:
+            return None
+        if np.array_equal(whole / 10.0**places, numbers):
+            return places
+    return None

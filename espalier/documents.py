@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -70,7 +71,8 @@ SURROGATE_DTYPES: Final[Mapping[str, type]] = MappingProxyType(
 
 def to_json(model: Model) -> bytes:
     """Give the canonical bytes: equal models give equal bytes, and their SHA-256 names the version."""
-    return orjson.dumps(to_document(model), option=orjson.OPT_SORT_KEYS)
+    # orjson writes arrays as it writes the lists that they would be, NaN as null, in a tenth of the time.
+    return orjson.dumps(_document(model, _body_arrays(model)), option=orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY)
 
 
 def from_json(content: bytes | str) -> Model:
@@ -88,6 +90,10 @@ def from_json(content: bytes | str) -> Model:
 
 def to_document(model: Model) -> dict[str, Any]:
     """Give a model as JSON values; NaN is null."""
+    return _document(model, _as_lists(_body_arrays(model)))
+
+
+def _document(model: Model, body: Mapping[str, Any]) -> dict[str, Any]:
     record = model.training
     return {
         "format": FORMAT,
@@ -96,7 +102,7 @@ def to_document(model: Model) -> dict[str, Any]:
         "schema": model.schema.to_dict(),
         "config": config_to_dict(model.config),
         "preparation": preparation_document(model.preparation),
-        **_body_document(model),
+        **body,
         "training": {
             **{field.name: getattr(record, field.name) for field in dataclasses.fields(record)},
             "train": dict(record.train),
@@ -187,28 +193,38 @@ def _part(document: Mapping[str, Any], name: str, read: Callable[[dict[str, Any]
 
 def tree_document(tree: Tree) -> dict[str, Any]:
     """Give a tree as JSON columns."""
-    columns: dict[str, Any] = {name: _nulls(getattr(tree, name)) for name in (*TREE_DTYPES, "value") if name != "stats"}
-    columns["stats"] = tree.stats.tolist()
+    columns: dict[str, Any] = _as_lists(_tree_arrays(tree))
+    return columns
+
+
+def _tree_arrays(tree: Tree) -> dict[str, Any]:
+    columns: dict[str, Any] = {name: np.ascontiguousarray(getattr(tree, name)) for name in (*TREE_DTYPES, "value")}
     surrogates = tree.surrogates
     columns["surrogates"] = (
-        None if surrogates is None else {name: _nulls(getattr(surrogates, name)) for name in SURROGATE_DTYPES}
+        None
+        if surrogates is None
+        else {name: np.ascontiguousarray(getattr(surrogates, name)) for name in SURROGATE_DTYPES}
     )
     if tree.linear is not None:
         columns["linear"] = linear_document(tree.linear)
     return columns
 
 
-def _body_document(model: Model) -> dict[str, Any]:
+def _body_arrays(model: Model) -> dict[str, Any]:
     if isinstance(model.body, RuleList):
         return {"rules": rules_document(model.body, model.schema)}
-    return {"tree": tree_document(model.body)}
+    return {"tree": _tree_arrays(model.body)}
 
 
-def _nulls(values: Any) -> list[Any]:
-    array = np.asarray(values)
-    if array.dtype.kind != "f":
-        return list(array.tolist())
-    return [None if math.isnan(value) else value for value in array.tolist()]
+def _as_lists(part: Any) -> Any:
+    """Give JSON values with lists in place of arrays, null in place of their NaN."""
+    if isinstance(part, dict):
+        return {name: _as_lists(value) for name, value in part.items()}
+    if not isinstance(part, np.ndarray):
+        return part
+    if part.dtype.kind != "f" or part.ndim > 1:  # no NaN in a table of statistics
+        return part.tolist()
+    return [None if math.isnan(value) else value for value in part.tolist()]
 
 
 def _read_tree(columns: Mapping[str, Any], schema: Schema) -> Tree:
@@ -251,18 +267,20 @@ def _numbers(values: Any, path: str, dtype: type, n_dimensions: int) -> npt.NDAr
     if not isinstance(values, list):
         raise DocumentError([Fault(path, "wrong_type", legal)])
     rows = values if n_dimensions == 2 else [values]
-    allowed: tuple[type, ...] = (int,)
+    allowed: set[type] = {int}
     if dtype is np.float64:
         # A table of statistics holds no NaN; a column may.
-        allowed = (int, float) if n_dimensions == 2 else (int, float, type(None))
-    if not all(isinstance(row, list) and all(type(item) in allowed for item in row) for row in rows):
+        allowed = {int, float} if n_dimensions == 2 else {int, float, type(None)}
+    if not set(map(type, rows)) <= {list} or not set(map(type, chain.from_iterable(rows))) <= allowed:
         raise DocumentError([Fault(path, "wrong_type", legal)])
+    widths = set(map(len, rows))
     try:
-        filled = [[math.nan if item is None else item for item in row] for row in rows] if float in allowed else rows
-        array: npt.NDArray[Any] = np.array(filled, dtype=dtype)
+        array: npt.NDArray[Any] = np.array(list(chain.from_iterable(rows)), dtype=dtype)  # None becomes NaN
     except (OverflowError, ValueError):
         raise DocumentError([Fault(path, "not_legal", legal)]) from None
-    return array if n_dimensions == 2 else array[0]
+    if len(widths) > 1:
+        raise DocumentError([Fault(path, "not_legal", legal)])
+    return array.reshape(len(rows), *widths) if n_dimensions == 2 else array
 
 
 def _check_against_schema(tree: Tree, schema: Schema) -> None:

@@ -319,14 +319,10 @@ def _conditions(tree: Tree, n_attributes: int) -> Iterator[tuple[str, bool, str]
 
 
 def _is_preorder(tree: Tree) -> bool:
-    """Whether each node's parent is the node before it or one of that node's ancestors."""
-    ends = np.arange(tree.n_nodes) + tree.size
-    first_child = tree.parent[1:] == np.arange(tree.n_nodes - 1)
-    # A later child begins where the sibling before it ends.
-    previous: dict[int, int] = {}
-    for node in range(1, tree.n_nodes):
-        parent = int(tree.parent[node])
-        if not first_child[node - 1] and previous.get(parent) != node:
-            return False
-        previous[parent] = int(ends[node])
-    return True
+    """Whether each first child is the node after its parent, and each later one begins where the one before it ends."""
+    begins = np.empty(tree.n_nodes - 1, dtype=np.int64)
+    before = tree.child[:-1]
+    begins[1:] = before + tree.size[before]
+    first = tree.child_start[:-1][np.diff(tree.child_start) > 0]
+    begins[first] = tree.parent[tree.child[first]] + 1
+    return np.array_equal(tree.child, begins)

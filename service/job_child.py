@@ -5,7 +5,9 @@ worker <──pipe─── child        progress now and then, parts of a resul
 """
 
 import ctypes
+import importlib
 import logging.config
+import multiprocessing
 import os
 import signal
 import sys
@@ -28,12 +30,11 @@ REPORT_SECONDS = 0.2  # between reports of a progress that changed
 Child = Callable[[Settings, Claim, Connection], None]
 
 
-def wait_for_a_job(child: Child, settings: Settings, pipe: Connection, worker_pid: int) -> None:
+def wait_for_a_job(child: Child, settings: Settings, pipe: Connection) -> None:
     """What a child does first: it loads what takes long, and waits. Without a worker, no job will come."""
-    _die_with_worker(worker_pid)
+    _die_with_worker()
     logging.config.dictConfig(logs.configuration(settings.log_format, settings.log_level))
-    espalier.load_all()
-    espalier.warm_up(())  # loads the compiler and the kernels, and compiles nothing
+    importlib.import_module("service.job_template")  # where it was forked, that is done already
     try:
         claim = pipe.recv()
     except (EOFError, OSError):
@@ -85,9 +86,10 @@ def _report(pipe: Connection, progress: espalier.Progress, sending: threading.Lo
         told = news
 
 
-def _die_with_worker(worker_pid: int) -> None:
-    """On Linux the kernel kills the child with its worker; elsewhere the end of the pipe tells it."""
+def _die_with_worker() -> None:
+    """On Linux the kernel kills the child with the process that forked it; elsewhere the end of the pipe tells it."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 = PR_SET_PDEATHSIG
-    if os.getppid() != worker_pid:  # it died before the line above
+    worker = multiprocessing.parent_process()
+    if worker is not None and not worker.is_alive():  # it died before the line above
         os._exit(1)

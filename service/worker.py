@@ -1,6 +1,6 @@
 """The worker: claims jobs, runs each in a child process, keeps its lease alive, and saves what comes of it.
 
-    worker ──spawn──> child        while there is no job: it loads what a job needs, and waits
+    worker ──start──> child        while there is no job: it has loaded what a job needs, and waits
     worker ──pipe───> child        the job's payload
     worker <──pipe─── child        progress now and then, at the end the outcome
     worker ──pipe───> child        "stop"; the end of the pipe means that the worker is gone: the child ends itself
@@ -14,6 +14,7 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -38,6 +39,8 @@ from service.traces import Traces, job_span, spanning
 
 LOG = logging.getLogger(__name__)
 
+# Forked from a process that has loaded everything (`service.job_template`): libraries of macOS do not bear that.
+START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 POLL_SECONDS = 0.2  # between looks for work
 WATCH_SECONDS = 0.1  # between looks at a running child
 FLAG_SECONDS = 0.5  # between looks at the cancel flag
@@ -120,6 +123,7 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: Child
     spare = Spare(settings, child or child_main)
     cleaner = Cleaner(source, retention_days=settings.retention_days, job_days=settings.job_days)
     try:
+        spare.prepare()  # before a job is claimed: the first one takes a second or two
         while not stop.is_set():
             if not _work_once(settings, source, name=name, stop=stop, spare=spare, traces=traces):
                 spare.prepare()
@@ -188,9 +192,10 @@ def _end(process: BaseProcess, pipe: Connection) -> None:
 
 
 def _spawned(settings: Settings, child: Child) -> tuple[BaseProcess, Connection]:
-    context = multiprocessing.get_context("spawn")
+    context: Any = multiprocessing.get_context(START_METHOD)
+    context.set_forkserver_preload(["service.job_template"])
     here, there = context.Pipe()
-    process = context.Process(target=wait_for_a_job, args=(child, settings, there, os.getpid()), daemon=True)
+    process = context.Process(target=wait_for_a_job, args=(child, settings, there), daemon=True)
     resource_tracker.ensure_running()  # its start would lift the mask that comes next
     # Ctrl-C reaches every process of the terminal; the child inherits the mask and leaves the decision to the worker.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})

@@ -108,7 +108,8 @@ class System:
 
     def busy_child(self, one: Process) -> int | None:
         """The process that works for a worker, or waits to; None where there is none just now."""
-        found = [pid for pid, command in children(one.pid) if "spawn_main" in command]
+        templates = [pid for pid, command in children(one.pid) if "forkserver" in command]
+        found = [pid for template in templates for pid, _ in children(template)]
         return found[-1] if found else None
 
     def dead(self) -> list[str]:

@@ -1,0 +1,43 @@
+"""What each child of a worker begins with, loaded once: on Linux they are forked from a process that imports this.
+
+    worker ──starts──> template        imports this module: the core, and the kernels that are compiled already
+                          │ fork       some milliseconds a child, which shares what the template has in memory
+                          ├──> child   waits for a job, does it, ends
+                          └──> child
+
+The template has no threads of ours, opens no database, and ends with its worker. Where children start from nothing
+instead, each does the same when it begins.
+"""
+
+import logging
+from typing import Final
+
+import espalier
+
+__all__ = ["load"]
+
+LOG: Final = logging.getLogger(__name__)
+N_ROWS: Final = 300
+"""Of the tables that kernels are loaded with: more values than a column of bytes has, and small work all the same."""
+
+
+def load() -> None:
+    """Load what takes long; nothing is compiled, and what fails is left to the job, which will say so."""
+    try:
+        espalier.load_all()
+        espalier.warm_up(())  # loads the compiler and the kernels, and compiles nothing
+        if espalier.compiled_code().n_kernels:
+            _load_kernels()
+    except Exception as error:
+        LOG.warning("a job's process could not be prepared: %s", error)
+
+
+def _load_kernels() -> None:
+    """Train on a few rows, as small work: it loads machine code that is kept, and does without what is not."""
+    numbers = [float(row) for row in range(N_ROWS)]
+    labels = ["no" if row % 7 < row // 50 else "yes" for row in range(N_ROWS)]
+    for answers in (numbers, labels):
+        espalier.train(espalier.dataset_from_columns({"x": numbers, "y": answers}, target="y"), "cart", max_depth=3)
+
+
+load()

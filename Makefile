@@ -7,6 +7,7 @@ TABLES ?=
 DOCKER ?= docker
 IMAGE ?= espalier
 QUICK ?=
+ONLY ?=
 CHAOS ?=
 COMMA := ,
 
@@ -36,7 +37,7 @@ KERNEL_TESTS := $(addprefix tests/core/test_,$(addsuffix .py,growing_twin growin
 	packed_sort pruning_twins routing model_tree rules rule_post_pruning theory bad_data))
 
 bench: .venv-bench/.bench
-	.venv-bench/bin/python -m benchmarks $(if $(QUICK),--quick) $(subst $(COMMA), ,$(TABLES))
+	.venv-bench/bin/python -m benchmarks $(if $(QUICK),--quick) --only '$(ONLY)' $(subst $(COMMA), ,$(TABLES))
 
 chaos: .venv/.dev
 	$(BIN)/python -m tests.chaos $(CHAOS)

@@ -1,4 +1,4 @@
-"""``python -m benchmarks [--quick | --share SHARE] [TABLE …]``: print the named tables, or all of them."""
+"""``python -m benchmarks [--quick | --share SHARE] [--only WORDS] [TABLE …]``: print the named tables, or all."""
 
 import argparse
 import sys
@@ -33,10 +33,16 @@ def main(words: list[str]) -> int:
     )
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows: does everything work?")
     parser.add_argument("--share", type=float, default=1.0, help="the same with another share of the rows")
+    parser.add_argument(
+        "--only",
+        default="",
+        help="of serving and endurance, the lines with one of these words in their names; commas between",
+    )
     arguments = parser.parse_args(words)
     if unknown := [name for name in arguments.table if name not in BENCHMARKS]:
         parser.error(f"no such table: {', '.join(unknown)}; there are: {', '.join(BENCHMARKS)}")
-    with begin(share=QUICK if arguments.quick else arguments.share) as run:
+    only = tuple(filter(None, arguments.only.split(",")))
+    with begin(share=QUICK if arguments.quick else arguments.share, only=only) as run:
         for name in arguments.table or [name for name in BENCHMARKS if name not in ONLY_BY_NAME]:
             BENCHMARKS[name](run)
     return 0

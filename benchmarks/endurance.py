@@ -51,6 +51,8 @@ def run(run: Run) -> None:
     body = json.dumps({"rows": [{f"x{place}": float(cell) for place, cell in enumerate(rows.features[0])}]})
     seconds = max(POINTS, round(SECONDS * run.share))
     for name, url in databases(run.folder, "endurance").items():
+        if not run.takes(name):
+            continue
         with running(run.folder, {"ESPALIER_DATABASE_URL": url}) as service:
             service.train("tree", service.upload(file.read_bytes()), MAX_DEPTH)
             _endure(name, service, run.folder, body, seconds)

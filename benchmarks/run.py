@@ -27,25 +27,31 @@ class Run:
     Attributes:
         folder: For data, thrown away at the end.
         share: Of the rows; below 1 it shows whether everything works, while the targets are meant for all rows.
+        only: Words; of the tables that say so, just the lines with one of them in their names. None: all lines.
     """
 
     folder: Path
     share: float = 1.0
+    only: tuple[str, ...] = ()
 
     def rows(self, n_rows: int) -> int:
         """Give how many rows are taken where a full run takes `n_rows`."""
         return max(LEAST_ROWS, round(n_rows * self.share))
 
+    def takes(self, line: str) -> bool:
+        """Whether the line of this name is measured."""
+        return not self.only or any(word in line for word in self.only)
+
 
 @contextmanager
-def begin(*, share: float = 1.0) -> Iterator[Run]:
+def begin(*, share: float = 1.0, only: tuple[str, ...] = ()) -> Iterator[Run]:
     """Give a run with a folder of its own; say what machine this is."""
     print(_machine())
     if share < 1:
         print(f"Quick: {share:g} of the rows. Ratios at this size say little; the targets are meant for all rows.")
     sys.stdout.flush()
     with tempfile.TemporaryDirectory(prefix="espalier-bench-") as folder:
-        yield Run(Path(folder), share)
+        yield Run(Path(folder), share, only)
 
 
 def _machine() -> str:

@@ -86,15 +86,30 @@ class Finder:
         default_factory=lambda: Recent(seconds=FOUND_SECONDS)
     )
 
-    def find(self, source: Sessions, name: str, number: int | None = None, alias: str | None = None) -> Answering:
+    def find(
+        self,
+        source: Sessions,
+        name: str,
+        number: int | None = None,
+        alias: str | None = None,
+        *,
+        newest: Callable[[str], str | None] | None = None,
+    ) -> Answering:
         """Find what answers, as `find_answering` does.
+
+        Args:
+            source: Where to look.
+            name: Of the model.
+            number: Of the version that was asked for, if one was.
+            alias: That was asked for, if one was.
+            newest: What to take for the finder's own `newest`: whoever answers several at once asks once for all.
 
         Raises:
             NotFound: There is no such model, version or alias.
             Conflict: The version is archived, or all of them are.
         """
         found = self.found.get((name, number, alias), lambda: self._look_up(source, name, number, alias))
-        if number is None and found.alias is None and self.newest(name) != found.version.id:
+        if number is None and found.alias is None and (newest or self.newest)(name) != found.version.id:
             # The newest version answers from the moment at which it is there, whatever was found before.
             self.found.forget((name, number, alias))
             return self._look_up(source, name, number, alias)

@@ -110,6 +110,7 @@ def create_app(settings: Settings) -> Flask:
         trace_requests(app, traces)
     if settings.log_requests == "off" and traces is None:  # else each request has something written of it, by hooks
         front = Front(app.wsgi_app, lambda: app.extensions[EXTENSION], settings)
+        app.extensions[EXTENSION].has_front = True
         app.wsgi_app = front  # type: ignore[method-assign] # Flask's way
     refuse_foreign_pages(app, settings)
     admit_only_callers(app, scopes_of(RESOURCES))

@@ -117,17 +117,6 @@ def transaction(source: Sessions) -> Iterator[Session]:
 
 
 @contextmanager
-def writing(engine: Engine) -> Iterator[Connection]:
-    """A connection whose changes are committed together at the end; for few statements that are made often.
-
-    Raises:
-        As `transaction`.
-    """
-    with translated(), engine.begin() as connection:
-        yield connection
-
-
-@contextmanager
 def reading(source: Sessions) -> Iterator[Session]:
     """A session for reading one consistent state; it never waits for a writer of SQLite.
 
@@ -343,21 +332,34 @@ def _begin_sqlite(connection: Connection) -> None:
     if connection.get_execution_options().get("reading"):
         connection.exec_driver_sql("BEGIN")
         return
-    # Who waits for another writer asks often: SQLite's own way is to sleep longer each time, up to a tenth of a second.
     driver: Any = connection.connection.driver_connection
+    try:
+        begin_alone(driver)
+    except sqlite3.Error as error:
+        raise DBAPIError.instance("BEGIN IMMEDIATE", (), error, sqlite3.Error) from error
+
+
+def begin_alone(connection: Any) -> None:
+    """Begin a transaction of SQLite's driver as its only writer; who waits for another asks often.
+
+    SQLite's own way is to sleep longer each time, up to a tenth of a second.
+
+    Raises:
+        sqlite3.Error: It cannot be begun; another has been writing for `BUSY_SECONDS`.
+    """
     deadline = time.monotonic() + BUSY_SECONDS
-    driver.execute("PRAGMA busy_timeout=0")
+    connection.execute("PRAGMA busy_timeout=0")
     try:
         while True:
             try:
-                driver.execute("BEGIN IMMEDIATE")
+                connection.execute("BEGIN IMMEDIATE")
                 return
             except sqlite3.Error as error:
                 if not _is_busy(error) or time.monotonic() > deadline:
-                    raise DBAPIError.instance("BEGIN IMMEDIATE", (), error, sqlite3.Error) from error
+                    raise
             time.sleep(BUSY_PAUSE)
     finally:
-        driver.execute(BUSY_TIMEOUT)
+        connection.execute(BUSY_TIMEOUT)
 
 
 _uuid_lock = threading.Lock()

@@ -19,9 +19,9 @@ from typing import Any, Final
 
 from sqlalchemy import Engine
 
-from service.db import writing
-from service.decisions import insert_entries
+from service.decisions import ENTRIES
 from service.errors import TooMany, Unavailable
+from service.prepared import Inserted
 
 __all__ = ["MOST_TOGETHER", "MOST_WAITING", "DecisionLog"]
 
@@ -56,7 +56,7 @@ class DecisionLog:
 
     def __init__(self, engine: Engine) -> None:
         """Write by connections of `engine`."""
-        self._engine = engine
+        self._rows = Inserted(engine, ENTRIES)
         self._lock = threading.Lock()
         self._waiting: deque[_Waiter] = deque()
         self._is_led = False
@@ -95,6 +95,15 @@ class DecisionLog:
         if me.fault is not None:
             raise me.fault
 
+    def append_all(self, entries: Sequence[Mapping[str, Any]]) -> list[Exception | None]:
+        """Write records of several requests with one commit, waiting for nobody; give of each why it is not there.
+
+        Where one is refused, the others are written all the same. None: it is committed.
+        """
+        batch = [_Waiter(entry) for entry in entries]
+        self._commit(batch)
+        return [waiter.fault for waiter in batch]
+
     def _lead(self, me: _Waiter) -> None:
         if self._had_company:
             time.sleep(COMPANY_SECONDS)
@@ -121,8 +130,7 @@ class DecisionLog:
     def _commit(self, batch: Sequence[_Waiter]) -> None:
         """Commit the records together; where one is refused, each by itself, so that no other suffers for it."""
         try:
-            with writing(self._engine) as connection:
-                insert_entries(connection, [waiter.entry for waiter in batch])
+            self._rows.insert([waiter.entry for waiter in batch])
         except Unavailable as fault:
             for waiter in batch:
                 waiter.fault = Unavailable(str(fault))

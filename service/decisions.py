@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import orjson
-from sqlalchemy import Connection, func, insert, or_, select
+from sqlalchemy import Table, func, insert, or_, select
 from sqlalchemy.orm import Session
 
 from service.catalog import LoadedVersion
@@ -90,7 +90,7 @@ def new_entry(
     key_id: str | None = None,
     policy: Policy = PLAIN,
 ) -> dict[str, Any]:
-    """Make the record of the answers to one request, with a new id, for `insert_entries`.
+    """Make the record of the answers to one request, with a new id, a row of `ENTRIES`.
 
     Args:
         version: the version that answered.
@@ -143,17 +143,12 @@ def record(session: Session, **told: Any) -> list[str]:
         Rejected: as `new_entry`.
     """
     entry = new_entry(**told)
-    insert_entries(session.connection(), [entry])
+    session.execute(insert(ENTRIES), [entry])
     return decision_ids(entry["id"], entry["n_rows"])
 
 
-def insert_entries(connection: Connection, entries: Sequence[Mapping[str, Any]]) -> None:
-    """Write records, as `new_entry` makes them, with one statement; the caller commits before it answers."""
-    connection.execute(ENTRIES, entries)
-
-
-ENTRIES = insert(DecisionRecord.metadata.tables[DecisionRecord.__tablename__])
-"""Of the table itself: by its class the statement would cost as much again as the database."""
+ENTRIES: Table = DecisionRecord.metadata.tables[DecisionRecord.__tablename__]
+"""The table of records, for whoever adds some as `new_entry` makes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ class WithoutRequests(Logger):  # type: ignore[misc] # the parent is untyped
 
 wsgi_app = "service.wsgi:application"
 bind = f"{settings.host}:{settings.port}"
-worker_class = "service.api.malformed.ProblemWorker"
+worker_class = "service.api.lane.LaneWorker"
 workers = settings.web_workers
 threads = settings.web_threads
 preload_app = True  # imports and routes are shared by all workers

@@ -1,58 +1,48 @@
-"""A statement that is made with nearly every request, without what a session or a pool costs around it.
+"""Statements that are made with nearly every request, without what a session or a pool costs around them.
 
-Each runs by connections of its own, on which nothing is ever begun: it sees what is committed at that moment.
+Each runs by connections of its own, on which nothing is left begun: it sees what is committed at that moment.
 """
 
 from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final, TypeVar
 
-from sqlalchemy import Engine, Select, event
+import orjson
+from sqlalchemy import Engine, Select, Table, event
 from sqlalchemy.exc import DBAPIError
 
-from service.db import translated
+from service.db import begin_alone, translated
 
-__all__ = ["Prepared"]
+__all__ = ["Inserted", "Prepared"]
+
+Found = TypeVar("Found")
 
 
-class Prepared:
-    """A statement with one parameter that gives one value; for any number of threads.
+class _Connections:
+    """Connections for any number of threads, made where all others are in use: at most one a thread.
 
-    A connection is made where all others are in use, so there are at most as many as threads. It is not asked whether
-    it still lives: where it does not, the statement is made once more by a new one.
+    None is asked whether it still lives: where one turns out to be cut off, a new one is taken.
     """
 
-    def __init__(self, engine: Engine, statement: Select[Any]) -> None:
-        """Write `statement` down for the database of `engine`; nothing is asked yet."""
-        compiled = statement.compile(dialect=engine.dialect)
-        self._text = str(compiled)
-        self._places = compiled.positiontup
-        self._constants = compiled.params
-        (self._parameter,) = (name for name, value in compiled.params.items() if value is None)
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._error: type[Exception] = engine.dialect.loaded_dbapi.Error
         self._idle: deque[Any] = deque()
         event.listen(engine, "engine_disposed", lambda _: self.close())
 
-    def value(self, given: str) -> Any:
-        """Give the first value of the first row; None where there is no row.
+    def asked(self, ask: Callable[[Any], Found]) -> Found:
+        """Give what `ask` gives for a connection; it is called again with another one if the first was cut off.
 
         Raises:
-            Unavailable: The database cannot be reached now.
-            Rejected: `given` is nothing that this database takes.
+            As `service.db.transaction`.
         """
-        try:
-            return self._asked(self._idle.pop(), given)
-        except IndexError:  # all are in use
-            pass
-        except self._error:  # it was cut off, and so may the others be
-            self.close()
         with translated():
             try:
-                return self._asked(self._connected(), given)
+                return self._asked(ask)
             except self._error as error:
                 raise DBAPIError.instance(
-                    self._text, (), error, self._error, hide_parameters=True, dialect=self._engine.dialect
+                    "", (), error, self._error, hide_parameters=True, dialect=self._engine.dialect
                 ) from error
 
     def close(self) -> None:
@@ -61,16 +51,22 @@ class Prepared:
             while True:
                 self._idle.pop().close()
 
-    def _asked(self, connection: Any, given: str) -> Any:
-        parameters = self._constants | {self._parameter: given}
-        in_places = parameters if self._places is None else [parameters[name] for name in self._places]
+    def _asked(self, ask: Callable[[Any], Found]) -> Found:
         try:
-            rows = connection.execute(self._text, in_places).fetchall()
-        except BaseException:
+            connection, is_new = self._idle.pop(), False
+        except IndexError:  # all are in use
+            connection, is_new = self._connected(), True
+        try:
+            found = ask(connection)
+        except BaseException as error:
+            was_cut_off = getattr(connection, "broken", False)  # psycopg's word; a file is never cut off
             connection.close()
-            raise
+            if is_new or not was_cut_off or not isinstance(error, self._error):
+                raise
+            self.close()  # so may the others be
+            return self._asked(ask)
         self._idle.append(connection)
-        return rows[0][0] if rows else None
+        return found
 
     def _connected(self) -> Any:
         pooled = self._engine.raw_connection()
@@ -79,3 +75,92 @@ class Prepared:
         if self._engine.dialect.name == "postgresql":  # of SQLite `service.db` has told the driver so already
             connection.autocommit = True
         return connection
+
+
+class Prepared:
+    """A statement with one parameter that gives one value; for any number of threads."""
+
+    def __init__(self, engine: Engine, statement: Select[Any]) -> None:
+        """Write `statement` down for the database of `engine`; nothing is asked yet."""
+        compiled = statement.compile(dialect=engine.dialect)
+        self._text = str(compiled)
+        self._places = compiled.positiontup
+        self._constants = compiled.params
+        (self._parameter,) = (name for name, value in compiled.params.items() if value is None)
+        self._connections = _Connections(engine)
+
+    def value(self, given: str) -> Any:
+        """Give the first value of the first row; None where there is no row.
+
+        Raises:
+            Unavailable: The database cannot be reached now.
+            Rejected: `given` is nothing that this database takes.
+        """
+        parameters = self._constants | {self._parameter: given}
+        in_places = parameters if self._places is None else [parameters[name] for name in self._places]
+        rows = self._connections.asked(lambda connection: connection.execute(self._text, in_places).fetchall())
+        return rows[0][0] if rows else None
+
+    def close(self) -> None:
+        """Close the connections that nobody uses."""
+        self._connections.close()
+
+
+AT_ONCE: Final = "INSERT INTO {table} SELECT * FROM json_populate_recordset(NULL::{table}, %s) ON CONFLICT DO NOTHING"
+"""All rows as one JSON text: one statement and commit, one way there and back. Cut off, it is made again."""
+NUL: Final = b"\\u0000"
+"""In a JSON text: kept in a column of type json, but not taken from within another text."""
+
+
+class Inserted:
+    """Rows that are added to a table together and committed; for any number of threads.
+
+    The values are those that SQLAlchemy takes; moments and JSON only of the kinds that `orjson` knows.
+    """
+
+    def __init__(self, engine: Engine, table: Table) -> None:
+        """Write the statements down; nothing is asked yet."""
+        dialect = engine.dialect
+        compiled = table.insert().compile(dialect=dialect)
+        self._row_by_row = str(compiled)
+        self._at_once = AT_ONCE.format(table=table.name)
+        types = {column.name: column.type.dialect_impl(dialect) for column in table.columns}
+        self._bind = {name: kind.bind_processor(dialect) or _as_it_is for name, kind in types.items()}
+        self._places = compiled.positiontup
+        self._connections = _Connections(engine)
+        self._insert = self._into_postgresql if dialect.name == "postgresql" else self._into_sqlite
+
+    def insert(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Add rows; when this comes back they are committed, all of them. Columns that a row does not name are null.
+
+        Raises:
+            As `service.db.transaction`.
+        """
+        self._connections.asked(lambda connection: self._insert(connection, rows))
+
+    def _into_postgresql(self, connection: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+        text = orjson.dumps(rows)
+        if NUL not in text:
+            connection.execute(self._at_once, (text.decode(),))
+            return
+        with connection.transaction():
+            connection.cursor().executemany(self._row_by_row, [self._bound(row) for row in rows])
+
+    def _into_sqlite(self, connection: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+        bound = map(self._bound, rows)
+        given = [[row[name] for name in self._places or ()] for row in bound]
+        begin_alone(connection)
+        try:
+            connection.executemany(self._row_by_row, given)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def _bound(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: bind(row.get(name)) for name, bind in self._bind.items()}
+
+
+def _as_it_is(value: Any) -> Any:
+    return value

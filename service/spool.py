@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from sqlalchemy import Engine
 
-from service.db import writing
-from service.decisions import insert_entries
+from service.decisions import ENTRIES
 from service.errors import Unavailable
+from service.prepared import Inserted
 
 __all__ = ["MOST_WAITING", "Spool"]
 
@@ -34,7 +34,7 @@ class Spool:
 
     def __init__(self, engine: Engine) -> None:
         """Write by connections of `engine`."""
-        self._engine = engine
+        self._rows = Inserted(engine, ENTRIES)
         self._waiting: deque[Mapping[str, Any]] = deque()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -86,8 +86,7 @@ class Spool:
     def _write(self, batch: list[Mapping[str, Any]]) -> None:
         """Commit records together; where one is refused, each by itself, so that no other is lost for it."""
         try:
-            with writing(self._engine) as connection:
-                insert_entries(connection, batch)
+            self._rows.insert(batch)
         except Unavailable:
             raise
         except Exception as error:

@@ -14,7 +14,7 @@ from typing import Any
 
 from flask import Flask, g, request
 
-from service.api.context import ADMITTED, Service, here
+from service.api.context import ADMITTED, RAISED, Service, here
 from service.api.contract import Resource
 from service.errors import Foreign, Unidentified
 from service.keys import EVERYBODY, Caller
@@ -47,6 +47,8 @@ def admit_only_callers(app: Flask, scopes: Mapping[str, Scope | None]) -> None:
         scope = None if request.endpoint is None or request.method == "OPTIONS" else scopes[request.endpoint]
         if scope is None:  # open to all, or no route of ours: the answer is the same for everybody
             return
+        if RAISED in request.environ and ADMITTED not in request.environ:  # it was waited for in front of Flask
+            raise request.environ.pop(RAISED)
         g.caller = request.environ.get(ADMITTED) or admitted(here(), request.headers.get("Authorization", ""))
         g.caller.check_scope(scope)
         named = request.view_args or {}

@@ -47,6 +47,7 @@ class Service:
         metrics: What this process counts for whoever watches over it.
         rates: Counts the requests of each key.
         waiting: Permits to hold a thread while waiting for a job: a quarter of the threads.
+        has_front: Whether predictions are answered in front of Flask.
         is_stopping: Whether the process was asked to end; those who wait then answer at once.
     """
 
@@ -59,6 +60,7 @@ class Service:
     metrics: Metrics = field(default_factory=Metrics)
     rates: Rates = field(init=False)
     waiting: threading.Semaphore = field(init=False)
+    has_front: bool = False
     is_stopping: Callable[[], bool] = bool  # bool() is False
     _tables: Recent[None, None] = field(default_factory=Recent)
 

@@ -9,11 +9,15 @@ calls, too: `admitted`, `check_host`, `Finder.find`, `answer_rows`. All else is 
                            unread, as it came         with what was raised, to be written down
 
 So every answer other than 200 is Flask's, and so are requests from pages, packed bodies, streams and unusual headers.
+
+Where the server answers several requests at once (`service.api.lane`), it says so in the WSGI environment: the answer
+is given before its record is committed, the record with it, and what is Flask's is not answered at all: `NotHere`.
 """
 
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from werkzeug.exceptions import ClientDisconnected
@@ -23,12 +27,14 @@ from service.api.bodies import JSON, decoded
 from service.api.context import ADMITTED, BEGAN, RAISED, Service
 from service.api.names import MODEL, VERSION
 from service.api.predicting import answer_rows
+from service.api.recording import Record
 from service.api.surroundings import SAFE
+from service.errors import Unavailable
 from service.schemas import ALIAS, MODEL_NAME
 from service.settings import Settings
 from service.tables import Scope
 
-__all__ = ["Front"]
+__all__ = ["LATER", "Front", "Later", "NotHere"]
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
@@ -41,6 +47,33 @@ LENGTH: Final = re.compile("[1-9][0-9]{0,4}")
 UNUSUAL: Final = frozenset({"HTTP_ORIGIN", "HTTP_SEC_FETCH_SITE", "HTTP_CONTENT_ENCODING", "HTTP_TRANSFER_ENCODING"})
 ROUTES: Final = {False: f"{MODEL}/predict", True: f"{VERSION}/predict"}
 """By whether a version is named: the routes of `service.api.predictions`, as requests are counted by them."""
+LATER: Final = "espalier.later"
+"""In the WSGI environment: a `Later`. No client can write there."""
+
+
+class NotHere(Exception):  # noqa: N818 - no error: it is to be answered by a thread of its own
+    """A request that is not answered together with others."""
+
+
+@dataclass(slots=True)
+class Later:
+    """An answer that its server sends once the record is committed; then it is the server that counts it.
+
+    Attributes:
+        newest: Gives the newest version of a model, as `Finder.newest` does, at a moment after the request arrived.
+        began: `time.perf_counter()` when it arrived.
+        record: Of the answer, once there is one.
+        route: That it is counted by.
+    """
+
+    newest: Callable[[str], str | None]
+    began: float
+    record: Record | None = None
+    route: str = ""
+
+    def keep(self, record: Record) -> None:
+        """Take the record."""
+        self.record = record
 
 
 class Front:
@@ -57,22 +90,33 @@ class Front:
             self._headers.append(("Vary", "Origin"))
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        """Answer a request."""
-        began = time.perf_counter()
-        asked = _asked(environ)
+        """Answer a request.
+
+        Raises:
+            NotHere: It is Flask's, and the server said that it answers several at once.
+        """
+        later: Later | None = environ.get(LATER)
+        began = time.perf_counter() if later is None else later.began
+        asked = None if RAISED in environ else _asked(environ)  # that was raised when it was tried together with others
         if asked is None or not self._admits(environ, asked["name"]):
-            return self.inner(environ, start_response)
+            return self._left(environ, start_response)
         number = asked["number"]
         try:
             content = self._answer(environ, asked["name"], None if number is None else int(number), began)
         except Exception as error:
             environ[RAISED], environ[BEGAN] = error, began
-        else:
-            if self._counts:
-                route = ROUTES[number is not None]
-                self._service().metrics.request("POST", route, 200, time.perf_counter() - began)
-            start_response("200 OK", [*self._headers, ("Content-Length", str(len(content)))])
-            return [content]
+            return self._left(environ, start_response)
+        route = ROUTES[number is not None]
+        if later is not None:
+            later.route = route
+        elif self._counts:
+            self._service().metrics.request("POST", route, 200, time.perf_counter() - began)
+        start_response("200 OK", [*self._headers, ("Content-Length", str(len(content)))])
+        return [content]
+
+    def _left(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if LATER in environ:
+            raise NotHere
         return self.inner(environ, start_response)
 
     def _admits(self, environ: dict[str, Any], name: str) -> bool:
@@ -81,23 +125,29 @@ class Front:
         try:
             if self._own is not None:
                 check_host(environ, self._own)
-            caller = admitted(service, environ.get("HTTP_AUTHORIZATION", ""))
+            caller = environ.get(ADMITTED) or admitted(service, environ.get("HTTP_AUTHORIZATION", ""))
             environ[ADMITTED] = caller  # it is counted: not a second time
             caller.check_scope(Scope.PREDICT)
             caller.check_model(name)
+        except Unavailable as error:
+            environ[RAISED], environ[BEGAN] = error, time.perf_counter()  # so that Flask does not wait for it again
+            return False
         except Exception:
             return False
         return True
 
     def _answer(self, environ: dict[str, Any], name: str, number: int | None, began: float) -> bytes:
         service = self._service()
+        later: Later | None = environ.get(LATER)
+        newest, keep_by = (None, None) if later is None else (later.newest, later.keep)
         alias = environ.get("QUERY_STRING", "").removeprefix(ALIAS_IS) or None
         return answer_rows(
             service,
             decoded(_body(environ)),
-            lambda: service.finder.find(service.sessions, name, number, alias),
+            lambda: service.finder.find(service.sessions, name, number, alias, newest=newest),
             key_id=environ[ADMITTED].key_id,
             began=began,
+            keep_by=keep_by,
         )
 
 

@@ -11,7 +11,7 @@ import espalier
 from service import catalog, decisions, refusals, schemas, usecases
 from service.answering import Answering
 from service.api.context import Service
-from service.api.recording import record_answers
+from service.api.recording import Keep, record_answers
 from service.errors import Fault, Rejected
 
 __all__ = ["FIELDS", "answer_rows"]
@@ -20,7 +20,13 @@ FIELDS = frozenset({"rows", "columns", "explain", "missing", "on_error", "subjec
 
 
 def answer_rows(
-    service: Service, body: object, find: Callable[[], Answering], *, key_id: str | None, began: float
+    service: Service,
+    body: object,
+    find: Callable[[], Answering],
+    *,
+    key_id: str | None,
+    began: float,
+    keep_by: Keep | None = None,
 ) -> bytes:
     """Answer a prediction request and log the decisions; give the answer as JSON.
 
@@ -30,6 +36,7 @@ def answer_rows(
         find: Finds what is to answer; called once the request is known to be well-formed.
         key_id: Of the key that asks.
         began: `time.perf_counter()` when the request arrived.
+        keep_by: Who keeps the record; None: it is committed when this comes back.
 
     Raises:
         Rejected: The request is not valid; every fault.
@@ -55,6 +62,7 @@ def answer_rows(
         began=began,
         missing=asked.missing,
         subject=asked.subject,
+        keep_by=keep_by,
     )
     try:
         answered = _answered(version, asked)

@@ -1,14 +1,35 @@
-"""The answers to one request go into the decision log before they go to the caller."""
+"""The answers to a request go into the decision log before they go to the caller; then they are counted."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from service import decisions, usecases
 from service.answering import Answering
 from service.api.context import Service
+from service.catalog import LoadedVersion
 
-__all__ = ["record_answers"]
+__all__ = ["Keep", "Record", "keep", "keep_together", "record_answers"]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The answers to one request, on their way into the log.
+
+    Attributes:
+        entry: As `decisions.new_entry` makes it.
+        version: That answered.
+        labels: Of each answer, as it is counted.
+    """
+
+    entry: Mapping[str, Any]
+    version: LoadedVersion
+    labels: Sequence[str]
+
+
+Keep = Callable[[Record], None]
+"""Sees to it that a record is kept as the settings say: before it comes back, or before anything is sent."""
 
 
 def record_answers(
@@ -21,6 +42,7 @@ def record_answers(
     began: float,
     missing: str | None = None,
     subject: str | None = None,
+    keep_by: Keep | None = None,
 ) -> list[str]:
     """Log the answers to `rows` as the caller's, commit, and give their decision ids (empty: nothing is logged).
 
@@ -33,6 +55,7 @@ def record_answers(
         began: `time.perf_counter()` when the request arrived.
         missing: The strategy for missing values that was asked for.
         subject: Whom the decisions are about.
+        keep_by: Who keeps the record; None: `keep`.
     """
     entry = decisions.new_entry(
         version=answering.version,
@@ -46,16 +69,49 @@ def record_answers(
         key_id=key_id,
         policy=answering.policy,
     )
-    waiting_since = time.perf_counter()
-    if service.settings.decisions == "durable":
-        service.log.append(entry)
-    elif service.settings.decisions == "best_effort":
-        service.spool.put(entry)
-    if service.settings.metrics == "on":
-        service.metrics.commit(time.perf_counter() - waiting_since, n_waiting=service.log.n_waiting)
-        count = service.counting(answering.version)
-        for answer in answered.answers:
-            count(decisions.label_of(answer), 1)
+    record = Record(entry, answering.version, [decisions.label_of(answer) for answer in answered.answers])
+    if keep_by is None:
+        keep(service, record)
+    else:
+        keep_by(record)
     if service.settings.decisions == "off":
         return [""] * len(rows)
     return decisions.decision_ids(entry["id"], entry["n_rows"])
+
+
+def keep(service: Service, record: Record) -> None:
+    """Log a record as the settings say, and count its answers.
+
+    Raises:
+        As `DecisionLog.append`.
+    """
+    waiting_since = time.perf_counter()
+    if service.settings.decisions == "durable":
+        service.log.append(record.entry)
+    elif service.settings.decisions == "best_effort":
+        service.spool.put(record.entry)
+    _count(service, record, time.perf_counter() - waiting_since)
+
+
+def keep_together(service: Service, records: Sequence[Record]) -> list[Exception | None]:
+    """Do the same for many records at once; give of each why it was not logged, None where it was."""
+    waiting_since = time.perf_counter()
+    faults: list[Exception | None] = [None] * len(records)
+    if service.settings.decisions == "durable":
+        faults = service.log.append_all([record.entry for record in records])
+    elif service.settings.decisions == "best_effort":
+        for record in records:
+            service.spool.put(record.entry)
+    seconds = time.perf_counter() - waiting_since
+    for record, fault in zip(records, faults, strict=True):
+        if fault is None:
+            _count(service, record, seconds)
+    return faults
+
+
+def _count(service: Service, record: Record, seconds: float) -> None:
+    if service.settings.metrics == "on":
+        service.metrics.commit(seconds, n_waiting=service.log.n_waiting)
+        count = service.counting(record.version)
+        for label in record.labels:
+            count(label, 1)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import espalier
-from service import decision_log, decisions
+from service import decision_log, decisions, prepared
 from service.db import reading
 from service.errors import Unavailable
 from service.settings import Settings
@@ -101,7 +101,7 @@ def test_no_answer_is_given_when_the_log_cannot_be_written(served: Served, monke
     def full(*_: object, **__: object) -> None:
         raise Unavailable("the disk is full")
 
-    monkeypatch.setattr(decision_log, "insert_entries", full)
+    monkeypatch.setattr(prepared.Inserted, "insert", full)
     problem = assert_problem(served.post("/v1/models/tennis/predict", {"rows": [SUNNY]}), 503)
     assert problem["retryable"] is True
 

@@ -1,13 +1,12 @@
 """Records that wait at the same time are committed together, and each is there when its request goes on."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event, text
-from sqlalchemy.exc import OperationalError
+from sqlalchemy import text
 
 import espalier
 from service import catalog, decision_log, decisions
@@ -15,6 +14,7 @@ from service.catalog import LoadedVersion
 from service.db import Sessions, reading, transaction
 from service.decision_log import DecisionLog
 from service.errors import Conflict, NotFound, TooMany, Unavailable
+from service.prepared import Inserted
 from tests.service.kept import keep_version
 from tests.service.waiting import until
 
@@ -97,24 +97,27 @@ def behind_one_that_waits(source: Sessions, log: DecisionLog, entries: list[dict
     return requests
 
 
-@contextmanager
-def commits_of(engine: Engine) -> Iterator[list[int]]:
-    counted = [0]
+@pytest.fixture
+def commits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Give how many records each commit had, as they come."""
+    sizes: list[int] = []
+    insert = Inserted.insert
 
-    def count(_: object) -> None:
-        counted[0] += 1
+    def counted(rows: Inserted, given: Sequence[Mapping[str, Any]]) -> None:
+        sizes.append(len(given))
+        insert(rows, given)
 
-    event.listen(engine, "commit", count)
-    yield counted
-    event.remove(engine, "commit", count)
+    monkeypatch.setattr(Inserted, "insert", counted)
+    return sizes
 
 
-def test_what_waits_together_is_committed_together(source: Sessions, version: LoadedVersion, log: DecisionLog) -> None:
-    with commits_of(source.engine) as commits:
-        requests = behind_one_that_waits(source, log, [entry(version) for _ in range(9)])
+def test_what_waits_together_is_committed_together(
+    source: Sessions, version: LoadedVersion, log: DecisionLog, commits: list[int]
+) -> None:
+    requests = behind_one_that_waits(source, log, [entry(version) for _ in range(9)])
     assert requests.faults == {}
     assert list(requests.found.values()) == [True] * 9
-    assert commits[0] == 1 + 2  # the one that was in the way, the first, all others
+    assert commits == [1, 8]
 
 
 def test_many_requests_one_after_another(source: Sessions, version: LoadedVersion, log: DecisionLog) -> None:
@@ -127,13 +130,12 @@ def test_many_requests_one_after_another(source: Sessions, version: LoadedVersio
 
 
 def test_a_commit_takes_so_many_and_the_rest_is_led_by_another(
-    source: Sessions, version: LoadedVersion, log: DecisionLog, monkeypatch: pytest.MonkeyPatch
+    source: Sessions, version: LoadedVersion, log: DecisionLog, commits: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decision_log, "MOST_TOGETHER", 3)
-    with commits_of(source.engine) as commits:
-        requests = behind_one_that_waits(source, log, [entry(version) for _ in range(8)])
+    requests = behind_one_that_waits(source, log, [entry(version) for _ in range(8)])
     assert list(requests.found.values()) == [True] * 8
-    assert commits[0] == 1 + 1 + 3  # 1, then 3, 3 and 1
+    assert commits == [1, 3, 3, 1]
 
 
 def test_a_record_that_is_refused_takes_no_other_with_it(
@@ -148,18 +150,39 @@ def test_a_record_that_is_refused_takes_no_other_with_it(
 
 
 def test_where_nothing_can_be_written_all_are_told_so_and_the_next_one_is_written(
-    source: Sessions, version: LoadedVersion, log: DecisionLog
+    source: Sessions, version: LoadedVersion, log: DecisionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        if statement.startswith("INSERT INTO decisions"):
-            raise OperationalError(statement, {}, Exception("the disk is full"))
+    def fail(*_: object) -> None:
+        log_is_full.wait(60)
+        raise Unavailable("the disk is full")
 
-    with during(source.engine, "before_cursor_execute", fail):
-        requests = behind_one_that_waits(source, log, [entry(version) for _ in range(3)])
+    log_is_full = threading.Event()
+    requests = Requests(source, log)
+    with monkeypatch.context() as patched:
+        patched.setattr(Inserted, "insert", fail)
+        for _ in range(3):
+            requests.begin(entry(version))
+        until(lambda: log.is_led and log.n_waiting == 2, what="that one leads and two wait")
+        log_is_full.set()
+        requests.end()
     assert [type(fault) for fault in requests.faults.values()] == [Unavailable] * 3
     assert list(requests.found.values()) == [False] * 3
     log.append(later := entry(version))
     assert is_found(source, later["id"])
+
+
+def test_records_of_several_requests_are_committed_at_once_and_one_that_is_refused_takes_no_other_with_it(
+    source: Sessions, version: LoadedVersion, log: DecisionLog, commits: list[int]
+) -> None:
+    entries = [entry(version) for _ in range(4)]
+    assert log.append_all(entries) == [None] * 4
+    assert commits == [4]
+    assert all(is_found(source, one["id"]) for one in entries)
+
+    others = [entry(version) for _ in range(3)]
+    others[1]["version_id"] = decisions.new_id()  # deleted meanwhile
+    assert [type(fault) for fault in log.append_all(others)] == [type(None), Conflict, type(None)]
+    assert [is_found(source, one["id"]) for one in others] == [True, False, True]
 
 
 def test_a_fault_of_our_own_leaves_nobody_waiting(source: Sessions, version: LoadedVersion, log: DecisionLog) -> None:
@@ -188,10 +211,3 @@ def test_a_log_that_is_far_behind_takes_nothing_more_and_loses_nothing(
         assert refused.value.seconds > 0
     requests.end()
     assert (requests.faults, list(requests.found.values())) == ({}, [True] * 3)
-
-
-@contextmanager
-def during(engine: Engine, name: str, act: Callable[..., None]) -> Iterator[None]:
-    event.listen(engine, name, act)
-    yield
-    event.remove(engine, name, act)

@@ -13,8 +13,12 @@ from sqlalchemy import func, select
 from werkzeug.test import EnvironBuilder
 
 from service import aliases, db, keys
-from service.api.context import EXTENSION
-from service.api.front import Front
+from service.api.context import ADMITTED, EXTENSION, RAISED
+from service.api.front import LATER, Front, Later, NotHere
+from service.api.rates import Rates
+from service.api.recording import keep_together
+from service.errors import Unavailable
+from service.keys import EVERYBODY
 from service.settings import Settings
 from service.tables import DecisionRecord, Scope
 from tests.service.served import Served, serving
@@ -112,24 +116,15 @@ class Both:
 
     def ask(self, path: str, body: object, changes: Mapping[str, str | None]) -> tuple[Answer, Answer, bool]:
         """Ask both; give both answers, and whether the front left it to Flask."""
-        flask = self._asked(self.flask, path, body, changes)
+        flask = self.asked(self.flask, path, body, changes)
         before = self.flask.n_asked
-        front = self._asked(self.front, path, body, changes)
+        front = self.asked(self.front, path, body, changes)
         return front, flask, self.flask.n_asked > before
 
-    def _asked(self, application: Any, path: str, body: object, changes: Mapping[str, str | None]) -> Answer:
-        content = body if isinstance(body, bytes) else json.dumps(body).encode()
-        builder = EnvironBuilder(path=path, method="POST", input_stream=io.BytesIO(content))
-        environ = builder.get_environ() | {
-            "HTTP_HOST": "127.0.0.1:8080",
-            "CONTENT_TYPE": "application/json",
-            "CONTENT_LENGTH": str(len(content)),
-        }
-        for name, value in changes.items():
-            environ[name] = value
-        environ = {name: value for name, value in environ.items() if value is not None}
+    def asked(self, application: Any, path: str, body: object, changes: Mapping[str, Any]) -> Answer:
+        environ = _environ(path, body, changes)
         began: list[Any] = []
-        before = self._n_logged()
+        before = self.n_logged()
         parts = application(environ, lambda *told: began.extend(told))
         content = b"".join(parts)
         if hasattr(parts, "close"):
@@ -138,11 +133,22 @@ class Both:
         assert ("Content-Length", str(len(content))) in headers
         kept = sorted((name, value) for name, value in headers if name not in ("X-Request-Id", "Content-Length"))
         shown = _without_ids(orjson.loads(content)) if content.startswith(b"{") else content
-        return Answer(status, kept, shown, self._n_logged() - before)
+        return Answer(status, kept, shown, self.n_logged() - before)
 
-    def _n_logged(self) -> int:
+    def n_logged(self) -> int:
         with db.reading(self.served.service.sessions) as session:
             return session.scalar(select(func.count()).select_from(DecisionRecord)) or 0
+
+
+def _environ(path: str, body: object, changes: Mapping[str, Any]) -> dict[str, Any]:
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    builder = EnvironBuilder(path=path, method="POST", input_stream=io.BytesIO(content))
+    environ = builder.get_environ() | {
+        "HTTP_HOST": "127.0.0.1:8080",
+        "CONTENT_TYPE": "application/json",
+        "CONTENT_LENGTH": str(len(content)),
+    }
+    return {name: value for name, value in (environ | changes).items() if value is not None}
 
 
 def _without_ids(shown: Any) -> Any:
@@ -240,7 +246,7 @@ def test_a_request_is_counted_once_whoever_answers_it(on_sqlite: Settings) -> No
         served.service.rates.clock = lambda: moment[0]
         statuses = []
         for body in ("one row", "no rows", "one row", "one row"):
-            shown = both._asked(both.front, BY_MODEL, BODIES[body], {})
+            shown = both.asked(both.front, BY_MODEL, BODIES[body], {})
             statuses.append(shown.status[:3])
 
     assert statuses == ["200", "422", "200", "429"]
@@ -249,3 +255,43 @@ def test_a_request_is_counted_once_whoever_answers_it(on_sqlite: Settings) -> No
 def test_where_each_request_has_its_line_flask_answers_all(on_sqlite: Settings) -> None:
     with serving(on_sqlite, log_requests="on") as served:
         assert not isinstance(served.client.application.wsgi_app, Front)
+
+
+def test_together_with_others_it_answers_the_same_and_leaves_the_record_to_the_server(both: Both) -> None:
+    service = both.served.service
+    for name, body in BODIES.items():
+        front, _, left = both.ask(BY_MODEL, body, {})
+        later = Later(service.finder.newest, began=0.0)
+        began: list[Any] = []
+        before = both.n_logged()
+        try:
+            content = b"".join(both.front(_environ(BY_MODEL, body, {LATER: later}), lambda *told: began.extend(told)))  # noqa: B023
+        except NotHere:
+            assert left, name
+        else:
+            assert not left, name
+            assert (began[0], _without_ids(orjson.loads(content))) == (front.status, front.body), name
+            assert later.record is not None
+            assert keep_together(service, [later.record]) == [None]
+        assert both.n_logged() == before + (not left), name
+
+
+def test_who_was_tried_together_with_others_is_counted_once_against_the_limit(on_sqlite: Settings) -> None:
+    with serving(on_sqlite) as served:
+        both = _prepared(served)
+        service = both.served.service
+        service.rates = Rates(1, clock=lambda: 0.0)
+        tried = _environ(BY_MODEL, BODIES["a wrong cell"], {LATER: Later(service.finder.newest, began=0.0)})
+        with pytest.raises(NotHere):
+            both.front(tried, print)
+
+        again = both.asked(both.front, BY_MODEL, BODIES["a wrong cell"], {ADMITTED: tried[ADMITTED]})
+        another = both.asked(both.front, BY_MODEL, BODIES["one row"], {})
+
+        assert (again.status[:3], another.status[:3]) == ("422", "429")
+
+
+def test_what_was_raised_while_it_was_tried_is_raised_by_flask_without_another_try(both: Both) -> None:
+    for handed in ({RAISED: Unavailable("away")}, {RAISED: Unavailable("away"), ADMITTED: EVERYBODY}):
+        answer = both.asked(both.front, BY_MODEL, BODIES["one row"], handed)
+        assert (answer.status[:3], answer.n_logged) == ("503", 0)

@@ -1,18 +1,19 @@
-"""A statement that is made with nearly every request: it sees what is committed, and outlives its connections."""
+"""Statements that are made with nearly every request: they see and leave what is committed, and outlive a cut."""
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from sqlalchemy import text, update
+from sqlalchemy import select, text, update
 
-from service import db
+from service import catalog, db, decisions
 from service.catalog import NEWEST
-from service.db import Sessions, transaction
-from service.errors import Unavailable
-from service.prepared import Prepared
+from service.db import Sessions, reading, transaction
+from service.errors import Conflict, Unavailable
+from service.prepared import Inserted, Prepared
 from service.settings import Settings
-from service.tables import Version
+from service.tables import DecisionRecord, Version
 from tests.service.kept import keep_version
 
 DROP = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> "
@@ -80,3 +81,63 @@ def test_a_database_that_cannot_be_read_is_not_available(on_sqlite: Settings) ->
         newest.value("drugs")
 
     engine.dispose()
+
+
+@pytest.fixture
+def records(source: Sessions) -> Inserted:
+    return Inserted(source.engine, decisions.ENTRIES)
+
+
+def entries_of(source: Sessions, *values: str) -> list[dict[str, Any]]:
+    kept = keep_version(source)
+    with reading(source) as session:
+        version = catalog.load_version(session, kept.id)
+    return [
+        decisions.new_entry(
+            version=version,
+            inputs=[{"pressure": value, "age": 1.5}],
+            answers=[{"label": value, "leaf": 2}],
+            nodes=[(0, 2)],
+            milliseconds=0.25,
+        )
+        for value in values
+    ]
+
+
+def test_rows_are_read_back_as_the_mapped_class_has_them(source: Sessions, records: Inserted) -> None:
+    entries = entries_of(source, "HIGH", "quote ' \" \\ é", "", "before\0after")
+
+    records.insert(entries[:3])
+    records.insert(entries[3:])  # a sign that PostgreSQL takes in no text but JSON
+
+    with reading(source) as session:
+        for entry in entries:
+            found = session.get_one(DecisionRecord, entry["id"])
+            assert {name: getattr(found, name) for name in entry} == entry
+            assert (found.packed, found.erased, found.job_id) == (None, None, None)
+
+
+def test_of_rows_where_one_is_refused_none_is_there(source: Sessions, records: Inserted) -> None:
+    for values in (("HIGH", "LOW"), ("HIGH\0", "LOW")):
+        entries = entries_of(source, *values)
+        entries[1]["version_id"] = db.new_id()
+        with pytest.raises(Conflict):
+            records.insert(entries)
+
+        with reading(source) as session:
+            assert session.scalars(select(DecisionRecord.id)).all() == []
+    records.insert(entries_of(source, "HIGH"))  # the connection is as good as new
+
+
+def test_rows_are_inserted_by_a_connection_anew_where_one_was_cut_off(source: Sessions, records: Inserted) -> None:
+    if source.engine.dialect.name != "postgresql":
+        pytest.skip("of a file nothing can be cut off")
+    first, second = entries_of(source, "HIGH", "LOW")
+    records.insert([first])
+    with source.engine.connect() as connection:
+        connection.execute(text(f"{DROP} pg_backend_pid()"))
+
+    records.insert([second])
+
+    with reading(source) as session:
+        assert set(session.scalars(select(DecisionRecord.id))) == {first["id"], second["id"]}

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 
 from service import spool
 from service.errors import Unavailable
+from service.prepared import Inserted
 from service.settings import Settings
 from tests.service.served import Served, serving
 
@@ -58,15 +59,15 @@ def test_best_effort_answers_say_so_and_are_logged_behind(settings: Settings) ->
 def test_while_the_database_is_away_best_effort_answers_and_logs_later(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    is_back, was_refused, insert = threading.Event(), threading.Event(), spool.insert_entries
+    is_back, was_refused, insert = threading.Event(), threading.Event(), Inserted.insert
 
-    def refused(*told: Any) -> None:
+    def refused(rows: Inserted, given: Sequence[Mapping[str, Any]]) -> None:
         if not is_back.is_set():
             was_refused.set()
             raise Unavailable("the database is away")
-        insert(*told)
+        insert(rows, given)
 
-    monkeypatch.setattr(spool, "insert_entries", refused)
+    monkeypatch.setattr(Inserted, "insert", refused)
     monkeypatch.setattr(spool, "PAUSE_SECONDS", 0.0)
     with unlogged(settings, "best_effort") as served:
         served.predict("play", {"rows": [ROW]})

@@ -1,0 +1,103 @@
+"""On a connection that is kept open, small predictions are answered together: as each by itself, and all logged."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.acceptance.running import Service
+
+CSV = "wind,play\n" + "weak,yes\nstrong,no\n" * 10
+BODY = {"rows": [{"wind": "weak"}]}
+AT_ONCE = 12
+
+
+@pytest.fixture(scope="module")
+def model(running_service: Service) -> str:
+    running_service.train("lane", running_service.upload(CSV, name="lane", target="play"), preset="id3")
+    return "/v1/models/lane/predict"
+
+
+def without_id(answer: Any) -> Any:
+    return {**answer, "predictions": [{**one, "decision_id": None} for one in answer["predictions"]]}
+
+
+def test_many_clients_get_what_one_gets_by_a_thread_and_each_decision_is_in_the_log(
+    running_service: Service, model: str
+) -> None:
+    alone = running_service.client.post(model, json=BODY, headers={"Connection": "close"})
+    assert alone.status_code == 200
+    answers: list[httpx.Response] = []
+
+    def ask() -> None:
+        with running_service.client_with(running_service.key) as client:
+            answers.extend(client.post(model, json=BODY) for _ in range(20))
+
+    threads = [threading.Thread(target=ask) for _ in range(AT_ONCE)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert len(answers) == 20 * AT_ONCE
+    same = ("content-type", "content-length", "content-security-policy", "server")
+    for answer in answers:
+        assert without_id(answer.json()) == without_id(alone.json())
+        assert [answer.headers[name] for name in same] == [alone.headers[name] for name in same]
+    ids = {answer.json()["predictions"][0]["decision_id"] for answer in answers}
+    assert len(ids) == 20 * AT_ONCE
+    for decision_id in ids:
+        assert running_service.get(f"/v1/decisions/{decision_id}/explanation")["verified"] is True
+
+
+def test_what_is_refused_is_refused_as_by_a_thread_and_the_connection_goes_on(
+    running_service: Service, model: str
+) -> None:
+    with running_service.client_with(running_service.key) as client:
+        for body, status in (
+            (BODY, 200),
+            ({"rows": [{"wind": 3}]}, 422),
+            (BODY, 200),
+            ({"rows": []}, 422),
+            ({"rows": [{"wind": None}], "explain": "full"}, 200),
+            (BODY, 200),
+        ):
+            assert client.post(model, json=body).status_code == status
+        assert client.post("/v1/models/none/predict", json=BODY).status_code == 404
+        assert client.post(model, json=BODY, headers={"Host": "example.com"}).status_code == 403
+        assert client.post(model, json=BODY).status_code == 200
+
+
+def test_a_request_in_pieces_and_two_in_one_piece_are_answered(running_service: Service, model: str) -> None:
+    content = json.dumps(BODY).encode()
+    head = f"POST {model} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    if running_service.key is not None:
+        head += f"Authorization: Bearer {running_service.key}\r\n"
+    whole = f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content
+    with connected(running_service) as (connection, replies):
+        for pieces in ([whole], [whole], [whole[:20], whole[20:]], [whole[:-5], whole[-5:]], [whole + whole], [whole]):
+            for piece in pieces:
+                connection.sendall(piece)
+            for _ in range(b"".join(pieces).count(b"POST ")):
+                assert next(replies) == 200
+
+
+@contextmanager
+def connected(service: Service) -> Iterator[tuple[socket.socket, Iterator[int]]]:
+    """Give a connection, and the statuses of the answers that come on it."""
+    host, port = service.address.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=60) as connection, connection.makefile("rb") as answers:
+
+        def statuses() -> Iterator[int]:
+            while line := answers.readline():
+                fields = dict(iter(lambda: answers.readline().decode().rstrip("\r\n").partition(": ")[::2], ("", "")))
+                answers.read(int(fields["Content-Length"]))
+                yield int(line.split()[1])
+
+        yield connection, statuses()

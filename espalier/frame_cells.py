@@ -72,9 +72,9 @@ def seconds_of(instants: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     return np.where(np.isnat(micros), np.nan, micros.astype(np.int64) / MICROSECONDS)
 
 
-def transposed(matrix: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Give an array of numbers (rows, columns) as float64 (columns, rows) of its own."""
-    values = np.empty(matrix.shape[::-1])
+def transposed(matrix: npt.NDArray[Any]) -> npt.NDArray[np.float64] | npt.NDArray[np.float32]:
+    """Give an array of numbers (rows, columns) as (columns, rows) of its own: float32 if it is that, else float64."""
+    values = np.empty(matrix.shape[::-1], np.float32 if matrix.dtype == np.float32 else np.float64)
 
     def write(first: int) -> None:
         # A few rows at a time, whose lines stay in the cache until the last of their columns is written.

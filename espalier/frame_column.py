@@ -37,7 +37,7 @@ class FrameColumn:
             them codes of any integer type, negative = missing.
         absent: bool (n_rows,), missing cells of a type that has no NaN; None where there are none.
         labels: What each code stands for.
-        owned: Whether `values` belong to nobody else and are float64: they need no copy.
+        owned: Whether `values` belong to nobody else and are floats: they need no copy.
         listed: Whether `labels` are all categories that the column may have, in the order that decides ties.
     """
 

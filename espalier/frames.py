@@ -87,7 +87,7 @@ def columns_from_arrays(columns: Mapping[str, Any]) -> list[FrameColumn]:
 
 
 def columns_from_matrix(matrix: npt.NDArray[Any]) -> list[FrameColumn]:
-    """Give the columns of an array of numbers (rows, columns), called x0, x1, …, as float64 of their own."""
+    """Give the columns of an array of numbers (rows, columns), called x0, x1, …, as floats of their own."""
     values = transposed(matrix)
     return [FrameColumn(f"x{place}", FeatureKind.NUMERIC, column, owned=True) for place, column in enumerate(values)]
 

@@ -202,7 +202,7 @@ def _encoded(table: Table, config: TrainingConfig, watch: Progress) -> tuple[Any
             if kind[place] != codes.NOMINAL_KIND:
                 encode.sort_codes(coded[place], len(feature.categories), orders[order_place[place]])
         else:
-            cells, order = np.array(column), orders[order_place[place]]
+            cells, order = np.array(column, np.float64), orders[order_place[place]]
             n_known = encode.sort_column(cells, order, keys, other_keys, other_order)
             n_distinct = encode.rank_column(cells, order, n_known, coded[place], distinct)
             value = distinct[:n_distinct].copy()

@@ -309,7 +309,8 @@ def _number_profile(table: Table, feature: Feature, column: Column) -> Attribute
 
 def _values(table: Table, feature: Feature, column: Column) -> Values:
     present = (column >= 0 if feature.coded else ~np.isnan(column)) & (table.weight > 0)
-    distinct, place = np.unique(column[present], return_inverse=True)
+    known = column[present] if feature.coded else column[present].astype(np.float64)
+    distinct, place = np.unique(known, return_inverse=True)
     missing = float(table.weight.sum()) - float(table.weight[present].sum())
     has_missing = np.count_nonzero(present) < np.count_nonzero(table.weight > 0)
     return Values(

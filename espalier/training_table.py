@@ -28,7 +28,8 @@ class Table:
 
     Attributes:
         attributes: The schema's, F of them.
-        columns: One an attribute: float64 (NaN missing) or int32 codes (-1 missing), missing values imputed if asked.
+        columns: One an attribute: float64 or float32 (NaN missing) or int32 codes (-1 missing), missing values imputed
+            if asked.
         target: int32 class codes or float64 numbers.
         weight: float64, class weights applied.
         n_classes: 0 for a regression.
@@ -89,7 +90,7 @@ def _faults_of_rows(dataset: Dataset, config: TrainingConfig) -> list[Fault]:
     elif config.criterion == "poisson" and bool(np.any(target < 0)):
         faults.append(Fault(of_target, "target", "must be at least 0 for the criterion poisson"))
     for feature, column in zip(schema.attributes, dataset.attributes, strict=True):
-        if column.dtype == np.float64 and bool(np.any(np.isinf(column))):
+        if column.dtype != np.int32 and bool(np.any(np.isinf(column))):
             faults.append(Fault(pointer(feature.name), "infinite", "infinite numbers cannot be learned from"))
     return faults
 
@@ -130,7 +131,7 @@ def _filled(feature: Feature, column: npt.NDArray[Any], value: float) -> npt.NDA
         return column
     if feature.coded:
         return np.where(column < 0, np.int32(value), column).astype(np.int32)
-    return np.where(np.isnan(column), value, column)
+    return np.where(np.isnan(column), np.float64(value), column)
 
 
 def many_valued(table: Table, config: TrainingConfig) -> Ints:

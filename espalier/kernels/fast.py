@@ -34,7 +34,7 @@ __all__ = ["grow_fast"]
 
 Array = npt.NDArray[Any]
 
-LEAST_ROWS_OF_A_JOB: Final = 10_000
+LEAST_ROWS_OF_A_JOB: Final = 20_000
 JOBS_A_THREAD: Final = 16
 LEAST_ROWS_TO_SHARE: Final = 20_000
 MOST_POOL_BYTES: Final = 64_000_000

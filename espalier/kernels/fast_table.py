@@ -27,7 +27,7 @@ class FastTable:
 
     Attributes:
         kind: What a row adds (scans.TWO_CLASSES …). numeric: 1 where the target is a number.
-        columns: The attributes as they are, float64 or int32 codes: for the thresholds.
+        columns: The attributes as they are, floats or int32 codes: for the thresholds.
         orders: uint32 (sorted columns + 1, n). codes: uint32 (sorted columns, n), ordered as the values are.
         cells: uint8 (n, coded columns); first, n_codes: int64 (coded columns), where their counts begin, how many.
         nominal: int64 (F): 1 where a code stands for a category.
@@ -82,7 +82,7 @@ def fast_table(
 ) -> FastTable:  # fmt: skip
     """Code each column with few values, sort the others.
 
-    columns: float64 or int32 codes; n_categories: of the coded ones, else 0.
+    columns: float64, float32 or int32 codes; n_categories: of the coded ones, else 0.
     """
     n_rows, n_attributes = len(weight), len(columns)
     unit = bool(np.all(weight == 1.0))
@@ -156,7 +156,7 @@ def _coded(column: Array, n_categories: int) -> tuple[Array, int] | None:
     # The first rows say it of most columns, before any is copied.
     for n_rows in (min(FIRST_ROWS, len(column)), len(column)):
         cells = np.empty(n_rows, np.uint8)
-        n_distinct = encode.code_column(np.array(column[:n_rows]), cells, distinct, scans.MOST_CODES)
+        n_distinct = encode.code_column(np.array(column[:n_rows], np.float64), cells, distinct, scans.MOST_CODES)
         if n_distinct < 0:
             return None
     return cells, n_distinct

@@ -89,6 +89,18 @@ def test_the_arrays_that_were_given_stay_the_callers():
     assert not data.columns[0].flags.writeable
 
 
+def test_numbers_given_in_single_precision_stay_so_and_are_the_same_numbers():
+    generator = np.random.default_rng(7)
+    numbers = generator.normal(size=300).astype(np.float32)
+    numbers[::17] = np.nan
+    single = Dataset(MIXED, (numbers, *(generator.integers(-1, 2, 300) for _ in range(4))))
+    double = Dataset(MIXED, (numbers.astype(np.float64), *single.columns[1:]))
+    assert [each.columns[0].dtype for each in (single, double)] == [np.float32, np.float64]
+    assert single == double
+    assert single.rows(0, 20) == double.rows(0, 20)
+    assert single.take([1, 17, 2]) == double.take([1, 17, 2])
+
+
 def test_a_column_too_few_is_refused():
     with pytest.raises(ValueError, match="zip"):
         Dataset(MIXED, mixed().columns[:-1])

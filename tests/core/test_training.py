@@ -12,13 +12,20 @@ from espalier import (
     Cancelled,
     ConfigError,
     DataError,
+    Dataset,
+    Feature,
+    FeatureKind,
     Holdout,
     NotApplicable,
     Progress,
+    Role,
+    Schema,
     dataset_from_csv,
     dataset_from_rows,
+    evaluate,
     from_json,
     predict,
+    profile,
     prune,
     summary,
     to_json,
@@ -299,3 +306,42 @@ def test_a_model_does_not_carry_the_ids_of_the_rows_it_was_trained_on() -> None:
     assert data.rows()[0]["id"] == "007"  # the data set shows it as it was written
     assert b"example.org" not in to_json(model)
     assert dataset_from_csv(table, schema=model.schema).fingerprint == data.fingerprint
+
+
+# Single precision
+
+PRECISION_CASES = {
+    "cart": ("cart", {}, True),
+    "c45": ("c45", {}, True),
+    "j48": ("j48", {}, True),
+    "reptree": ("reptree", {}, True),
+    "imputed": ("cart", {"missing": "imputed"}, True),
+    "surrogate": ("cart", {"missing": "surrogate", "max_depth": 4}, True),
+    "regression": ("cart", {"missing": "imputed"}, False),
+    "model tree": ("m5", {}, False),
+}
+
+
+@pytest.mark.parametrize(("preset", "fields", "of_classes"), PRECISION_CASES.values(), ids=PRECISION_CASES)
+@pytest.mark.parametrize("share_missing", [0.0, 0.1])
+def test_numbers_given_in_single_precision_give_the_same_model(preset, fields, of_classes, share_missing):
+    single, double = in_both_precisions(of_classes, share_missing)
+    models = [train(data, preset, **fields) for data in (single, double)]
+    assert to_json(models[0]) == to_json(models[1])
+    assert evaluate(models[0], single).figures() == evaluate(models[0], double).figures()
+    assert profile(single).to_dict() == profile(double).to_dict()
+
+
+def in_both_precisions(of_classes, share_missing):
+    """One table twice; some numbers of the first column are alike in their first 24 bits."""
+    generator = np.random.default_rng(11)
+    numbers = generator.normal(size=(3, 400)).astype(np.float32)
+    numbers[0] = np.float32(1e7) + generator.integers(0, 200, 400)
+    target = numbers[1] * numbers[2] + generator.normal(size=400) / 4
+    numbers[generator.random(numbers.shape) < share_missing] = np.nan
+    attributes = [Feature(f"x{place}", FeatureKind.NUMERIC) for place in range(3)]
+    kind = FeatureKind.NOMINAL if of_classes else FeatureKind.NUMERIC
+    categories = ("no", "yes") if of_classes else ()
+    schema = Schema((*attributes, Feature("y", kind, Role.TARGET, categories)))
+    answers = (target > 0).astype(np.int32) if of_classes else target.astype(np.float64)
+    return Dataset(schema, (*numbers, answers)), Dataset(schema, (*numbers.astype(np.float64), answers))

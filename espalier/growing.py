@@ -15,6 +15,7 @@ from espalier.config import TrainingConfig
 from espalier.dataset import Dataset
 from espalier.errors import Cancelled, ConfigError, DataError, Fault
 from espalier.preparation import Preparation
+from espalier.processors import n_threads, thread_pool
 from espalier.progress import Progress
 from espalier.scales import scales_of
 from espalier.scratch import scratch_arrays
@@ -100,9 +101,9 @@ def _grown_tree(
 
     rules = _rules(table, config)
     if valid is None and not config.cut_points:
-        answer = _grown_fast(rules, table, watch)
-        if answer is not None:
-            return _frozen(answer, table, config, watch)
+        tree = _grown_fast(rules, table, watch)
+        if tree is not None:
+            return (_collapsed(tree) if config.collapse else tree), ()
     columns, orders = _encoded(table, config, watch)
     work, groups, subsets, rare = scratch_arrays(table, config, columns, valid, watch)
     task = general.Task(rules, columns, _rows(table), work, groups, subsets, rare, orders)
@@ -112,9 +113,9 @@ def _grown_tree(
     return _frozen(answer, table, config, watch)
 
 
-def _grown_fast(rules: Any, table: Table, watch: Progress) -> tuple[Any, ...] | None:
+def _grown_fast(rules: Any, table: Table, watch: Progress) -> Tree | None:
     """Grow in the fast lane; None where it cannot take the task."""
-    from espalier.kernels import fast, fast_table, grow_binary  # noqa: PLC0415
+    from espalier.kernels import fast, fast_table, grow_binary, joining  # noqa: PLC0415
     from espalier.kernels.jit import phase_of  # noqa: PLC0415
 
     n_categories = [len(feature.categories) for feature in table.attributes]
@@ -122,12 +123,23 @@ def _grown_fast(rules: Any, table: Table, watch: Progress) -> tuple[Any, ...] | 
     if not fast_table.can_grow_fast(rules, table.columns, unordered, table.weight):
         return None
     nominal = [feature.unordered for feature in table.attributes]
-    columns = fast_table.fast_table(rules, table.columns, n_categories, nominal, table.target, table.weight)
-    watch.check()
-    watch.begin(phase_of(grow_binary.grow_subtree, "growing"))
-    status, n_nodes, ints, reals, stats = fast.grow_fast(rules, columns, watch.state)
-    nothing = np.zeros(0, np.int32)
-    return status, n_nodes, ints, reals, stats, np.arange(2, dtype=np.int32), 2, nothing, nothing, 0, nothing, 0
+    with thread_pool(n_threads()) as pool:
+        columns = fast_table.fast_table(rules, table.columns, n_categories, table.target, table.weight, pool)
+        watch.check()
+        watch.begin(phase_of(grow_binary.grow_subtree, "growing"))
+        parts = fast.grow_fast(rules, columns, watch.state, pool)
+        if parts is None:
+            raise Cancelled("stopped on request")
+        del columns  # orders and codes: as much as the table itself, and of no more use
+        arrays = joining.joined(rules, parts, table.columns, nominal, pool)
+    return Tree(**arrays, surrogates=None, linear=None)
+
+
+def _collapsed(tree: Tree) -> Tree:
+    from espalier.kernels import freeze  # noqa: PLC0415
+
+    n_children = np.diff(tree.child_start)
+    return tree.collapsed(freeze.are_futile(tree.parent, n_children, tree.stats))
 
 
 def _rules(table: Table, config: TrainingConfig) -> Any:

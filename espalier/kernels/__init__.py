@@ -16,7 +16,9 @@
 `surrogates`   the cuts that stand in for a node's own test (rpart)
 `validating`   validation rows on their way down; `waiting` nodes that are split best first
 `grow`         any tree that a configuration can ask for: the loop over all of these
-`grow_binary`  the fast lane: complete data, two branches
+`grow_binary`  the fast lane: complete data, two branches; `scans` the best cut of a column
+`fast_table`   the columns as it takes them, sorted by `packed_sort`; `fast` the threads
+`fast_nodes`   the nodes as it keeps them; `joining` its parts made one tree
 `linear`       linear models of the nodes of a grown tree: least squares, columns dropped
 `route`        many rows down one tree
 `freeze`       nodes in the order of their making -> preorder arrays

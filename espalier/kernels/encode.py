@@ -1,5 +1,7 @@
 """Rank-coding of columns: one radix sort a column, then only whole numbers."""
 
+import math
+
 import numpy as np
 
 from espalier.kernels.jit import compiled, maker
@@ -7,6 +9,7 @@ from espalier.kernels.jit import compiled, maker
 DIGIT_BITS = 11
 N_DIGITS = 6
 SMALL_NUMBERS = 256
+LARGEST_SMALL = 2.0**50
 
 
 @compiled
@@ -130,14 +133,20 @@ def code_column(values, cells, distinct, most):
 
 @maker
 def _code_small_numbers(values, cells, distinct):
-    """Do the same where all values are whole numbers from 0 to 255, as the codes of categories are; -1 elsewhere."""
+    """Do the same where all values lie among 256 whole numbers in a row, as codes of categories do; -1 elsewhere."""
     present, rank = np.zeros(SMALL_NUMBERS, np.uint8), np.zeros(SMALL_NUMBERS, np.uint8)
+    low = values[0]
     for row in range(values.size):
-        value = values[row]
-        if not 0.0 <= value < SMALL_NUMBERS:
+        low = min(low, values[row])
+    # Further from 0 the steps between numbers are no longer whole.
+    if not abs(low) < LARGEST_SMALL or low != math.floor(low):
+        return -1
+    for row in range(values.size):
+        size = values[row] - low
+        if not size < SMALL_NUMBERS:
             return -1
-        code = np.uint8(value)
-        if np.float64(code) != value:
+        code = np.uint8(size)
+        if np.float64(code) != size:
             return -1
         cells[row] = code
         present[code] = 1
@@ -145,9 +154,9 @@ def _code_small_numbers(values, cells, distinct):
     for code in range(SMALL_NUMBERS):
         if present[code]:
             rank[code] = n_found
-            distinct[n_found] = code
+            distinct[n_found] = low + code
             n_found += 1
-    if n_found > 0 and distinct[n_found - 1] != n_found - 1:
+    if distinct[n_found - 1] - low != n_found - 1:
         for row in range(values.size):
             cells[row] = rank[cells[row]]
     return n_found

@@ -2,6 +2,7 @@
 
 import queue
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from espalier.kernels import codes as c
 from espalier.kernels import encode, packed_sort, scans
-from espalier.processors import n_threads, thread_pool
+from espalier.processors import n_threads
 
 __all__ = ["FastTable", "can_grow_fast", "fast_table"]
 
@@ -27,10 +28,8 @@ class FastTable:
 
     Attributes:
         kind: What a row adds (scans.TWO_CLASSES …). numeric: 1 where the target is a number.
-        columns: The attributes as they are, floats or int32 codes: for the thresholds.
         orders: uint32 (sorted columns + 1, n). codes: uint32 (sorted columns, n), ordered as the values are.
         cells: uint8 (n, coded columns); first, n_codes: int64 (coded columns), where their counts begin, how many.
-        nominal: int64 (F): 1 where a code stands for a category.
         sorted_attribute, coded_attribute: int64, attribute of a column; sorted_column, coded_column: int64 (F), -1.
         rows_of: (class uint8 (n), value float64 (n), weight float64 (n)), each one entry where it is not looked at.
         target: float64 (n), for numbers.
@@ -38,13 +37,11 @@ class FastTable:
 
     kind: int
     numeric: int
-    columns: Sequence[Array]
     orders: Array
     codes: Array
     cells: Array
     first: Array
     n_codes: Array
-    nominal: Array
     sorted_attribute: Array
     coded_attribute: Array
     sorted_column: Array
@@ -77,8 +74,8 @@ def can_grow_fast(rules: Any, table_columns: Sequence[Array], n_categories: Sequ
 
 
 def fast_table(
-    rules: Any, columns: Sequence[Array], n_categories: Sequence[int], nominal: Sequence[bool], target: Array,
-    weight: Array,
+    rules: Any, columns: Sequence[Array], n_categories: Sequence[int], target: Array, weight: Array,
+    pool: ThreadPoolExecutor,
 ) -> FastTable:  # fmt: skip
     """Code each column with few values, sort the others.
 
@@ -90,46 +87,44 @@ def fast_table(
     kind = _kind(rules.n_classes, unit=unit)
     row_class = np.zeros(1, np.uint8) if numeric else target.astype(np.uint8)
     class_bits = int(kind <= scans.CLASSES)
-    with thread_pool(n_threads()) as pool:
-        coded = list(pool.map(_coded, columns, n_categories))
-        others = [place for place, item in enumerate(coded) if item is not None]
-        places = [place for place, item in enumerate(coded) if item is None]
-        orders = np.empty((len(places) + 1, n_rows), np.uint32)
-        codes = np.empty((len(places), n_rows), np.uint32)
-        scratch: queue.SimpleQueue[tuple[Array, Array, Array]] = queue.SimpleQueue()
-        for _ in range(min(n_threads(), len(places))):
-            scratch.put((np.empty(n_rows), np.empty(n_rows, np.uint64), np.empty(n_rows, np.uint64)))
+    numbers = target.astype(np.float64) if numeric or kind == scans.WEIGHTED_PAIR else target
+    coded = list(pool.map(_coded, columns, n_categories))
+    others = [place for place, item in enumerate(coded) if item is not None]
+    places = [place for place, item in enumerate(coded) if item is None]
+    orders = np.empty((len(places) + 1, n_rows), np.uint32)
+    codes = np.empty((len(places), n_rows), np.uint32)
+    scratch: queue.SimpleQueue[tuple[Array, Array]] = queue.SimpleQueue()
+    for _ in range(min(n_threads(), len(places))):
+        scratch.put((np.empty(n_rows, np.uint64), np.empty(n_rows, np.uint64)))
 
-        def sort(at: int) -> None:
-            buffers = scratch.get()
-            _sort(columns[places[at]], row_class, class_bits, codes[at], orders[at], buffers)
-            scratch.put(buffers)
+    def sort(at: int) -> None:
+        buffers = scratch.get()
+        _sort(columns[places[at]], row_class, class_bits, codes[at], orders[at], *buffers)
+        scratch.put(buffers)
 
-        list(pool.map(sort, range(len(places))))
-        cells = np.empty((n_rows, len(others)), np.uint8)
-        if others:
-            kept = np.stack([item[0] for item in coded if item is not None])
-            blocks = range(0, n_rows, ROWS_OF_A_BLOCK)
-            list(pool.map(lambda at: encode.spread_cells(kept, cells, at, min(n_rows, at + ROWS_OF_A_BLOCK)), blocks))
+    list(pool.map(sort, range(len(places))))
+    cells = np.empty((n_rows, len(others)), np.uint8)
+    if others:
+        kept = np.stack([item[0] for item in coded if item is not None])
+        blocks = range(0, n_rows, ROWS_OF_A_BLOCK)
+        list(pool.map(lambda at: encode.spread_cells(kept, cells, at, min(n_rows, at + ROWS_OF_A_BLOCK)), blocks))
     encode.number_rows(row_class, class_bits, orders[-1])
     n_codes = np.array([item[1] for item in coded if item is not None], np.int64)
     width = 2 if numeric or kind == scans.WEIGHTED_PAIR else rules.n_classes
     return FastTable(
         kind=kind,
         numeric=numeric,
-        columns=columns,
         orders=orders,
         codes=codes,
         cells=cells,
         first=(np.cumsum(n_codes) - n_codes) * width,
         n_codes=n_codes,
-        nominal=np.array(nominal, np.int64),
         sorted_attribute=np.array(places, np.int64),
         coded_attribute=np.array(others, np.int64),
         sorted_column=_inverse(places, n_attributes),
         coded_column=_inverse(others, n_attributes),
-        rows_of=_rows_of(kind, row_class, target, weight),
-        target=target.astype(np.float64) if numeric else np.zeros(1),
+        rows_of=_rows_of(kind, row_class, numbers, weight),
+        target=numbers if numeric else np.zeros(1),
     )
 
 
@@ -141,11 +136,10 @@ def _kind(n_classes: int, *, unit: bool) -> int:
     return scans.CLASSES if unit else scans.WEIGHTED_CLASSES
 
 
-def _rows_of(kind: int, row_class: Array, target: Array, weight: Array) -> tuple[Array, Array, Array]:
+def _rows_of(kind: int, row_class: Array, numbers: Array, weight: Array) -> tuple[Array, Array, Array]:
     nothing = np.zeros(1)
-    values = target.astype(np.float64) if kind in (scans.NUMBERS, scans.WEIGHTED_PAIR) else nothing
     weights = np.array(weight) if kind >= scans.WEIGHTED_PAIR else nothing
-    return row_class, values, weights
+    return row_class, numbers if kind in (scans.NUMBERS, scans.WEIGHTED_PAIR) else nothing, weights
 
 
 def _coded(column: Array, n_categories: int) -> tuple[Array, int] | None:
@@ -163,12 +157,16 @@ def _coded(column: Array, n_categories: int) -> tuple[Array, int] | None:
 
 
 def _sort(
-    column: Array, row_class: Array, class_bits: int, codes: Array, order: Array, buffers: tuple[Array, Array, Array]
-) -> None:  # fmt: skip
-    """Sort one column into `order` and `codes`."""
-    values, near, far = buffers
+    column: Array, row_class: Array, class_bits: int, codes: Array, order: Array, near: Array, far: Array
+) -> None:
+    """Sort one column into `order` and `codes`. near, far: uint64 (n), scratch."""
+    counts = np.empty((packed_sort.N_DIGITS, 1 << packed_sort.DIGIT_BITS), np.uint32)
+    values = far.view(np.float64)  # few columns' values are looked at once their codes are written
     values[:] = column
-    if packed_sort.sort_packed(values, row_class, class_bits, codes, order, near, far):
+    n_bits = packed_sort.write_codes(values, codes, counts)
+    if n_bits > packed_sort.CODE_BITS:
+        values = column.astype(np.float64)
+    if packed_sort.sort_packed(values, n_bits, row_class, class_bits, codes, counts, order, near, far):
         return
     n_rows = len(values)
     ascending, ranks = np.empty(n_rows, np.int32), np.empty(n_rows, np.int32)

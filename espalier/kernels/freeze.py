@@ -26,30 +26,40 @@ COLLAPSE_SLACK = 1e-3
 
 
 @compiled
-def collapse_nodes(n_nodes, node_ints, node_stats):
-    """Make a leaf of each subtree that makes no fewer training errors than a leaf would (Quinlan, 1993).
+def are_futile(parent, n_children, stats):
+    """Say of each inner node whether its subtree makes no fewer training errors than a leaf would (Quinlan, 1993).
 
-    Errors of a subtree are those of its leaves as grown; nodes are written, those below stay but are unreachable.
+    parent, n_children: int32 (n), children behind their parents. stats: float64 (n, classes). Errors of a subtree are
+    those of its leaves as grown. Returns bool (n).
     """
+    n_nodes = parent.size
     own = np.zeros(n_nodes, np.float64)
     below = np.zeros(n_nodes, np.float64)
     for node in range(n_nodes - 1, -1, -1):
         whole, largest = 0.0, 0.0
-        for k in range(node_stats.shape[1]):
-            whole += node_stats[node, k]
-            largest = max(largest, node_stats[node, k])
+        for k in range(stats.shape[1]):
+            whole += stats[node, k]
+            largest = max(largest, stats[node, k])
         own[node] = whole - largest
-        if node_ints[node, N_CHILDREN] == 0:
+        if n_children[node] == 0:
             below[node] = own[node]
         if node > 0:
-            below[node_ints[node, PARENT]] += below[node]
+            below[parent[node]] += below[node]
+    futile = np.zeros(n_nodes, np.bool_)
     for node in range(n_nodes):
-        if node_ints[node, N_CHILDREN] > 0 and below[node] >= own[node] - COLLAPSE_SLACK:
-            node_ints[node, N_CHILDREN] = 0
-            node_ints[node, TEST] = c.LEAF
-            node_ints[node, FEATURE] = -1
-            node_ints[node, FALLBACK] = -1
-            node_ints[node, N_SURROGATES] = 0
+        futile[node] = n_children[node] > 0 and below[node] >= own[node] - COLLAPSE_SLACK
+    return futile
+
+
+def collapse_nodes(n_nodes, node_ints, node_stats):
+    """Make a leaf of each futile subtree; nodes are written, those below stay but are unreachable."""
+    ints = node_ints[:n_nodes]
+    futile = are_futile(ints[:, PARENT].copy(), ints[:, N_CHILDREN].copy(), node_stats[:n_nodes])
+    ints[futile, N_CHILDREN] = 0
+    ints[futile, TEST] = c.LEAF
+    ints[futile, FEATURE] = -1
+    ints[futile, FALLBACK] = -1
+    ints[futile, N_SURROGATES] = 0
 
 
 @compiled

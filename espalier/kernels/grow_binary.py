@@ -14,35 +14,17 @@ A subtree owns its stretch alone, so subtrees grow in parallel; what is found do
 grows it moves into tables of its own, in which its rows are numbered from 0: the sides, codes and targets that a
 partition or a scan looks up by row then lie together and stay in the processor's cache.
 
-A cut is noted as the two rows at its sides (`beside`); thresholds are taken from the columns when the tree is done.
+Of a node only that is kept which cannot be told from the rest (`fast_nodes`). A cut is noted as the two rows at its
+sides; thresholds are taken from the columns when the tree is done.
 """
 
 import math
 
 import numpy as np
 
-from espalier.kernels import codes as c
+from espalier.kernels.fast_nodes import FEATURE, FIRST_CHILD, FIRST_RIGHT, GAIN, LAST_LEFT, WEIGHT, start_leaf
 from espalier.kernels.jit import compiled, inner
-from espalier.kernels.nodes import (
-    CODE_START,
-    DEPTH,
-    FALLBACK,
-    FEATURE,
-    FIRST_CHILD,
-    GAIN,
-    HIGHEST,
-    LOWEST,
-    N_CHILDREN,
-    SHARE,
-    TEST,
-    THRESHOLD,
-    VALUE,
-    WEIGHT,
-    more_int_rows,
-    more_long_rows,
-    more_real_rows,
-    start_node,
-)
+from espalier.kernels.nodes import more_int_rows, more_long_rows, more_real_rows
 from espalier.kernels.scans import (
     CLASSES,
     CONSTANT,
@@ -59,7 +41,6 @@ from espalier.kernels.scans import (
     scan_order,
     scan_small,
 )
-from espalier.kernels.surrogates import middle_of
 
 WORD_BITS = np.uint32(5)
 BIT_MASK = np.uint32(31)
@@ -115,13 +96,13 @@ def put_right(sides, row):
 
 
 @inner
-def node_totals(numeric, kind, rows, row_class, target, row_weight, stats, reals, totals):
-    """Sum a node: statistics as the tree keeps them, value, weight, and `totals` as the scans want them.
+def node_totals(numeric, kind, rows, row_class, target, row_weight, stats):
+    """Sum a node; returns (weight, whether the target is a number that does not vary).
 
-    numeric: 1: the target is a number. stats: float64, class weights, or (weight, mean, sum of squared deviations).
-    reals: the node's row of reals, written. totals: float64, class weights, or (weight, sum of values).
+    numeric: 1: the target is a number. stats: float64, class weights, or (weight, mean, sum of squared deviations),
+    written.
     """
-    weight = 0.0
+    weight, constant = 0.0, False
     if numeric == 1:
         total, lowest, highest = 0.0, math.inf, -math.inf
         heavy = 1.0
@@ -141,12 +122,10 @@ def node_totals(numeric, kind, rows, row_class, target, row_weight, stats, reals
                 heavy = row_weight[row]
             squares += heavy * (target[row] - mean) * (target[row] - mean)
         stats[0], stats[1], stats[2] = weight, mean, squares
-        reals[LOWEST], reals[HIGHEST], reals[VALUE] = lowest, highest, mean
-        totals[0], totals[1] = weight, total
-        reals[WEIGHT] = weight
+        constant = lowest == highest
     else:
         weight = count_classes(kind, rows, row_class, row_weight, stats)
-        finish_classes(kind, stats, weight, reals, totals)
+    return weight, constant
 
 
 @inner
@@ -174,20 +153,11 @@ def count_classes(kind, rows, row_class, row_weight, stats):
 
 
 @inner
-def finish_classes(kind, stats, weight, reals, totals):
-    """Write what follows from the class weights of a node: its weight, its answer, `totals` as the scans want them."""
-    best = 0
-    for k in range(stats.size):
-        if stats[k] > stats[best]:
-            best = k
-    reals[VALUE] = best
-    reals[WEIGHT] = weight
-    scan_totals(0, kind, stats, totals)
-
-
-@inner
 def scan_totals(numeric, kind, stats, totals):
-    """Write what the scans want of a node from what the tree keeps of it."""
+    """Write what the scans want of a node from what the tree keeps of it.
+
+    totals: float64, class weights, or (weight, sum of values), written.
+    """
     if numeric == 1:
         totals[0], totals[1] = stats[0], stats[0] * stats[1]
     elif kind == WEIGHTED_PAIR:
@@ -198,15 +168,14 @@ def scan_totals(numeric, kind, stats, totals):
 
 
 @inner
-def is_leaf(rules, numeric, depth, stats, reals):
-    """Whether a node is a leaf before any attribute is looked at."""
-    weight = reals[WEIGHT]
+def is_leaf(rules, numeric, depth, stats, weight, constant):
+    """Whether a node is a leaf before any attribute is looked at; weight, constant: from `node_totals`."""
     if weight < max(rules.min_weight_split, 2.0 * rules.min_weight_leaf) - 1e-6:
         return True
     if rules.max_depth >= 0 and depth >= rules.max_depth:
         return True
     if numeric == 1:
-        if reals[LOWEST] == reals[HIGHEST]:
+        if constant:
             return True
         variance = stats[2] / weight
         return variance < rules.min_variance or math.sqrt(variance) < rules.min_sd
@@ -348,34 +317,29 @@ def other_lives(flat, n_sorted, divided):
 
 @compiled
 def split_node(
-    orders, cells, nominal, sorted_column, coded_column, sides, marks, start, stop, attribute, place, gain, ints, reals,
-    beside, node, first_child,
+    orders, cells, sorted_column, coded_column, sides, marks, start, stop, attribute, place, gain, ints, reals, node,
+    first_child,
 ):  # fmt: skip
     """Write a node's test, and start its children; returns where the right side starts.
 
     sides: written where `marks` is 1, or the column is coded. ints, reals: the node tables; the children are
-    first_child and the next. beside: int32 (nodes, 2), the last row of the left side and the first of the right one.
+    first_child and the next.
     """
     if sorted_column[attribute] >= 0:
         order = orders[sorted_column[attribute]]
         middle = start + place + 1
-        beside[node, 0], beside[node, 1] = order[middle - 1] & ROW_MASK, order[middle] & ROW_MASK
+        ints[node, LAST_LEFT], ints[node, FIRST_RIGHT] = order[middle - 1] & ROW_MASK, order[middle] & ROW_MASK
         if marks == 1:
             mark_sorted(order, sides, start, middle, stop)
     else:
         middle = _mark_coded(
-            orders[orders.shape[0] - 1], cells, coded_column[attribute], sides, start, stop, place, beside[node]
+            orders[orders.shape[0] - 1], cells, coded_column[attribute], sides, start, stop, place, ints[node]
         )
     ints[node, FEATURE] = attribute
-    ints[node, TEST] = c.NUMERIC
-    if nominal[attribute] == 1:
-        ints[node, TEST] = c.NOMINAL
-        ints[node, CODE_START] = 0
     ints[node, FIRST_CHILD] = first_child
-    ints[node, N_CHILDREN] = 2
     reals[node, GAIN] = gain
-    for branch in range(2):
-        start_node(ints, reals, first_child + branch, node, np.int64(ints[node, DEPTH]) + 1, -1)
+    start_leaf(ints, reals, first_child)
+    start_leaf(ints, reals, first_child + 1)
     return middle
 
 
@@ -389,7 +353,7 @@ def mark_sorted(order, sides, start, middle, stop):
 
 
 @inner
-def _mark_coded(rows, cells, column, sides, start, stop, code, beside):
+def _mark_coded(rows, cells, column, sides, start, stop, code, node_ints):
     middle = start
     following = np.int64(MOST_CODES)
     for value in rows[start:stop]:
@@ -399,74 +363,54 @@ def _mark_coded(rows, cells, column, sides, start, stop, code, beside):
             put_right(sides, row)
             if own < following:
                 following = own
-                beside[1] = row
+                node_ints[FIRST_RIGHT] = row
         else:
             put_left(sides, row)
             middle += 1
             if own == code:
-                beside[0] = row
+                node_ints[LAST_LEFT] = row
     return middle
 
 
 @compiled
-def write_thresholds(column, nodes, beside, reals):
-    """Write the thresholds of the nodes that test one attribute, halfway between the rows at their sides.
-
-    column: float64 (n). nodes: int64. beside: int32 (nodes, 2). reals: the node table.
-    """
-    for node in nodes:
-        reals[node, THRESHOLD] = middle_of(column[beside[node, 0]], column[beside[node, 1]])
-
-
-@compiled
 def finish_children(
-    rules, numeric, kind, rows, rows_of, target, middle, ints, reals, stats, node, first_child, totals
+    rules, numeric, kind, rows, rows_of, target, middle, depth, reals, stats, node, first_child
 ):  # fmt: skip
     """Sum both children from the rows of their parent, in any order with the left one's `middle` rows first.
 
-    Returns (left lives, right lives).
+    depth: of the children. Returns (left lives, right lives).
     """
     row_class, _, row_weight = rows_of
+    left, right = first_child, first_child + 1
+    left_is_constant, right_is_constant = False, False
     if kind <= CLASSES:
         # Whole numbers: what the smaller child does not have is the larger one's, exactly.
-        smaller = first_child if 2 * middle <= rows.size else first_child + 1
-        larger = 2 * first_child + 1 - smaller
-        fewer = rows[:middle] if smaller == first_child else rows[middle:]
-        weight = count_classes(kind, fewer, row_class, row_weight, stats[smaller])
+        smaller = left if 2 * middle <= rows.size else right
+        larger = left + right - smaller
+        fewer = rows[:middle] if smaller == left else rows[middle:]
+        reals[smaller, WEIGHT] = count_classes(kind, fewer, row_class, row_weight, stats[smaller])
+        reals[larger, WEIGHT] = float(rows.size) - reals[smaller, WEIGHT]
         for k in range(stats.shape[1]):
             stats[larger, k] = stats[node, k] - stats[smaller, k]
-        finish_classes(kind, stats[smaller], weight, reals[smaller], totals)
-        finish_classes(kind, stats[larger], float(rows.size) - weight, reals[larger], totals)
     else:
-        node_totals(numeric, kind, rows[:middle], row_class, target, row_weight, stats[first_child],
-                    reals[first_child], totals)  # fmt: skip
-        node_totals(numeric, kind, rows[middle:], row_class, target, row_weight, stats[first_child + 1],
-                    reals[first_child + 1], totals)  # fmt: skip
-    weight = reals[first_child, WEIGHT] + reals[first_child + 1, WEIGHT]
-    heavier = 0
-    if reals[first_child + 1, WEIGHT] > reals[first_child, WEIGHT]:
-        heavier = 1
-    ints[node, FALLBACK] = heavier
-    for branch in range(2):
-        reals[first_child + branch, SHARE] = reals[first_child + branch, WEIGHT] / weight
-    depth = np.int64(ints[first_child, DEPTH])
-    left_lives = 0 if is_leaf(rules, numeric, depth, stats[first_child], reals[first_child]) else 1
-    right_lives = 0 if is_leaf(rules, numeric, depth, stats[first_child + 1], reals[first_child + 1]) else 1
-    return left_lives, right_lives
+        reals[left, WEIGHT], left_is_constant = node_totals(
+            numeric, kind, rows[:middle], row_class, target, row_weight, stats[left]
+        )
+        reals[right, WEIGHT], right_is_constant = node_totals(
+            numeric, kind, rows[middle:], row_class, target, row_weight, stats[right]
+        )
+    left_ends = is_leaf(rules, numeric, depth, stats[left], reals[left, WEIGHT], left_is_constant)
+    right_ends = is_leaf(rules, numeric, depth, stats[right], reals[right, WEIGHT], right_is_constant)
+    return 0 if left_ends else 1, 0 if right_ends else 1
 
 
 @compiled
-def sum_root(numeric, kind, rows, rows_of, target, ints, reals, stats, totals):
-    """Start the root of a tree and sum it."""
+def sum_root(rules, numeric, kind, rows, rows_of, target, ints, reals, stats):
+    """Start the root of a tree and sum it; returns whether it is a leaf before any attribute is looked at."""
     row_class, _, row_weight = rows_of
-    start_node(ints, reals, 0, -1, 0, -1)
-    node_totals(numeric, kind, rows, row_class, target, row_weight, stats[0], reals[0], totals)
-
-
-@compiled
-def root_is_leaf(rules, numeric, stats, reals):
-    """Whether the root is a leaf before any attribute is looked at."""
-    return is_leaf(rules, numeric, 0, stats[0], reals[0])
+    start_leaf(ints, reals, 0)
+    reals[0, WEIGHT], constant = node_totals(numeric, kind, rows, row_class, target, row_weight, stats[0])
+    return is_leaf(rules, numeric, 0, stats[0], reals[0, WEIGHT], constant)
 
 
 @compiled
@@ -547,15 +491,15 @@ def _picked_cells(cells, home):
 
 @compiled
 def grow_subtree(  # one loop, told from top to bottom
-    rules, numeric, kind, all_orders, all_codes, all_cells, first, n_codes, nominal, sorted_attribute, coded_attribute,
-    sorted_column, coded_column, all_rows_of, all_target, places_of, flat_at_root, root_ints, root_reals, root_stats,
-    start_at_root, stop_at_root, most_slots, settled, progress,
+    rules, numeric, kind, all_orders, all_codes, all_cells, first, n_codes, sorted_attribute, coded_attribute,
+    sorted_column, coded_column, all_rows_of, all_target, places_of, flat_at_root, depth_at_root, root_ints, root_reals,
+    root_stats, start_at_root, stop_at_root, most_slots, settled, progress,
 ):  # fmt: skip
     """Grow everything below one node on its own stretch of the orders.
 
     root_*: the tables of one row of that node. flat_at_root: uint8 (columns). places_of: int32 (n), scratch that all
     subtrees share, each its own rows. settled: float64 (1), weight in leaves, written. progress: float64 (2), its stop
-    flag is read. Returns (nodes, ints, reals, stats, beside); node 0 is the root.
+    flag is read. Returns (nodes, ints, reals, stats); node 0 is the root.
     """
     n_sorted = all_codes.shape[0]
     n_coded = n_codes.size
@@ -591,7 +535,6 @@ def grow_subtree(  # one loop, told from top to bottom
     ints = np.empty((64, root_ints.shape[1]), np.int32)
     reals = np.empty((64, root_reals.shape[1]), np.float64)
     stats = np.empty((64, root_stats.shape[1]), np.float64)
-    beside = np.empty((64, 2), np.int32)
     for k in range(ints.shape[1]):
         ints[0, k] = root_ints[0, k]
     for k in range(reals.shape[1]):
@@ -599,10 +542,10 @@ def grow_subtree(  # one loop, told from top to bottom
     for k in range(stats.shape[1]):
         stats[0, k] = root_stats[0, k]
     n_nodes = 1
-    # Waiting nodes: node, start, stop, slot of its counts (-1: none); and which columns are constant there.
-    waiting = np.empty((64, 4), np.int64)
+    # Waiting nodes: node, start, stop, slot of its counts (-1: none), depth; and which columns are constant there.
+    waiting = np.empty((64, 5), np.int64)
     flats = np.empty((64, n_attributes + 1), np.uint8)
-    waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3] = 0, 0, n_here, -1
+    waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3], waiting[0, 4] = 0, 0, n_here, -1, depth_at_root
     for column in range(n_attributes):
         flats[0, column] = flat_at_root[column]
     n_waiting = 1
@@ -613,7 +556,7 @@ def grow_subtree(  # one loop, told from top to bottom
             break
         n_waiting -= 1
         node, start, stop = waiting[n_waiting, 0], waiting[n_waiting, 1], waiting[n_waiting, 2]
-        slot = waiting[n_waiting, 3]
+        slot, depth = waiting[n_waiting, 3], waiting[n_waiting, 4]
         flat = flats[n_waiting]
         here = rows[start:stop]
         weight = reals[node, WEIGHT]
@@ -673,22 +616,21 @@ def grow_subtree(  # one loop, told from top to bottom
             ints = more_int_rows(ints, n_nodes, 2 * ints.shape[0])
             reals = more_real_rows(reals, n_nodes, 2 * reals.shape[0])
             stats = more_real_rows(stats, n_nodes, 2 * stats.shape[0])
-            beside = more_int_rows(beside, n_nodes, 2 * beside.shape[0])
         first_child = n_nodes
         n_nodes += 2
         middle = split_node(
-            orders, cells, nominal, sorted_column, coded_column, sides, 1 if by_rows else 0, start, stop, attribute,
-            places[attribute], gains[attribute], ints, reals, beside, node, first_child,
+            orders, cells, sorted_column, coded_column, sides, 1 if by_rows else 0, start, stop, attribute,
+            places[attribute], gains[attribute], ints, reals, node, first_child,
         )  # fmt: skip
-        beside[node, 0], beside[node, 1] = home[beside[node, 0]], home[beside[node, 1]]
+        for side in range(LAST_LEFT, FIRST_RIGHT + 1):
+            ints[node, side] = home[ints[node, side]]
         divided = sorted_column[attribute]
         if by_rows:
             deal(orders, n_sorted, start, stop, sides, spare, 1, 1)
         children = here if by_rows else orders[divided, start:stop]
         left_lives, right_lives = finish_children(
-            rules, numeric, kind, children, rows_of, target, middle - start, ints, reals, stats, node, first_child,
-            totals,
-        )  # fmt: skip
+            rules, numeric, kind, children, rows_of, target, middle - start, depth + 1, reals, stats, node, first_child
+        )
         if left_lives + right_lives > 0 and other_lives(flat, n_sorted, divided):
             if not by_rows:
                 mark_sorted(orders[divided], sides, start, middle, stop)
@@ -740,7 +682,7 @@ def grow_subtree(  # one loop, told from top to bottom
         parent = n_waiting
         if right_lives == 1:
             waiting[n_waiting, 0], waiting[n_waiting, 1], waiting[n_waiting, 2] = first_child + 1, middle, stop
-            waiting[n_waiting, 3] = right_slot
+            waiting[n_waiting, 3], waiting[n_waiting, 4] = right_slot, depth + 1
             n_waiting += 1
         else:
             settled[0] += reals[first_child + 1, WEIGHT]
@@ -749,11 +691,11 @@ def grow_subtree(  # one loop, told from top to bottom
                 for column in range(n_attributes):
                     flats[n_waiting, column] = flats[parent, column]
             waiting[n_waiting, 0], waiting[n_waiting, 1], waiting[n_waiting, 2] = first_child, start, middle
-            waiting[n_waiting, 3] = left_slot
+            waiting[n_waiting, 3], waiting[n_waiting, 4] = left_slot, depth + 1
             n_waiting += 1
         else:
             settled[0] += reals[first_child, WEIGHT]
-    return n_nodes, ints, reals, stats, beside
+    return n_nodes, ints, reals, stats
 
 
 @compiled

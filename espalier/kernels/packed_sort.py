@@ -26,19 +26,29 @@ LOW_HALF = np.uint64((1 << 32) - 1)
 
 
 @compiled
-def sort_packed(values, row_class, class_bits, codes, order, near, far):
-    """Sort a column, equal values by row, and give each row a code that orders as its value does.
+def write_codes(values, codes, counts):
+    """Give each row the upper 32 bits of what its value needs; returns how many bits that is.
 
-    values: float64 (n), none missing. row_class: uint8 (n), looked at where class_bits is 1. codes: uint32 (n) and
-    order: uint32 (n), row with its class in the upper eight bits, written. near, far: uint64 (n), scratch. Returns
-    False, with nothing of use written, where too many values share their upper 32 bits.
+    values: float64 (n), none missing. codes: uint32 (n), written; up to 32 bits they order as the values do, and
+    `sort_packed` looks at no value. counts: uint32 (3, 2048), how many codes have a digit, written.
     """
     zeros, least, below, above = _span(values)
-    n_bits = _length(below + above)
-    shift = np.uint64(max(0, np.int64(n_bits) - 32))
-    n_passes = max(1, (min(np.int64(n_bits), 32) + DIGIT_BITS - 1) // DIGIT_BITS)
-    counts = np.zeros((N_DIGITS, 1 << DIGIT_BITS), np.uint32)
-    _write_codes(values, zeros, least, below, shift, codes, counts)
+    n_bits = np.int64(_length(below + above))
+    counts[:] = 0
+    _write_codes(values, zeros, least, below, np.uint64(max(0, n_bits - 32)), codes, counts)
+    return n_bits
+
+
+@compiled
+def sort_packed(values, n_bits, row_class, class_bits, codes, counts, order, near, far):
+    """Sort a column, equal values by row; afterwards the codes order as the values do.
+
+    values: float64 (n), looked at where n_bits is above 32. n_bits, codes, counts: from `write_codes`. row_class:
+    uint8 (n), looked at where class_bits is 1. order: uint32 (n), row with its class in the upper eight bits, written.
+    near, far: uint64 (n), scratch. Returns False, with nothing of use written, where too many values share their upper
+    32 bits.
+    """
+    n_passes = max(1, (min(n_bits, 32) + DIGIT_BITS - 1) // DIGIT_BITS)
     for digit in range(n_passes):
         place = np.uint32(0)
         for value in range(1 << DIGIT_BITS):
@@ -49,11 +59,11 @@ def sort_packed(values, row_class, class_bits, codes, order, near, far):
     for digit in range(1, n_passes):
         _next_pass(near, np.uint64(32 + digit * DIGIT_BITS), counts[digit], far)
         near, far = far, near
-    if shift > 0 and not _put_right(values, near):
+    if n_bits > 32 and not _put_right(values, near):
         return False
     for place in range(order.size):
         order[place] = np.uint32(near[place] & LOW_HALF)
-    if shift > 0:
+    if n_bits > 32:
         _rank(values, near, codes)
     return True
 

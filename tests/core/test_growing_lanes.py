@@ -83,6 +83,15 @@ def test_both_lanes_grow_the_same_tree(
     same_tree(tree_of(data, **fields), general_tree(data, monkeypatch, **fields))
 
 
+@pytest.mark.parametrize("kind", ["two classes", "four classes"])
+@pytest.mark.parametrize("least", [5.0, 20.0])
+def test_both_lanes_collapse_the_same_subtrees(kind: str, least: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = table(700, KINDS[kind])
+    collapsed = tree_of(data, min_weight_leaf=least, collapse=True)
+    same_tree(collapsed, general_tree(data, monkeypatch, min_weight_leaf=least, collapse=True))
+    assert collapsed.n_nodes < tree_of(data, min_weight_leaf=least).n_nodes
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_values", [1, 2, 3])
 def test_both_lanes_agree_where_nearly_everything_is_tied(
@@ -103,4 +112,6 @@ def test_the_tree_does_not_depend_on_the_number_of_threads(
     monkeypatch.setattr(fast, "n_threads", lambda: 3)
     monkeypatch.setattr(fast, "LEAST_ROWS_OF_A_JOB", 100)
     monkeypatch.setattr(fast, "LEAST_ROWS_TO_SHARE", 100)
-    assert tree_of(data) == one
+    several = tree_of(data)
+    assert several == one
+    several.validate(n_attributes=len(data.schema.attributes))

@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pytest
 
 from espalier.kernels import encode
-from espalier.kernels.packed_sort import sort_packed
+from espalier.kernels.packed_sort import DIGIT_BITS, N_DIGITS, sort_packed, write_codes
 
 RANDOM = np.random.default_rng(0)
 SINGLES = RANDOM.standard_normal(500).astype(np.float32).astype(np.float64)
@@ -27,7 +27,10 @@ def packed(values: npt.NDArray[np.float64], classes: npt.NDArray[np.uint8]) -> t
     n_rows = len(values)
     codes, order = np.zeros(n_rows, np.uint32), np.zeros(n_rows, np.uint32)
     near, far = np.zeros(n_rows, np.uint64), np.zeros(n_rows, np.uint64)
-    done = bool(sort_packed(np.array(values), classes, 1, codes, order, near, far))
+    counts = np.empty((N_DIGITS, 1 << DIGIT_BITS), np.uint32)
+    n_bits = write_codes(np.array(values), codes, counts)
+    own = np.array(values) if n_bits > 32 else np.full(n_rows, np.nan)
+    done = bool(sort_packed(own, n_bits, classes, 1, codes, counts, order, near, far))
     return done, codes.tolist(), order.tolist()
 
 
@@ -65,6 +68,9 @@ def test_many_numbers_that_differ_in_their_last_bits_alone_are_left_to_the_gener
         [-0.0, 0.0, 5.0],
         [1.0, 256.0],
         [2.0, -1.0, 2.0],
+        [-300.0, -45.0, -300.0],
+        [-1e300, 4.0],
+        [1e17, 1e17 + 32],
         [0.5, 3.0],
         [1e300, 4.0],
     ],

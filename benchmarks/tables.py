@@ -24,8 +24,8 @@ REFERENCE: Final = Path(
 """Folder of the public data sets: ``data/adult.csv.gz`` with its schema, as the tests have it."""
 MOST_HELD_OUT: Final = 100_000
 N_CATEGORIES: Final = 8
-FEW: Final = 2_000
-"""Rows of a warm-up."""
+FEW: Final = 25_000
+"""Rows of a warm-up: as many as it takes to need all the code that the whole table needs."""
 
 
 @dataclass(frozen=True, slots=True)

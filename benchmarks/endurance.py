@@ -39,26 +39,28 @@ end
 """One thread of wrk, which notes what each answer is called in the log; it closes the file by ending."""
 
 
-def run(run: Run) -> None:
-    """Print the table, for SQLite and, if one is named, for PostgreSQL."""
+def run(run: Run) -> bool | None:
+    """Print the table, for SQLite and, if one is named, for PostgreSQL; give whether all is as it should be."""
     if shutil.which("wrk") is None:
         print("\nEndurance: not measured, since there is no wrk here; on Debian and Ubuntu: apt-get install wrk")
-        return
+        return None
     path = tables.write("two_classes", run.rows(N_ROWS), run.folder)
     rows = tables.read(path)[0]
     file = run.folder / "endurance.csv"
     write_csv(rows, file)
     body = json.dumps({"rows": [{f"x{place}": float(cell) for place, cell in enumerate(rows.features[0])}]})
     seconds = max(POINTS, round(SECONDS * run.share))
+    verdicts = []
     for name, url in databases(run.folder, "endurance").items():
         if not run.takes(name):
             continue
         with running(run.folder, {"ESPALIER_DATABASE_URL": url}) as service:
             service.train("tree", service.upload(file.read_bytes()), MAX_DEPTH)
-            _endure(name, service, run.folder, body, seconds)
+            verdicts.append(_endure(name, service, run.folder, body, seconds))
+    return all(verdicts)
 
 
-def _endure(name: str, service: Service, folder: Path, body: str, seconds: int) -> None:
+def _endure(name: str, service: Service, folder: Path, body: str, seconds: int) -> bool:
     ids, script = folder / "ids.txt", folder / "endure.lua"
     script.write_text(SCRIPT % (body, ids))
     asked = f"{service.address}/v1/models/tree/predict"
@@ -69,13 +71,15 @@ def _endure(name: str, service: Service, folder: Path, body: str, seconds: int) 
     answered = ids.read_text().split()
     faults = ", ".join(filter(None, (one for found in FAULTS.findall(said) for one in found)))
     missing = set(answered) - set(_logged(service))
+    memory = [float(line[3]) for line in lines]
     verdict = [
         f"errors: {faults or '0'}",
         f"answers {len(answered):,}, of which not in the log: {len(missing):,}",
-        _flatness([float(line[3]) for line in lines]),
+        _flatness(memory),
     ]
     names = ("seconds", "answers so far", "answers/s", "web MiB", "worker MiB")
     print_table(f"{name}, {CONNECTIONS} connections", names, lines, *verdict)
+    return bool(answered) and not faults and not missing and _is_flat(memory)
 
 
 def _points(service: Service, load: subprocess.Popen[str], ids: Path, seconds: int) -> Iterator[list[str]]:
@@ -112,6 +116,9 @@ def _logged(service: Service) -> Iterator[str]:
 def _flatness(memory: Sequence[float]) -> str:
     if not memory:
         return "the load ended before the memory was looked at"
-    early, late = memory[0], memory[-1]
-    judged = "flat" if late <= early * MOST_GROWN else "GROWN"
-    return f"memory of the web processes: {early:.1f} MiB after a tenth, {late:.1f} MiB at the end: {judged}"
+    judged = "flat" if _is_flat(memory) else "GROWN"
+    return f"memory of the web processes: {memory[0]:.1f} MiB after a tenth, {memory[-1]:.1f} MiB at the end: {judged}"
+
+
+def _is_flat(memory: Sequence[float]) -> bool:
+    return bool(memory) and memory[-1] <= memory[0] * MOST_GROWN

@@ -91,7 +91,7 @@ def _points(service: Service, load: subprocess.Popen[str], ids: Path, seconds: i
             return
         # wrk writes its file a block at a time: what is missing at the end of it comes with the next look.
         answers = ids.read_bytes().count(b"\n") if ids.exists() else 0
-        web, worker = (memory_of(_processes(service, command)) for command in (b"serve", b"worker"))
+        web, worker = (memory_of(_processes(service, command)) for command in (b"\0serve\0", b"\0worker\0"))
         rate = (answers - before) * POINTS / (seconds - 1)
         yield [f"{time.monotonic() - began:.0f}", f"{answers:,}", f"{rate:,.0f}", f"{web:.1f}", f"{worker:.1f}"]
         before = answers

@@ -213,13 +213,14 @@ def _ours(folder: Path, settings: Mapping[str, str], body: Any, seconds: int) ->
         asked = service.address + "/v1/models/tree/predict"
         for _ in range(FEW_ANSWERS):
             _post(asked, body)
-        largest, early = max(map(resident_of, _web(service))), memory_of(_web(service))
+        master, *workers = _web(service)
+        largest, early = max(map(resident_of, workers)), memory_of([master, *workers])
         return Served(_loads(folder, asked, body, seconds), start, memory_of(_web(service)), largest, early)
 
 
 def _web(service: Service) -> list[int]:
     """Give the processes of the web server: those that `serve` runs in."""
-    return [one for one in descendants(service.process) if b"serve" in Path(f"/proc/{one}/cmdline").read_bytes()]
+    return [one for one in descendants(service.process) if b"\0serve\0" in Path(f"/proc/{one}/cmdline").read_bytes()]
 
 
 def databases(folder: Path, name: str) -> Mapping[str, str]:

@@ -1,5 +1,6 @@
 """How gunicorn runs the service; `espalier serve` hands it the socket and this file."""  # noqa: N999 - gunicorn's own name for it
 
+import gc
 import logging
 import os
 import socket
@@ -62,7 +63,12 @@ def on_starting(server: Any) -> None:
 
 
 def when_ready(server: Any) -> None:
-    """Have the kernel bound each wait for a client; accepted connections inherit it. Strangers need keys to be on."""
+    """Have the kernel bound each wait for a client; accepted connections inherit it. Strangers need keys to be on.
+
+    What is loaded by now stays: the collector, which would write to all of it, leaves it alone, so that it is shared.
+    """
+    gc.collect()
+    gc.freeze()
     for listener in server.LISTENERS:
         check_listening(settings, host_of(listener.sock))
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", SILENT_SECONDS, 0))

@@ -9,6 +9,7 @@ The template has no threads of ours, opens no database, and ends with its worker
 instead, each does the same when it begins.
 """
 
+import gc
 import logging
 from typing import Final
 
@@ -41,3 +42,5 @@ def _load_kernels() -> None:
 
 
 load()
+gc.collect()
+gc.freeze()  # the collector would write to all that the children share

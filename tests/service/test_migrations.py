@@ -8,6 +8,7 @@ import sqlalchemy
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, inspect
 from sqlalchemy.pool import NullPool
 
@@ -44,6 +45,16 @@ def test_migrations_make_the_same_check_constraints_as_the_code(engine: Engine, 
 
     assert migrated == _checks(engine)
     assert len(migrated["jobs"]) == 5
+
+
+def test_the_service_knows_the_revisions_that_alembic_knows(engine: Engine, database_url: str) -> None:
+    db.migrate(Settings(database_url=database_url))
+    script = ScriptDirectory.from_config(db.migrations_config())
+    assert db.lineage() == {one.revision: one.down_revision for one in script.walk_revisions()}
+    found, needed = db.revisions(engine)
+    with engine.connect() as connection:
+        assert found == set(MigrationContext.configure(connection).get_current_heads()) == {needed}
+    assert needed == script.get_current_head()
 
 
 def test_migrating_again_changes_nothing(engine: Engine, database_url: str) -> None:

@@ -1,5 +1,6 @@
 """Clients who ask, train, prune, compare and cancel without pause, and remember what they were promised."""
 
+import functools
 import random
 import threading
 import time
@@ -57,13 +58,15 @@ class Load:
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def ask(self, number: int) -> None:
-        """Ask for predictions: mostly one row, sometimes some."""
+        """Ask for predictions: mostly one row, sometimes some; every second client keeps its connection open."""
         draw = random.Random(f"{self.seed} asks {number}")
-        while not self.stopping.wait(self.pause):
-            rows = [{name: draw.random() for name in "abcdef"} for _ in range(draw.choice((1, 1, 1, 5)))]
-            answer = self.tell("POST", f"/v1/models/{MODEL}/predict", {"rows": rows}, insist=False)
-            if answer is not None and self.expect(answer, 200):
-                self.promises.decisions += [one["decision_id"] for one in answer.json()["predictions"]]
+        with httpx.Client(timeout=60, limits=httpx.Limits(max_keepalive_connections=number % 2)) as client:
+            while not self.stopping.wait(self.pause):
+                rows = [{name: draw.random() for name in "abcdef"} for _ in range(draw.choice((1, 1, 1, 5)))]
+                path = f"/v1/models/{MODEL}/predict"
+                answer = self.tell("POST", path, {"rows": rows}, insist=False, client=client)
+                if answer is not None and self.expect(answer, 200):
+                    self.promises.decisions += [one["decision_id"] for one in answer.json()["predictions"]]
 
     def work(self, number: int) -> None:
         """Ask for one job after the other, and watch each to its end; some are cancelled on the way."""
@@ -99,12 +102,18 @@ class Load:
             time.sleep(0.1)
         self.promises.wrong.append(f"job {job} did not end within {MINUTES:g} s")
 
-    def tell(self, method: str, path: str, body: object = None, *, insist: bool = True) -> Any:
-        """Send a request on a connection of its own; again while nobody answers, or not now. Without, None then."""
+    def tell(
+        self, method: str, path: str, body: object = None, *, insist: bool = True, client: httpx.Client | None = None
+    ) -> Any:
+        """Send a request, by default on a connection of its own; again while nobody answers, or not now.
+
+        Who does not insist gets None then.
+        """
+        request = functools.partial(httpx.request, timeout=60) if client is None else client.request
         deadline = time.monotonic() + MINUTES
         while time.monotonic() < deadline:
             try:
-                answer = httpx.request(method, self.system.address + path, json=body, timeout=60)
+                answer = request(method, self.system.address + path, json=body)
             except httpx.TransportError:
                 answer = None
             if answer is not None and answer.status_code not in PATIENT:

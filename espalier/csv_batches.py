@@ -1,7 +1,8 @@
 """Rows to be answered, from CSV of any length, a batch at a time.
 
-Where every cell of a batch is what its attribute asks for, the batch is read into columns, by pyarrow, without a Python
-object a cell. Where one is not, its lines are read one by one, so that answering them says which cell and why.
+Where every cell of a batch is what its attribute asks for, the batch is read into columns, by compiled code or by
+pyarrow, without a Python object a cell. Where one is not, its lines are read one by one, so that answering them says
+which cell and why.
 """
 
 from collections import Counter
@@ -13,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from espalier.csv_compiled import Labelled, is_compiled, read_plain
 from espalier.csv_lines import ByteStream, Piece, lines_of, pieces_of_csv
 from espalier.dataset import Column, Dataset
 from espalier.errors import DataError, Fault, RowError, pointer
@@ -23,7 +25,11 @@ __all__ = ["BATCH_BYTES", "RowBatch", "batches_from_csv"]
 
 BATCH_BYTES: Final = 2**22
 """Of CSV, read at a time; the first batches are smaller."""
+WORTH_LOADING: Final = 65_536
+"""Bytes of a batch from which on compiled code is loaded."""
 SHOWN_NAMES: Final = 20
+Cells = Mapping[str, npt.NDArray[np.float64] | Labelled | None]
+"""Columns by name; None for one of numbers in which one is none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +109,7 @@ class _BatchReader:
     def read(self, piece: Piece, first_row: int) -> RowBatch:
         """Read a piece."""
         if piece.content is not None and self._attributes and b"\0" not in piece.content:
-            dataset = self._columns(piece.content)
+            dataset = self._columns(piece.content, piece.first_byte)
             if dataset is not None:
                 return RowBatch(first_row, dataset, [])
         lines = []
@@ -114,20 +120,44 @@ class _BatchReader:
             lines.append(line)
         return RowBatch(first_row, None, rows_from_text(self._schema, self._names, lines))
 
-    def _columns(self, content: bytes) -> Dataset | None:
-        """Give the attributes' columns; None where pyarrow cannot read the piece, or a cell is not as it should be."""
-        table = _arrow_table(content, self._names, self._attributes, self._schema.missing_values)
-        if table is None:
-            return None
+    def _columns(self, content: bytes, first_byte: int) -> Dataset | None:
+        """Give the attributes' columns; None where the piece cannot be read, or a cell is not as it should be."""
+        cells = self._plain_cells(content, first_byte) or self._arrow_cells(content)
         features, columns = [], []
-        for feature, read, chunks in zip(self._attributes, self._readers, table.columns, strict=True):
-            found = read(chunks)
+        for feature, read in zip(self._attributes, self._readers, strict=True):
+            found = None if cells is None else read(cells[feature.name])
             if found is None:
                 return None
             labels, column = found
             features.append(feature if not labels else replace(feature, categories=(*feature.categories, *labels)))
             columns.append(column)
         return Dataset(Schema(tuple(features), self._schema.missing_values), tuple(columns))
+
+    def _plain_cells(self, content: bytes, first_byte: int) -> Cells | None:
+        is_text = content.isascii() or _is_utf8(content)
+        if not is_text or len(content) < WORTH_LOADING or not is_compiled(first_byte):
+            return None
+        numbers = {feature.name for feature in self._attributes if feature.kind is FeatureKind.NUMERIC}
+        texts = {feature.name for feature in self._attributes} - numbers
+        missing = self._schema.missing_values
+        piece = read_plain(content, self._names, numbers=numbers, texts=texts, missing=missing)
+        return None if piece is None or not piece.n_rows else piece.columns
+
+    def _arrow_cells(self, content: bytes) -> Cells | None:
+        table = _arrow_table(content, self._names, self._attributes, self._schema.missing_values)
+        if table is None:
+            return None
+        of_kind = {True: _arrow_numbers, False: _distinct}
+        columns = zip(self._attributes, table.columns, strict=True)
+        return {feature.name: of_kind[feature.kind is FeatureKind.NUMERIC](chunks) for feature, chunks in columns}
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _arrow_table(content: bytes, names: Sequence[str], attributes: Sequence[Feature], missing: Sequence[str]) -> Any:
@@ -152,7 +182,7 @@ def _arrow_table(content: bytes, names: Sequence[str], attributes: Sequence[Feat
 
 Labels = tuple[Label, ...]
 ColumnReader = Callable[[Any], tuple[Labels, Column] | None]
-"""From an Arrow column to the categories that its feature does not list, and its cells; None: a cell is not legal."""
+"""From a column's cells to the categories that its feature does not list, and the column; None: a cell is not legal."""
 
 
 def _reader(feature: Feature) -> ColumnReader:
@@ -163,39 +193,42 @@ def _reader(feature: Feature) -> ColumnReader:
     by_text = {label_text(label): code for code, label in reversed(list(enumerate(feature.categories)))}
     # Where the categories are numbers, or true and false, another text is a cell of a wrong type, or a number.
     takes_text = not feature.categories or any(isinstance(label, str) for label in feature.categories)
-    return lambda chunks: _read_codes(chunks, by_text, len(feature.categories) if takes_text else None)
+    return lambda cells: _read_codes(cells, by_text, len(feature.categories) if takes_text else None)
 
 
-def _read_numbers(chunks: Any) -> tuple[Labels, Column] | None:
-    numbers = chunks.to_numpy()
-    n_odd = len(numbers) - int(np.count_nonzero(np.isfinite(numbers)))
-    return ((), numbers) if n_odd == chunks.null_count else None
+def _read_numbers(cells: npt.NDArray[np.float64] | Labelled | None) -> tuple[Labels, Column] | None:
+    return ((), cells) if isinstance(cells, np.ndarray) else None
 
 
-def _read_codes(chunks: Any, by_text: Mapping[str, int], n_listed: int | None) -> tuple[Labels, Column] | None:
-    texts, places = _distinct(chunks)
-    codes = np.array([*(by_text.get(text, -2) for text in texts), -1], dtype=np.int32)
+def _read_codes(cells: Labelled, by_text: Mapping[str, int], n_listed: int | None) -> tuple[Labels, Column] | None:
+    codes = np.array([*(by_text.get(text, -2) for text in cells.texts), -1], dtype=np.int32)
     unknown = np.flatnonzero(codes == -2)
     if not len(unknown):
-        return (), codes[places]
+        return (), codes[cells.places]
     if n_listed is None:
         return None
     codes[unknown] = n_listed + np.arange(len(unknown), dtype=np.int32)
-    return tuple(texts[place] for place in unknown.tolist()), codes[places]
+    return tuple(cells.texts[place] for place in unknown.tolist()), codes[cells.places]
 
 
-def _read_instants(chunks: Any) -> tuple[Labels, Column] | None:
-    texts, places = _distinct(chunks)
+def _read_instants(cells: Labelled) -> tuple[Labels, Column] | None:
     try:
-        instants = np.array([*map(parse_instant, texts), np.nan])
+        instants = np.array([*map(parse_instant, cells.texts), np.nan])
     except (ValueError, OverflowError):
         return None
-    return (), instants[places]
+    return (), instants[cells.places]
 
 
-def _distinct(chunks: Any) -> tuple[list[str], npt.NDArray[np.int32]]:
+def _arrow_numbers(chunks: Any) -> npt.NDArray[np.float64] | None:
+    numbers = chunks.to_numpy()
+    n_odd = len(numbers) - int(np.count_nonzero(np.isfinite(numbers)))
+    return numbers if n_odd == chunks.null_count else None
+
+
+def _distinct(chunks: Any) -> Labelled:
     """Give the distinct texts of a column, and of each row the place of its own; -1 for none."""
     whole = chunks.unify_dictionaries().combine_chunks()
     parts = whole.chunks if hasattr(whole, "chunks") else [whole]
     places = [part.indices.fill_null(-1).to_numpy(zero_copy_only=False) for part in parts]
-    return (parts[0].dictionary.to_pylist() if parts else []), np.concatenate(places or [np.empty(0, np.int32)])
+    texts = parts[0].dictionary.to_pylist() if parts else []
+    return Labelled(tuple(texts), np.concatenate(places or [np.empty(0, np.int32)]))

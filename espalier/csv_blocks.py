@@ -1,8 +1,9 @@
-"""CSV as stretches of a table: parsed by pyarrow on two threads where it is there, else line by line.
+"""CSV as stretches of a table: parsed on two threads, by compiled code or by pyarrow, else line by line.
 
-Both ways give the same cells. pyarrow is asked for numbers only where they are wanted, and what it takes for one is one
-here too; where it finds none, or a line that does not fit, the piece is looked at again in the slow way, which knows.
-A short file is read in the slow way from the start: loading pyarrow would take longer.
+All ways give the same cells. Compiled code reads plain CSV. pyarrow, where there is no compiled code or a piece is not
+plain, is asked for numbers only where they are wanted, and what it takes for one is one here too. Where it finds none,
+or a line that does not fit, the piece is looked at again in the slow way, which knows. A short file is read in the slow
+way from the start: loading the others would take longer.
 """
 
 import csv
@@ -15,7 +16,9 @@ from itertools import chain, islice
 from typing import Any, Final, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
+from espalier.csv_compiled import Labelled, is_compiled, read_plain
 from espalier.csv_lines import LONGEST_LINE, Piece, lines_of, pieces_of_csv
 from espalier.csv_text import check_names
 from espalier.errors import DataError, Fault, TooLarge
@@ -24,12 +27,12 @@ from espalier.gathering import Block, Gatherer
 from espalier.limits import Limits
 from espalier.sources import Source
 
-__all__ = ["csv_blocks"]
+__all__ = ["by_compiled_code", "by_pyarrow", "csv_blocks"]
 
-PIECE: Final = 4_194_304
+PIECE: Final = 2_097_152
 """Bytes of a piece, but for the first ones, which are smaller."""
-WORTH_PYARROW: Final = 65_536
-"""Bytes of a first piece from which on pyarrow is loaded."""
+WORTH_LOADING: Final = 65_536
+"""Bytes of a first piece from which on compiled code or pyarrow is loaded."""
 THREADS: Final = 2
 AHEAD: Final = 3
 """Pieces that are parsed, or wait for it, at a time."""
@@ -37,12 +40,16 @@ CELLS_AT_ONCE: Final = 500_000
 """Cells of a block that is read in the slow way: each is a Python object for a while."""
 
 Result = TypeVar("Result")
+Way = Callable[[Sequence[str], Gatherer, bytes, int], Block | None]
+"""Reads lines of the table, the first of which begins at a byte of the text, into a block."""
 
 
 def csv_blocks(
-    source: Source, gatherer: Gatherer, *, limits: Limits, piece: int = PIECE, worth_pyarrow: int = WORTH_PYARROW
+    source: Source, gatherer: Gatherer, *, limits: Limits, piece: int = PIECE, ways: Sequence[Way] | None = None
 ) -> Iterator[Block]:
     """Read CSV (RFC 4180, comma, first line the names, UTF-8).
+
+    ways: of reading a piece, tried before it is read line by line; by default as the length of the first says.
 
     Raises:
         DataError: Not CSV: not UTF-8, NUL, no names, a name twice, no rows, a line of another length, by its number.
@@ -54,8 +61,8 @@ def csv_blocks(
         check_names(names)
         limits.check("columns", len(names))
         for first in islice(pieces, 1):
-            is_long = first.content is not None and len(first.content) >= worth_pyarrow
-            parse = partial(_parsed, _pyarrow() if is_long else None, names, gatherer)
+            is_long = first.content is not None and len(first.content) >= WORTH_LOADING
+            parse = partial(_parsed, (FAST if is_long else ()) if ways is None else ways, names, gatherer)
             yield from chain.from_iterable(_in_order(parse, chain([first], pieces)))
     except DataError as error:
         if error.faults[0].code == "too_long":
@@ -63,14 +70,6 @@ def csv_blocks(
         raise
     if not gatherer.n_rows:
         raise DataError([Fault("", "empty", f"the CSV has {len(names)} column names and no rows")])
-
-
-def _pyarrow() -> Any:
-    try:
-        import_module("pyarrow.csv")
-    except ImportError:
-        return None
-    return import_module("pyarrow")
 
 
 def _in_order(parse: Callable[[Piece], Result], pieces: Iterator[Piece]) -> Iterator[Result]:
@@ -87,9 +86,22 @@ def _in_order(parse: Callable[[Piece], Result], pieces: Iterator[Piece]) -> Iter
             yield ahead.popleft().result()
 
 
-def _parsed(arrow: Any, names: Sequence[str], gatherer: Gatherer, piece: Piece) -> Iterable[Block]:
-    block = None if arrow is None or piece.content is None else _by_arrow(arrow, names, gatherer, piece.content)
-    return _by_lines(names, gatherer, piece) if block is None else [block]
+def _parsed(ways: Sequence[Way], names: Sequence[str], gatherer: Gatherer, piece: Piece) -> Iterable[Block]:
+    content = piece.content
+    if ways and content is not None and b"\0" not in content and (content.isascii() or _is_utf8(content)):
+        for way in ways:
+            block = way(names, gatherer, content, piece.first_byte)
+            if block is not None:
+                return [block]
+    return _by_lines(names, gatherer, piece)
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 # Line by line
@@ -123,15 +135,42 @@ def _text_column(name: str, cells: Sequence[str]) -> FrameColumn:
     return FrameColumn(name, None, codes, labels=tuple(known))
 
 
+# By compiled code
+
+
+def by_compiled_code(names: Sequence[str], gatherer: Gatherer, content: bytes, first_byte: int) -> Block | None:
+    """Read a piece; None where it is not plain, or code is not compiled, nor worth it at this place of a table."""
+    if not is_compiled(first_byte):
+        return None
+    wanted = [name for name in names if gatherer.wants(name)]
+    labelled = {name for name in wanted if gatherer.wants_labels(name)}
+    numbers = [name for name in wanted if name not in labelled]
+    piece = read_plain(content, names, numbers=numbers, texts=labelled, missing=gatherer.missing_values)
+    if piece is None:
+        return None
+    if not piece.n_rows:
+        return Block(0, ())
+    return Block(piece.n_rows, tuple(_plain_column(name, piece.columns[name]) for name in wanted))
+
+
+def _plain_column(name: str, cells: npt.NDArray[np.float64] | Labelled) -> FrameColumn:
+    if isinstance(cells, Labelled):
+        return FrameColumn(name, None, cells.places, labels=cells.texts)
+    return FrameColumn(name, None, cells, owned=True)
+
+
 # By pyarrow
 
 
-def _by_arrow(arrow: Any, names: Sequence[str], gatherer: Gatherer, content: bytes) -> Block | None:
-    """Parse a piece; None where pyarrow cannot: the slow way says why."""
+def by_pyarrow(names: Sequence[str], gatherer: Gatherer, content: bytes, first_byte: int) -> Block | None:
+    """Read a piece; None where pyarrow cannot, or is not there: the slow way says why."""
+    try:
+        import_module("pyarrow.csv")
+    except ImportError:
+        return None
+    arrow = import_module("pyarrow")
     wanted = [name for name in names if gatherer.wants(name)]
     labelled = frozenset(name for name in wanted if gatherer.wants_labels(name))
-    if b"\0" in content or not (content.isascii() or _is_utf8(content)):
-        return None
     if not wanted or not content.strip(b"\r\n"):
         return Block(0, ())
     texts = arrow.dictionary(arrow.int32(), arrow.string())
@@ -144,14 +183,6 @@ def _by_arrow(arrow: Any, names: Sequence[str], gatherer: Gatherer, content: byt
         except _TooLongError:
             break
     return None
-
-
-def _is_utf8(content: bytes) -> bool:
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 class _NoNumberError(Exception):
@@ -201,3 +232,7 @@ def _number_column(name: str, chunks: Any) -> FrameColumn:
     if int(np.count_nonzero(np.isfinite(values))) + chunks.null_count != len(values):
         raise _NoNumberError
     return FrameColumn(name, None, values, owned=True)
+
+
+FAST: Final[tuple[Way, ...]] = (by_compiled_code, by_pyarrow)
+"""Ways of reading a piece of a long file."""

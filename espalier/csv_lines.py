@@ -49,11 +49,13 @@ class Piece:
         first_line: The number of the first of them in the text, from 1.
         content: As they came, UTF-8 not yet looked at; None where they had to be read.
         cells: As they were read; None where they need not be.
+        first_byte: Where the content begins in the text.
     """
 
     first_line: int
     content: bytes | None = None
     cells: list[list[str]] | None = None
+    first_byte: int = 0
 
 
 def pieces_of_csv(stream: ByteStream, *, size: int) -> Iterator[Piece]:
@@ -97,6 +99,7 @@ class _Cutter:
         self._waiting = b""
         self._at_end = False
         self._line = 1
+        self._n_cut = 0
         self._fill(self._size)
         self._waiting = self._waiting.removeprefix(BYTE_ORDER_MARK)
 
@@ -154,7 +157,8 @@ class _Cutter:
 
     def _cut(self, end: int) -> Piece:
         content, self._waiting = self._waiting[:end], self._waiting[end:]
-        piece = Piece(self._line, content)
+        piece = Piece(self._line, content, first_byte=self._n_cut)
+        self._n_cut += end
         self._line += content.count(b"\n") or content.count(b"\r")
         return piece
 

@@ -21,6 +21,7 @@
 `fast_nodes`   the nodes as it keeps them; `joining` its parts made one tree
 `linear`       linear models of the nodes of a grown tree: least squares, columns dropped
 `route`        many rows down one tree
+`csv_cells`    the cells of CSV where they stand
 `freeze`       nodes in the order of their making -> preorder arrays
 =============  ==========================================================================================
 

@@ -8,7 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from espalier import DataError, Dataset, InvalidInput, TooLarge, dataset_from_columns, dataset_from_csv
-from espalier.csv_blocks import csv_blocks
+from espalier.csv_blocks import by_compiled_code, by_pyarrow, csv_blocks
+from espalier.csv_compiled import WORTH_COMPILING
 from espalier.csv_text import read_csv_text
 from espalier.declaring import Declared
 from espalier.gathering import Gatherer
@@ -16,17 +17,25 @@ from espalier.limits import Limits
 from espalier.sources import Source
 
 
-def in_pieces(content: bytes, size: int, *, limits: Limits | None = None, arrow_from: int = 0, **declared) -> Dataset:
-    """Read CSV in pieces of some bytes, by pyarrow if the first is of `arrow_from` bytes."""
+def by_kernel(names, gatherer, content, first_byte):
+    """Compile, if need be: as far behind in a table."""
+    return by_compiled_code(names, gatherer, content, first_byte + WORTH_COMPILING)
+
+
+WAYS = {"compiled": (by_kernel,), "pyarrow": (by_pyarrow,), "both": (by_kernel, by_pyarrow), "lines": ()}
+
+
+def in_pieces(content: bytes, size: int, *, limits: Limits | None = None, way: str = "both", **declared) -> Dataset:
+    """Read CSV in pieces of some bytes, each in one of `WAYS`."""
     limits = limits or Limits()
     source = Source(io.BytesIO(content), limits=limits)
     gatherer = Gatherer(Declared(**declared), limits=limits)
-    for block in csv_blocks(source, gatherer, limits=limits, piece=size, worth_pyarrow=arrow_from):
+    for block in csv_blocks(source, gatherer, limits=limits, piece=size, ways=WAYS[way]):
         gatherer.add(block)
     if gatherer.missed:
         source.rewind()
         gatherer.read_again()
-        for block in csv_blocks(source, gatherer, limits=limits, piece=size, worth_pyarrow=arrow_from):
+        for block in csv_blocks(source, gatherer, limits=limits, piece=size, ways=WAYS[way]):
             gatherer.add(block)
     return gatherer.finish().dataset()
 
@@ -95,16 +104,14 @@ def written(rows: list[tuple[str, ...]], quoting: int, end: str) -> bytes:
     end=st.sampled_from(["\n", "\r\n", "\r"]),
     size=st.sampled_from([1, 7, 20, 60, 10_000]),
     declared=DECLARED,
-    arrow_from=st.sampled_from([0, 0, 0, 10**9]),
+    way=st.sampled_from([*WAYS]),
 )
-@example(rows=[("1", "1", "1"), ("x", "2", "2")], quoting=0, end="\n", size=1, declared={}, arrow_from=0)
-@example(
-    rows=[("1", "1", "1"), ("nan", "inf", "2")], quoting=0, end="\n", size=1, declared={"target": "a"}, arrow_from=0
-)
-def test_any_table_reads_alike_whole_and_in_pieces_of_any_size(rows, quoting, end, size, declared, arrow_from):  # noqa: PLR0917 - drawn
+@example(rows=[("1", "1", "1"), ("x", "2", "2")], quoting=0, end="\n", size=1, declared={}, way="both")
+@example(rows=[("1", "1", "1"), ("nan", "inf", "2")], quoting=0, end="\n", size=1, declared={"target": "a"}, way="both")
+def test_any_table_reads_alike_whole_and_in_pieces_of_any_size(rows, quoting, end, size, declared, way):  # noqa: PLR0917 - drawn
     content = written(rows, quoting, end)
     expected = outcome(plainly, content, **declared)
-    assert outcome(in_pieces, content, size, arrow_from=arrow_from, **declared) == expected
+    assert outcome(in_pieces, content, size, way=way, **declared) == expected
 
 
 @given(

@@ -1,0 +1,186 @@
+"""A piece of CSV read by compiled code: numbers as float64, texts as places among the distinct ones.
+
+It takes less processor time than pyarrow, and less memory, but reads plain CSV only (`espalier.kernels.csv_cells`).
+What it does not read, its callers read by pyarrow or line by line; the cells are the same.
+"""
+
+import csv
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, fields, replace
+from itertools import chain
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.marks import number_from_text
+from espalier.small_work import waits_for_compiler
+
+__all__ = ["Labelled", "PlainPiece", "is_compiled", "read_plain"]
+
+WORTH_COMPILING: Final = 64 * 2**20
+"""Bytes of one table after which compiling, some seconds once a machine, is worth it."""
+MOST_TEXTS: Final = 2**14
+"""Distinct texts of a column of a piece."""
+MOST_ODD: Final = 2**12
+"""Numbers of a piece that compiled code leaves to Python."""
+
+_first_use = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A column of texts: the distinct ones, and of each row the place of its own, int32 (n_rows,), -1 where missing."""
+
+    texts: tuple[str, ...]
+    places: npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class PlainPiece:
+    """Some rows, and the columns that were asked for; numbers are float64 (n_rows,), NaN where missing."""
+
+    n_rows: int
+    columns: Mapping[str, npt.NDArray[np.float64] | Labelled]
+
+
+def is_compiled(n_bytes: int) -> bool:
+    """Say whether compiled code is there for a table of so many bytes, or is to be made for it."""
+    from espalier.kernels import csv_cells as kernel  # noqa: PLC0415 - numba is loaded for long tables only
+    from espalier.kernels.jit import must_compile  # noqa: PLC0415 - as above
+
+    compiled = getattr(kernel.read_cells, "overloads", None)
+    if compiled is None:
+        return False  # stays Python, which pyarrow outdoes
+    is_there = bool(compiled) or not must_compile(kernel.read_cells)
+    return is_there or waits_for_compiler() or n_bytes >= WORTH_COMPILING
+
+
+def read_plain(
+    content: bytes, names: Sequence[str], *, numbers: Collection[str], texts: Collection[str], missing: Sequence[str]
+) -> PlainPiece | None:
+    """Read whole lines of UTF-8 without NUL; a column of `numbers` in which one is none comes as texts.
+
+    Args:
+        content: The lines.
+        names: Of all columns.
+        numbers: Names of those that are to be numbers.
+        texts: Names of those that are to be texts; what is in neither is left out.
+        missing: Texts that stand for missing, besides the empty one.
+
+    Returns:
+        The columns; None where something stands there that is not plain.
+    """
+    if any(number_from_text(text) is not None for text in missing):
+        return None
+    asked = _Asked(names, list(numbers), list(texts), missing)
+    while True:
+        piece, others = _read(content, asked)
+        if not others:
+            return piece
+        numbers = [name for name in asked.numbers if name not in others]
+        asked = replace(asked, numbers=numbers, texts=[*asked.texts, *sorted(others)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What `read_plain` is asked for."""
+
+    names: Sequence[str]
+    numbers: Sequence[str]
+    texts: Sequence[str]
+    missing: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Buffers:
+    """What `espalier.kernels.csv_cells.read_cells` writes; see there."""
+
+    values: npt.NDArray[np.float64]
+    codes: npt.NDArray[np.int32]
+    spans: npt.NDArray[np.int64]
+    n_texts: npt.NDArray[np.int32]
+    table: npt.NDArray[np.int32]
+    odd: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, n_numbers: int, n_texts: int, *, most_rows: int) -> "_Buffers":
+        most_texts = min(MOST_TEXTS, 1 << most_rows.bit_length())
+        return cls(
+            np.empty((n_numbers, most_rows)),
+            np.empty((n_texts, most_rows), dtype=np.int32),
+            np.empty((n_texts, most_texts, 2), dtype=np.int64),
+            np.zeros(n_texts, dtype=np.int32),
+            np.full((n_texts, 2 * most_texts), -1, dtype=np.int32),
+            np.empty((MOST_ODD, 4), dtype=np.int64),
+        )
+
+
+def _read(content: bytes, asked: _Asked) -> tuple[PlainPiece | None, frozenset[str]]:
+    """Read columns; give the names of those that are no numbers instead, if there are some."""
+    # A line has at least a sign a column: a comma or its end.
+    most_rows = min(content.count(b"\n"), len(content) // len(asked.names)) + 1
+    buffers = _Buffers.of(len(asked.numbers), len(asked.texts), most_rows=most_rows)
+    read = _called(content, asked, buffers)
+    if read is None:
+        return None, frozenset()
+    n_rows, n_odd = read
+    longest = csv.field_size_limit()
+    odd = buffers.odd[:n_odd].tolist()
+    spans = [buffers.spans[place, :n].tolist() for place, n in enumerate(buffers.n_texts.tolist())]
+    lengths = [end - begin for *_, begin, end in chain(odd, *spans)]
+    if max(lengths, default=0) > longest:
+        return None, frozenset()
+    others = set()
+    for place, row, begin, end in odd:
+        number = number_from_text(content[begin:end].decode())
+        if number is None:
+            others.add(asked.numbers[place])
+        else:
+            buffers.values[place, row] = number
+    if others:
+        return None, frozenset(others)
+    columns: dict[str, Any] = {name: buffers.values[place, :n_rows] for place, name in enumerate(asked.numbers)}
+    for place, name in enumerate(asked.texts):
+        labels = [content[begin:end].decode() for begin, end in spans[place]]
+        columns[name] = _labelled(labels, buffers.codes[place, :n_rows], asked.missing)
+    return PlainPiece(n_rows, columns), frozenset()
+
+
+def _called(content: bytes, asked: _Asked, buffers: _Buffers) -> tuple[int, int] | None:
+    """Call the kernel; give the number of rows and of odd cells, or None where something is not plain."""
+    from espalier.kernels import csv_cells as kernel  # noqa: PLC0415 - as above
+
+    kinds = np.full(len(asked.names), kernel.LEFT_OUT, dtype=np.int8)
+    rows_of = np.zeros(len(asked.names), dtype=np.int32)
+    at = {name: place for place, name in enumerate(asked.names)}
+    for kind, group in ((kernel.NUMBER, asked.numbers), (kernel.TEXT, asked.texts)):
+        places = [at[name] for name in group]
+        kinds[places] = kind
+        rows_of[places] = np.arange(len(group))
+    marks = [text.encode() for text in asked.missing]
+    arguments = (
+        np.frombuffer(content + b"\n" * kernel.PADDING, dtype=np.uint8),
+        kinds,
+        rows_of,
+        kernel.POWERS_OF_FIVE,
+        np.frombuffer(b"".join(marks), dtype=np.uint8),
+        np.cumsum([len(mark) for mark in marks], dtype=np.int32),
+        *(getattr(buffers, field.name) for field in fields(buffers)),
+    )
+    # The first thread loads or compiles the code while the others wait.
+    with nullcontext() if kernel.read_cells.overloads else _first_use:  # type: ignore[attr-defined]
+        state, n_rows, n_odd = kernel.read_cells(*arguments)
+    return (n_rows, n_odd) if state == kernel.READ else None
+
+
+def _labelled(labels: list[str], places: npt.NDArray[np.int32], missing: Sequence[str]) -> Labelled:
+    """Take out the texts that stand for missing."""
+    kept = [label for label in labels if label not in missing]
+    if len(kept) == len(labels):
+        return Labelled(tuple(labels), places)
+    table = np.full(len(labels) + 1, -1, dtype=np.int32)
+    table[[place for place, label in enumerate(labels) if label not in missing]] = np.arange(len(kept))
+    return Labelled(tuple(kept), table[places])

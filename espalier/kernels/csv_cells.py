@@ -1,0 +1,349 @@
+"""The cells of CSV read where they stand: numbers to float64, texts to places in a list of distinct ones.
+
+Only what is plain is read: lines of as many cells as there are columns, that end in a line feed, with or without a
+carriage return; quotes around a whole cell and nowhere else. Whatever else there is, the kernel stops and says so, and
+its caller reads the piece in a way that knows all of CSV::
+
+    content   1.5,"yes",?↵0.25,"no",7↵
+    values    [1.5, 0.25], [nan, 7.0]                 one row a column of numbers
+    codes     [0, 1]                                  one row a column of texts
+    texts     (5, 8), (18, 20)                        where each distinct text begins and ends
+
+A number is digits with a sign, a point and an exponent. Up to 19 digits are taken as one whole number w, and w · 10^q
+is rounded once: by one multiplication or division of exact numbers where w < 2^53 and |q| <= 22 (Clinger 1990), else
+by the product of w and the first 128 bits of 5^q (Lemire 2021, algorithm 1). What these cannot decide is left to the
+caller, cell by cell.
+"""
+
+import numpy as np
+
+from espalier.kernels.jit import compiled, inner
+
+__all__ = ["FULL", "LEFT_OUT", "NUMBER", "POWERS_OF_FIVE", "READ", "TEXT", "read_cells"]
+
+LEFT_OUT, NUMBER, TEXT = 0, 1, 2
+PADDING = 16
+READ, NOT_PLAIN, FULL = 0, 1, 2
+
+COMMA, QUOTE, LINE_FEED, RETURN = np.uint8(44), np.uint8(34), np.uint8(10), np.uint8(13)
+PLUS, MINUS, POINT = np.uint8(43), np.uint8(45), np.uint8(46)
+ZERO, NINE, TEN = np.uint64(48), np.uint64(9), np.uint64(10)
+SMALL_E, LARGE_E = np.uint8(101), np.uint8(69)
+MOST_DIGITS = 19
+LARGEST_EXACT = np.uint64(1) << np.uint64(53)
+EXACT_POWERS = np.array([float(10**power) for power in range(23)])
+LEAST_POWER, MOST_POWER = -342, 308
+LOW_HALF = np.uint64((1 << 32) - 1)
+HALF = np.uint64(32)
+ONE = np.uint64(1)
+MINUS_ONE = np.uint64((1 << 64) - 1)
+MOST_EXPONENT_DIGITS = 5
+POWERS_OF_TEN = np.array([10**power for power in range(9)], np.uint64)
+ZEROS = np.uint64(0x3030303030303030)
+ABOVE_NINE = np.uint64(0x7676767676767676)
+TOP_BITS = np.uint64(0x8080808080808080)
+PLACES = np.uint64(0x0001020304050607)
+LAST_BITS = np.uint64(0x1FF)
+HASH_START, HASH_FACTOR = np.uint64(14695981039346656037), np.uint64(1099511628211)
+
+
+def _powers_of_five():
+    """Give the first 128 bits of 5^q for q from -342 to 308, uint64 (651, 2): upper half, lower half (Lemire 2021)."""
+    table = np.empty((MOST_POWER - LEAST_POWER + 1, 2), np.uint64)
+    for power in range(LEAST_POWER, MOST_POWER + 1):
+        five = 5 ** abs(power)
+        if power < 0:
+            n_bits = (five - 1).bit_length()
+            first = (1 << (n_bits + 127 if power >= -27 else 2 * n_bits + 128)) // five + 1
+        else:
+            first = five << 128
+        first >>= max(0, first.bit_length() - 128)
+        table[power - LEAST_POWER] = first >> 64, first & ((1 << 64) - 1)
+    return table
+
+
+POWERS_OF_FIVE = _powers_of_five()
+
+
+@compiled
+def read_cells(content, kinds, rows_of, powers, missing, missing_ends, values, codes, texts, n_texts, table, odd):
+    """Read whole lines into columns; returns what came of it, the number of rows, and that of odd cells.
+
+    content: uint8, of which the last PADDING stand behind the text: a line feed, then anything. kinds: int8 (columns),
+    LEFT_OUT, NUMBER or TEXT; rows_of: int32 (columns), the row of `values` or `codes` that each is written to.
+    powers: POWERS_OF_FIVE. missing: uint8, the texts that stand for missing, one after the other, each up to its entry
+    of missing_ends, int32; an empty cell always does.
+    values: float64 (numbers, rows), NaN where missing, written. codes: int32 (texts, rows), -1 where empty, written.
+    texts: int64 (texts, most, 2), where the distinct ones begin and end, written; n_texts: int32 (texts), how many,
+    zero at first. table: int32 (texts, a power of two above twice `most`), -1 at first. odd: int64 (m, 4), numbers that
+    are left to the caller: row of `values`, row, begin, end.
+    Returns (READ, rows, odd cells); (NOT_PLAIN, …) where something is not plain, (FULL, …) where an array is too small.
+    """
+    at, end = 0, content.size - PADDING
+    row, n_odd, n_columns = 0, 0, kinds.size
+    while at < end:
+        if content[at] == LINE_FEED:
+            at += 1
+            continue
+        if content[at] == RETURN and at + 1 < end and content[at + 1] == LINE_FEED:
+            at += 2
+            continue
+        for column in range(n_columns):
+            if column > 0:
+                if at >= end or content[at] != COMMA:
+                    return NOT_PLAIN, row, n_odd
+                at += 1
+            quoted = at < end and content[at] == QUOTE
+            if quoted:
+                at += 1
+            begin = at
+            kind = kinds[column]
+            state = 0
+            if kind == NUMBER and not quoted:
+                if row >= values.shape[1]:
+                    return FULL, row, n_odd
+                value, at, state = _number(content, begin, powers)
+                values[rows_of[column], row] = value
+            if state != 1:
+                at = _end_of_cell(content, begin, quoted)
+                if at < 0:
+                    return NOT_PLAIN, row, n_odd
+                if kind == NUMBER:
+                    if row >= values.shape[1]:
+                        return FULL, row, n_odd
+                    values[rows_of[column], row] = np.nan
+                    if at > begin and not _is_missing(content, begin, at, missing, missing_ends):
+                        if n_odd >= odd.shape[0]:
+                            return FULL, row, n_odd
+                        odd[n_odd, 0], odd[n_odd, 1], odd[n_odd, 2], odd[n_odd, 3] = rows_of[column], row, begin, at
+                        n_odd += 1
+                elif kind == TEXT:
+                    if row >= codes.shape[1]:
+                        return FULL, row, n_odd
+                    place = rows_of[column]
+                    code = -1
+                    if at > begin:
+                        code = _code(content, begin, at, texts[place], n_texts, place, table[place])
+                        if code < 0:
+                            return FULL, row, n_odd
+                    codes[place, row] = code
+            if quoted:
+                at += 1
+        if at < end:
+            if content[at] == RETURN:
+                at += 1
+            if at >= end or content[at] != LINE_FEED:
+                return NOT_PLAIN, row, n_odd
+            at += 1
+        row += 1
+    return READ, row, n_odd
+
+
+@inner
+def _end_of_cell(content, begin, quoted):
+    """Give the place behind the last sign of a cell; -1 where it is not plain."""
+    at, end = begin, content.size - PADDING
+    if quoted:
+        while at < end and content[at] != QUOTE:
+            at += 1
+        if at >= end:
+            return -1
+        if at + 1 < end and content[at + 1] == QUOTE:
+            return -1
+        return at
+    while at < end:
+        sign = content[at]
+        if sign in (COMMA, LINE_FEED):
+            return at
+        if sign == QUOTE:
+            return -1
+        if sign == RETURN:
+            return at if at + 1 < end and content[at + 1] == LINE_FEED else -1
+        at += 1
+    return at
+
+
+@inner
+def _is_missing(content, begin, end, missing, missing_ends):
+    start = 0
+    for stop in missing_ends:
+        if stop - start == end - begin:
+            same = True
+            for offset in range(end - begin):
+                if content[begin + offset] != missing[start + offset]:
+                    same = False
+                    break
+            if same:
+                return True
+        start = stop
+    return False
+
+
+@inner
+def _code(content, begin, end, texts, n_texts, place, table):
+    """Give the place of a text among the distinct ones, a new one if need be; -1 where there is no room for it."""
+    code = HASH_START
+    for at in range(begin, end):
+        code = (code ^ np.uint64(content[at])) * HASH_FACTOR
+    mask = np.int64(table.size - 1)
+    slot = np.int64((code ^ (code >> HALF)) & np.uint64(mask))
+    while table[slot] >= 0:
+        known = table[slot]
+        first = texts[known, 0]
+        if texts[known, 1] - first == end - begin:
+            same = True
+            for offset in range(end - begin):
+                if content[first + offset] != content[begin + offset]:
+                    same = False
+                    break
+            if same:
+                return known
+        slot = (slot + 1) & mask
+    new = n_texts[place]
+    if new >= texts.shape[0]:
+        return -1
+    texts[new, 0], texts[new, 1] = begin, end
+    table[slot] = new
+    n_texts[place] = new + 1
+    return new
+
+
+@inner
+def _number(content, begin, powers):
+    """Read a number that begins here; returns it, the place behind it, and 1, or 0 where it is none or not decided."""
+    at = begin
+    sign = content[np.uint64(at)]
+    negative = sign == MINUS
+    if negative or sign == PLUS:
+        at += 1
+    first = at
+    whole = np.uint64(0)
+    while True:  # mostly one digit or two, which the processor foresees
+        digit = np.uint64(content[np.uint64(at)]) - ZERO
+        if digit > NINE:
+            break
+        whole = whole * TEN + digit
+        at += 1
+    n_digits = at - first
+    power = 0
+    if content[np.uint64(at)] == POINT:
+        at += 1
+        point = at
+        whole, at = _digits(content, at, whole)
+        power = point - at
+        n_digits -= power
+    if n_digits == 0 or n_digits > MOST_DIGITS:
+        return np.nan, at, 0
+    sign = content[np.uint64(at)]
+    if sign in (SMALL_E, LARGE_E):
+        at += 1
+        sign = content[np.uint64(at)]
+        below = sign == MINUS
+        if below or sign == PLUS:
+            at += 1
+        first = at
+        exponent, at = _digits(content, at, np.uint64(0))
+        if at == first or at - first > MOST_EXPONENT_DIGITS:
+            return np.nan, at, 0
+        power += -np.int64(exponent) if below else np.int64(exponent)
+        sign = content[np.uint64(at)]
+    if sign not in (COMMA, LINE_FEED, RETURN):
+        return np.nan, at, 0
+    if whole < LARGEST_EXACT and -22 <= power <= 22:
+        value = np.float64(whole)
+        value = value / EXACT_POWERS[-power] if power < 0 else value * EXACT_POWERS[power]
+        return -value if negative else value, at, 1
+    value, decided = _rounded(whole, power, powers)
+    return -value if negative else value, at, decided
+
+
+@inner
+def _digits(content, at, whole):
+    """Go on reading a whole number with the digits that stand here, eight at a time; returns it and the place behind.
+
+    Of eight signs taken as one number, the first in the lowest byte, the digits before the first other sign are moved
+    to the upper end, so that zeros stand before them, and then added up by twos, fours and eight.
+    """
+    while True:
+        eight = _eight(content, at) ^ ZEROS
+        others = (eight + ABOVE_NINE | eight) & TOP_BITS
+        n_digits = 8
+        if others:
+            lowest = (others & (~others + ONE)) >> np.uint64(7)
+            n_digits = np.int64((lowest * PLACES) >> np.uint64(56))
+            if n_digits == 0:
+                return whole, at
+            eight <<= np.uint64(64 - 8 * n_digits)
+        eight = (eight * np.uint64(2561)) >> np.uint64(8)
+        eight = ((eight & np.uint64(0x00FF00FF00FF00FF)) * np.uint64(6553601)) >> np.uint64(16)
+        eight = ((eight & np.uint64(0x0000FFFF0000FFFF)) * np.uint64(42949672960001)) >> np.uint64(32)
+        whole = whole * POWERS_OF_TEN[n_digits] + eight
+        at += n_digits
+        if n_digits < 8:
+            return whole, at
+
+
+@inner
+def _eight(content, at):
+    """Give eight signs as one number; the compiler makes one load of it."""
+    low = np.uint64(at)
+    value = np.uint64(content[low])
+    for place in range(1, 8):
+        value |= np.uint64(content[low + np.uint64(place)]) << np.uint64(8 * place)
+    return value
+
+
+@inner
+def _rounded(whole, power, powers):
+    """Give whole · 10^power rounded to even, and 1; 0 where that is not decided, or no normal number."""
+    if whole == 0 or power < LEAST_POWER or power > MOST_POWER:
+        return np.nan, 0
+    zeros = 0
+    while whole >> np.uint64(63) == 0:
+        whole <<= ONE
+        zeros += 1
+    high, low = _product(whole, powers[power - LEAST_POWER, 0])
+    if high & LAST_BITS == LAST_BITS:
+        second, _ = _product(whole, powers[power - LEAST_POWER, 1])
+        low += second
+        if second > low:
+            high += ONE
+    if low == MINUS_ONE:
+        return np.nan, 0
+    upper = np.int64(high >> np.uint64(63))
+    shift = np.uint64(upper + 9)
+    bits = high >> shift
+    exponent = ((217706 * power) >> 16) + 63 + upper - zeros + 1023
+    if exponent <= 0:
+        return np.nan, 0
+    if low <= ONE and -4 <= power <= 23 and bits & np.uint64(3) == ONE and bits << shift == high:
+        bits &= ~ONE
+    bits = (bits + (bits & ONE)) >> ONE
+    if bits >= LARGEST_EXACT:
+        bits = LARGEST_EXACT >> ONE
+        exponent += 1
+    if exponent >= 0x7FF:
+        return np.nan, 0
+    value = np.float64(bits)
+    # By powers of two, each in range: the bits are 53, so this is exact.
+    exponent -= 1075
+    while exponent > 0:
+        step = min(exponent, 512)
+        value *= np.float64(2.0) ** step
+        exponent -= step
+    while exponent < 0:
+        step = min(-exponent, 512)
+        value /= np.float64(2.0) ** step
+        exponent += step
+    return value, 1
+
+
+@inner
+def _product(left, right):
+    """Give the upper and the lower half of a product of 64 times 64 bits."""
+    left_low, left_high = left & LOW_HALF, left >> HALF
+    right_low, right_high = right & LOW_HALF, right >> HALF
+    lowest = left_low * right_low
+    middle = left_high * right_low + (lowest >> HALF)
+    other = left_low * right_high + (middle & LOW_HALF)
+    return left_high * right_high + (middle >> HALF) + (other >> HALF), (other << HALF) | (lowest & LOW_HALF)

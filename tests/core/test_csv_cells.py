@@ -1,0 +1,95 @@
+"""Numbers read by compiled code are those that Python reads, bit by bit."""
+
+import struct
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from espalier.csv_compiled import Labelled, is_compiled, read_plain
+from espalier.kernels import csv_cells
+
+DRAWS = hypothesis.settings(max_examples=300, deadline=None)
+floats = st.floats(allow_nan=False, allow_infinity=False).map(repr)
+signs = st.sampled_from(["", "-", "+"])
+points = st.builds(
+    lambda sign, whole, behind: f"{sign}{whole}.{behind}",
+    signs,
+    st.text("0123456789", max_size=20),
+    st.text("0123456789", min_size=1, max_size=20),
+)
+powers = st.builds("{}{}{}{}".format, signs, st.integers(0, 10**19), st.sampled_from("eE"), st.integers(-330, 300))
+# Half-way between two neighbouring doubles, and one beside it: what rounding to even is for.
+halves = st.builds(lambda odd, by: str(2**53 + 2 * odd + 1 + by), st.integers(0, 2**51), st.integers(-1, 1))
+
+
+def read_numbers(texts: list[str]) -> np.ndarray:
+    piece = read_plain("".join(f"{text}\n" for text in texts).encode(), ["x"], numbers=["x"], texts=[], missing=["?"])
+    assert piece is not None
+    column = piece.columns["x"]
+    assert isinstance(column, np.ndarray)
+    return column
+
+
+@DRAWS
+@given(st.lists(floats | points | powers | halves, min_size=1))
+def test_a_number_is_the_nearest_double(texts: list[str]) -> None:
+    texts = [text for text in texts if np.isfinite(float(text))] or ["0"]
+
+    found = [struct.pack("<d", number) for number in read_numbers(texts).tolist()]
+
+    assert found == [struct.pack("<d", float(text)) for text in texts]
+
+
+def test_numbers_as_programs_write_them_are_not_left_to_python() -> None:
+    texts = ["1", "-1.5", "0.1", "36.6", "1e-7", "6.02214076e23", "3.141592653589793", "1.7976931348623157e308", ".5"]
+    odd = np.full((9, 4), -1)
+    content = np.frombuffer("".join(f"{text}\n" for text in texts).encode() + b"\n" * csv_cells.PADDING, dtype=np.uint8)
+    values = np.empty((1, 20))
+
+    found = csv_cells.read_cells(
+        content, np.array([csv_cells.NUMBER], np.int8), np.zeros(1, np.int32), csv_cells.POWERS_OF_FIVE,
+        np.empty(0, np.uint8), np.empty(0, np.int32), values, np.empty((0, 0), np.int32), np.empty((0, 0, 2), np.int64),
+        np.empty(0, np.int32), np.empty((0, 0), np.int32), odd,
+    )  # fmt: skip
+
+    assert found == (csv_cells.READ, len(texts), 0)
+    assert values[0, : len(texts)].tolist() == [float(text) for text in texts]
+
+
+def test_texts_come_as_places_among_the_distinct_ones() -> None:
+    content = b'yes,1\n"no",2\n,"?"\n"yes",\n?,3\r\n'
+
+    piece = read_plain(content, ["a", "b"], numbers=["b"], texts=["a"], missing=["?"])
+
+    assert piece is not None
+    assert piece.n_rows == 5
+    labels = piece.columns["a"]
+    assert isinstance(labels, Labelled)
+    assert labels.texts == ("yes", "no")
+    assert labels.places.tolist() == [0, 1, -1, 0, -1]
+    np.testing.assert_array_equal(piece.columns["b"], [1, 2, np.nan, np.nan, 3])
+
+
+def test_a_column_with_a_cell_that_is_no_number_comes_as_texts() -> None:
+    piece = read_plain(b"1,2\n007,x\n", ["a", "b"], numbers=["a", "b"], texts=[], missing=[])
+
+    assert piece is not None
+    labels = piece.columns["b"]
+    assert isinstance(labels, Labelled)
+    assert labels.texts == ("2", "x")
+    np.testing.assert_array_equal(piece.columns["a"], [1, 7])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"1\n", b"1,2,3\n", b'a"b,1\n', b'"a""b",1\n', b'"a"b,1\n', b'"a,1\n', b"a\rb,1\n", b"1,2\n1\n", b'1,"2'],
+)
+def test_what_is_not_plain_is_left_to_others(content: bytes) -> None:
+    assert read_plain(content, ["a", "b"], numbers=["b"], texts=["a"], missing=[]) is None
+
+
+def test_small_tables_do_not_wait_for_the_compiler_and_large_ones_do() -> None:
+    assert is_compiled(2**30) == hasattr(csv_cells.read_cells, "overloads")

@@ -59,7 +59,7 @@ class LoadedVersion:
 
 
 class Described(Protocol):
-    """What is entered of a data set besides its cells: `espalier.Dataset`, and `service.staging.StagedDataSet`."""
+    """What is entered of a data set besides its cells: `espalier.Dataset`, and those of `service.staging`."""
 
     @property
     def schema(self) -> espalier.Schema:

@@ -1,4 +1,4 @@
-"""Data sets packed for the database: what is said of them, and their chunks in a temporary file."""
+"""Data sets to be stored: what is said of them, and their chunks, packed as they are taken or by another process."""
 
 import tempfile
 import weakref
@@ -11,10 +11,10 @@ from typing import IO, Any
 import espalier
 from service.chunks import CHUNK_ROWS, Chunk, encode_rows
 
-__all__ = ["ScratchFile", "StagedDataSet", "stage"]
+__all__ = ["ScratchFile", "StagedDataSet", "TableInChunks", "packed_chunks", "stage"]
 
 THREADS = 2
-AHEAD = 2  # chunks that are packed, or wait to be written, at a time
+AHEAD = 1  # chunks that wait, packed, while the next is packed
 
 
 class ScratchFile:
@@ -85,20 +85,59 @@ class StagedDataSet:
         )
 
 
-def stage(table: espalier.Table, scratch: ScratchFile | None = None, *, chunk_rows: int = CHUNK_ROWS) -> StagedDataSet:
-    """Pack a data set into a file, a stretch of rows in memory at a time."""
-    scratch = scratch or ScratchFile()
-    file = scratch.file
-    places: list[Place] = []
+@dataclass(frozen=True, slots=True)
+class TableInChunks:
+    """A data set whose chunks are packed as they are taken: by threads, a few of them ahead.
+
+    Attributes:
+        table: The cells.
+        fingerprint: Of it, found beforehand: a transaction should not wait for it.
+    """
+
+    table: espalier.Table
+    fingerprint: str
+
+    @classmethod
+    def of(cls, table: espalier.Table) -> "TableInChunks":
+        """Find the fingerprint."""
+        return cls(table, table.fingerprint)
+
+    @property
+    def schema(self) -> espalier.Schema:
+        """As of `espalier.Dataset`; so are `n_rows` and `notices`."""
+        return self.table.schema
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.table.n_rows
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a person should know of the data."""
+        return self.table.notices
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Pack the chunks, in the order of their rows."""
+        return packed_chunks(self.table)
+
+
+def packed_chunks(table: espalier.Table, *, chunk_rows: int = CHUNK_ROWS) -> Iterator[Chunk]:
+    """Pack a data set into chunks by threads, with a few of them in memory at a time."""
     with ThreadPoolExecutor(THREADS, thread_name_prefix="pack") as pool:
-        fingerprint = pool.submit(lambda: table.fingerprint)
         ahead: deque[Future[Chunk]] = deque()
         for first_row in range(0, table.n_rows, chunk_rows):
             ahead.append(pool.submit(encode_rows, table, first_row, min(first_row + chunk_rows, table.n_rows)))
             if len(ahead) > AHEAD:
-                places.append(_write(ahead.popleft().result(), file))
-        places += [_write(each.result(), file) for each in ahead]
-        return StagedDataSet(table.schema, table.n_rows, table.notices, fingerprint.result(), tuple(places), scratch)
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+
+
+def stage(table: espalier.Table, scratch: ScratchFile) -> StagedDataSet:
+    """Pack a data set into a file, for another process."""
+    places = tuple(_write(chunk, scratch.file) for chunk in packed_chunks(table))
+    return StagedDataSet(table.schema, table.n_rows, table.notices, table.fingerprint, places, scratch)
 
 
 def _write(chunk: Chunk, file: IO[bytes]) -> Place:

@@ -16,7 +16,7 @@ import orjson
 import espalier
 from service.errors import ServiceError, Unavailable
 from service.settings import Settings
-from service.staging import ScratchFile, StagedDataSet, stage
+from service.staging import ScratchFile, StagedDataSet, TableInChunks
 
 __all__ = ["read_upload"]
 
@@ -40,8 +40,8 @@ _turns = threading.BoundedSemaphore(READERS_AT_A_TIME)
 
 def read_upload(
     stream: espalier.ByteStream, form: str, *, settings: Settings, declared: Mapping[str, Any]
-) -> StagedDataSet:
-    """Read a body into a packed data set, in memory that does not grow with it.
+) -> StagedDataSet | TableInChunks:
+    """Read a body into a data set to be stored, in memory that does not grow with it.
 
     Args:
         stream: The body, unpacked.
@@ -57,11 +57,11 @@ def read_upload(
     """
     limits = _limits(form, settings)
     if form in BOUNDED:
-        return stage(espalier.read_table(stream, form, limits=limits, **declared))
+        return TableInChunks.of(espalier.read_table(stream, form, limits=limits, **declared))
     with tempfile.TemporaryFile() as body:
         size = _copied(stream, body, limits)
         if form == "json" and size <= SMALL_JSON:
-            return stage(espalier.read_table(body, form, limits=limits, **declared))
+            return TableInChunks.of(espalier.read_table(body, form, limits=limits, **declared))
         with _turn():
             return _read_apart(body, form, limits=limits, settings=settings, declared=declared)
 

@@ -14,7 +14,7 @@ import espalier
 from service import aliases, catalog, decisions, replays, storage
 from service.errors import Conflict, Fault, NotFound, Rejected, TooLarge
 from service.settings import Settings
-from service.staging import StagedDataSet, stage
+from service.staging import StagedDataSet, TableInChunks
 from service.tables import DataSet
 
 __all__ = [
@@ -41,14 +41,14 @@ FAULTS_A_ROW = 20  # shown of a row that is refused while the others are answere
 
 @dataclass(frozen=True, slots=True)
 class NewDataSet:
-    """A data set that was read and packed, but is not stored yet."""
+    """A data set that was read, but is not stored yet."""
 
     name: str
-    staged: StagedDataSet
+    staged: StagedDataSet | TableInChunks
 
     @classmethod
     def of(cls, dataset: espalier.Dataset, *, name: str, settings: Settings) -> "NewDataSet":
-        """Check the size and pack the cells: the long part, done before a transaction begins.
+        """Check the size, and find the fingerprint before a transaction begins.
 
         Raises:
             TooLarge: More rows or columns, or a longer text, than the settings allow.
@@ -57,7 +57,7 @@ class NewDataSet:
         catalog.check_data_set_name(name)
         _check_columns(dataset.schema, settings)
         check_size("rows", given=dataset.n_rows, limit=settings.max_rows)
-        return cls(name, stage(dataset))
+        return cls(name, TableInChunks.of(dataset))
 
 
 def check_size(what: str, *, given: int, limit: int) -> None:

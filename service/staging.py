@@ -13,7 +13,7 @@ from service.chunks import CHUNK_ROWS, Chunk, encode_rows
 
 __all__ = ["ScratchFile", "StagedDataSet", "TableInChunks", "packed_chunks", "stage"]
 
-THREADS = 2
+THREADS = 1  # it packs as fast as a database takes the chunks, and two would need twice the memory
 AHEAD = 1  # chunks that wait, packed, while the next is packed
 
 
@@ -87,7 +87,7 @@ class StagedDataSet:
 
 @dataclass(frozen=True, slots=True)
 class TableInChunks:
-    """A data set whose chunks are packed as they are taken: by threads, a few of them ahead.
+    """A data set whose chunks are packed as they are taken: by a thread, a little ahead.
 
     Attributes:
         table: The cells.
@@ -123,7 +123,7 @@ class TableInChunks:
 
 
 def packed_chunks(table: espalier.Table, *, chunk_rows: int = CHUNK_ROWS) -> Iterator[Chunk]:
-    """Pack a data set into chunks by threads, with a few of them in memory at a time."""
+    """Pack a data set into chunks by a thread, with a few of them in memory at a time."""
     with ThreadPoolExecutor(THREADS, thread_name_prefix="pack") as pool:
         ahead: deque[Future[Chunk]] = deque()
         for first_row in range(0, table.n_rows, chunk_rows):

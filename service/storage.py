@@ -1,6 +1,8 @@
 """The cells of data sets: chunks in the database. The seam where an object store would go."""
 
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,8 @@ from service.errors import NotFound
 from service.tables import DataSet, DataSetChunk
 
 __all__ = ["CHUNK_ROWS", "Chunk", "datasets", "encode", "load", "replace", "rows", "save", "stream"]
+
+THREADS = 2
 
 
 def save(session: Session, data_set_id: str, chunks: Iterable[Chunk]) -> None:
@@ -122,8 +126,18 @@ def _assembled(
     columns: tuple[Any, ...] = tuple(
         np.empty(stop - start, dtype=np.int32 if each.coded else np.float64) for each in features
     )
-    for chunk in chunks:
-        first, last = max(start, chunk.first_row), min(stop, chunk.first_row + chunk.n_rows)
+
+    def unpack(first_row: int, n_rows: int, content: bytes) -> None:
+        first, last = max(start, first_row), min(stop, first_row + n_rows)
         parts = [column[first - start : last - start] for column in columns]
-        unpack_rows(chunk.content, places, start=first - chunk.first_row, stop=last - chunk.first_row, out=parts)
+        unpack_rows(content, places, start=first - first_row, stop=last - first_row, out=parts)
+
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="unpack") as pool:
+        ahead: deque[Future[None]] = deque()
+        for chunk in chunks:  # the next is fetched while those before it are unpacked
+            ahead.append(pool.submit(unpack, chunk.first_row, chunk.n_rows, chunk.content))
+            if len(ahead) > THREADS:
+                ahead.popleft().result()
+        for each in ahead:
+            each.result()
     return espalier.Dataset(shown, columns)

@@ -41,7 +41,7 @@ LOG = logging.getLogger(__name__)
 
 # Forked from a process that has loaded everything (`service.job_template`): libraries of macOS do not bear that.
 START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
-POLL_SECONDS = 0.2  # between looks for work
+POLL_SECONDS = 0.1  # between looks for work
 WATCH_SECONDS = 0.1  # between looks at a running child
 FLAG_SECONDS = 0.5  # between looks at the cancel flag
 PROGRESS_SECONDS = 1.0  # between writes of a progress that changed
@@ -150,9 +150,10 @@ def _work_once(
             return False
         with logs.about(job_id=claim.job_id):
             LOG.info("job %s: attempt %d of %d", claim.job_id, claim.attempt, claim.max_attempts)
-            with job_span(traces, job_id=claim.job_id, kind=claim.kind, attempt=claim.attempt) as say:
-                with _started(claim, spare) as attempt:
-                    outcome = _within_limits(settings, _watch(settings, source, attempt, stop))
+            span = job_span(traces, job_id=claim.job_id, kind=claim.kind, attempt=claim.attempt)
+            with span as say, _started(claim, spare) as attempt:
+                outcome = _within_limits(settings, _watch(settings, source, attempt, stop))
+                attempt.process.kill()  # the system takes back its memory while the outcome is written
                 say(_settle(source, claim, outcome, stop), failed=isinstance(outcome, Failed))
     except OtherTables as error:
         if error.newer:

@@ -230,11 +230,13 @@ def migrate(settings: Settings) -> str | None:
     Raises:
         Unavailable: the database cannot be reached or written now.
     """
-    from alembic import command  # noqa: PLC0415 - only for migrations; jobs and predictions start without it
-
     engine = connect(settings, pool=NullPool)
     try:
         with translated():
+            if settings.auth == "none" and is_current(engine):
+                return None
+            from alembic import command  # noqa: PLC0415 - only for migrations; all else starts without it
+
             config = migrations_config()
             config.attributes.update(engine=engine, settings=settings)
             command.upgrade(config, "head")

@@ -6,7 +6,7 @@ What waits is in memory: it is lost with the process, and so is what comes while
 import logging
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from sqlalchemy import Engine
@@ -32,20 +32,21 @@ CLOSE_SECONDS: Final = 5.0
 class Spool:
     """One process's records that are not committed yet; its thread begins with the first of them."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Write by connections of `engine`."""
+    def __init__(self, engine: Engine, *, on_lost: Callable[[], None] = lambda: None) -> None:
+        """Write by connections of `engine`; `on_lost` is told of each record that will never be written."""
         self._rows = Inserted(engine, ENTRIES)
         self._waiting: deque[Mapping[str, Any]] = deque()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._is_closing = False
         self.n_lost = 0
+        self._on_lost = on_lost
 
     def put(self, entry: Mapping[str, Any]) -> None:
         """Take a record, as `service.decisions.new_entry` makes it; nothing is raised and nobody waits."""
         with self._changed:
             if len(self._waiting) >= MOST_WAITING:
-                self.n_lost += 1
+                self._lose()
                 return
             self._waiting.append(entry)
             if self._thread is None:
@@ -94,5 +95,9 @@ class Spool:
                 for entry in batch:
                     self._write([entry])
                 return
-            self.n_lost += 1
+            self._lose()
             LOG.warning("a decision cannot be logged", exc_info=error)
+
+    def _lose(self) -> None:
+        self.n_lost += 1
+        self._on_lost()

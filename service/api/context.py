@@ -83,7 +83,8 @@ class Service:
     def __post_init__(self) -> None:
         self.finder = Finder(Prepared(self.sessions.engine, NEWEST).value)
         self.log = DecisionLog(self.sessions.engine)
-        self.spool = Spool(self.sessions.engine)
+        counted = {"on_lost": self.metrics.lost} if self.settings.metrics == "on" else {}
+        self.spool = Spool(self.sessions.engine, **counted)
         self.rates = Rates(self.settings.max_requests)
         self.waiting = threading.Semaphore(self.settings.web_threads // 4)
 

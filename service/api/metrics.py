@@ -44,6 +44,7 @@ class Metrics:
     _predictions: Counter = field(init=False)
     _commits: Histogram = field(init=False)
     _waiting: Gauge = field(init=False)
+    _lost: Counter = field(init=False)
     _known_requests: dict[tuple[str, str, int], Add] = field(default_factory=dict)
     _known_predictions: dict[tuple[str, int], dict[str, Add]] = field(default_factory=dict)
     _n_series: int = 0
@@ -68,6 +69,9 @@ class Metrics:
             **here,
         )
 
+        self._lost = Counter(
+            "espalier_decisions_lost", "Records that best_effort dropped, or that could not be written", **here
+        )
         self._waiting = Gauge(
             "espalier_decision_log_waiting",
             "Records that waited for a commit when the last one came back",
@@ -87,6 +91,10 @@ class Metrics:
         """Count a request's way into the decision log, and note how many others wait for the next commit."""
         self._commits.observe(seconds)
         self._waiting.set(n_waiting)
+
+    def lost(self) -> None:
+        """Count a record that will never be in the log."""
+        self._lost.inc()
 
     def predictions(self, model: str, version: int, label: str, n_rows: int) -> None:
         """Count answers of a version with one label."""

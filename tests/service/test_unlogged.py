@@ -85,6 +85,7 @@ def test_what_is_too_much_to_wait_is_dropped_and_counted(settings: Settings, mon
         for _ in range(5):
             served.predict("play", {"rows": [ROW]})
         assert served.service.spool.n_lost == 3
+        assert b"espalier_decisions_lost_total 3.0" in served.service.metrics.text(served.service.sessions)
 
 
 def test_off_logs_nothing_by_no_way_in(settings: Settings) -> None:

@@ -1,7 +1,7 @@
 """The cells of many rows as a model reads them: numbers, instants and the model's own codes, a stretch at a time."""
 
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -10,12 +10,9 @@ from espalier.dataset import Dataset
 from espalier.errors import DataError, Fault
 from espalier.model import Model
 
-__all__ = ["Cells", "MatrixCells", "cells_of", "encoded_columns", "encoded_rows", "target_of"]
+__all__ = ["Cells", "MatrixCells", "cells_of", "encoded_columns", "target_of", "write_rows"]
 
 Floats = npt.NDArray[np.float64]
-
-TURNED_AT_ONCE: Final = 2048
-"""So many rows are written column by column: they stay in the cache meanwhile."""
 
 
 class Cells(Protocol):
@@ -109,22 +106,13 @@ def encoded_columns(model: Model, dataset: Dataset) -> Floats:
     return values
 
 
-def encoded_rows(model: Model, dataset: Dataset) -> Floats:
-    """Give the same with one row after the other in memory, and each missing value as NaN.
-
-    Raises:
-        DataError: An attribute of the model is not there, or is of another kind.
-    """
-    cells, coded = cells_of(model, dataset), [feature.coded for feature in model.schema.attributes]
-    values = np.empty((dataset.n_rows, len(coded))).T
-    for low in range(0, dataset.n_rows, TURNED_AT_ONCE):
-        high = min(low + TURNED_AT_ONCE, dataset.n_rows)
-        for attribute, is_code in enumerate(coded):
-            column = values[attribute, low:high]
-            cells.write(attribute, low, high, column)
-            if is_code:
-                column[column < 0] = np.nan
-    return values
+def write_rows(model: Model, cells: Cells, values: Floats, low: int, high: int) -> None:
+    """Write rows ``low:high`` into `values`, float64 (rows, attributes), each missing value as NaN."""
+    for attribute, feature in enumerate(model.schema.attributes):
+        column = values[low:high, attribute]
+        cells.write(attribute, low, high, column)
+        if feature.coded:
+            column[column < 0] = np.nan
 
 
 def target_of(model: Model, dataset: Dataset) -> npt.NDArray[Any]:

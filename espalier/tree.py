@@ -230,15 +230,13 @@ def _arranged(tree: Tree, nodes: npt.NDArray[np.intp], splits: npt.NDArray[np.in
 
 def _parents(n_children: npt.NDArray[Any]) -> Ints:
     """Give the parent of each node from the number of its children, nodes in preorder."""
-    parents = [-1] * len(n_children)
-    open_nodes: list[list[int]] = []
+    parents: list[int] = []
+    # Whose children are still to come, as often as they are: that of the next node is the last.
+    awaited = [-1]
     for node, count in enumerate(n_children.tolist()):
-        if node > 0:
-            while open_nodes[-1][1] == 0:
-                open_nodes.pop()
-            parents[node] = open_nodes[-1][0]
-            open_nodes[-1][1] -= 1
-        open_nodes.append([node, count])
+        parents.append(awaited.pop())
+        if count:
+            awaited += [node] * count
     return np.array(parents, dtype=np.int32)
 
 

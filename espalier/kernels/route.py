@@ -28,12 +28,13 @@ import numpy as np
 from espalier.kernels.codes import NUMERIC, UNKNOWN
 from espalier.kernels.jit import compiled, inner, maker
 
-__all__ = ["OTHER", "Ways", "mix", "most_open", "route"]
+__all__ = ["N_SLOTS", "OTHER", "Ways", "mix", "most_open", "route"]
 
 OTHER = -1
 """In the place of an attribute's number: a test that is no numeric cut."""
 SEVERAL = -1
 N_SLOTS = 16
+"""Rows that take their steps together."""
 
 
 class Ways(NamedTuple):

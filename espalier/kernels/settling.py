@@ -1,13 +1,11 @@
-"""Rows sent to the leaves of a tree many at a time, and settled there: the pieces that pruning starts from.
+"""Rows sent to the leaves of a tree sixteen at a time, and settled there: the pieces that pruning starts from.
 
-Rows are numbered anew by the leaf that they reach, those that go several ways last, and their values stand row by row::
+Rows are listed by the leaf that they reach. The pieces of a leaf (see `spreading`) begin with the rows that reach no
+other; after them stand the parts of rows that go several ways::
 
-    row     0        1        2        3        4       | 5        6
-    leaf    2        2        3        4        4       | several
-    cells   a b c …  a b c …  a b c …  a b c …  a b c … | …                 a, b, c: attributes
-
-So the rows of a subtree lie side by side, and who sends some of them elsewhere reads memory in its order. The pieces of
-a leaf (see `spreading`) begin with the rows that reach no other.
+    order  (preorder)   0    1    2        3    4
+    piece               [row 1, row 8, ~4 | row 0, ~4 | …]              leaves 2, 3, …
+    lo                  0    0    0        3    5
 """
 
 from typing import Any, NamedTuple
@@ -15,12 +13,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from espalier.kernels.codes import NOMINAL, NUMERIC
-from espalier.kernels.jit import inner, maker
-from espalier.kernels.spreading import AT_LEAVES, KEEP_SHARES, copy, fill, other_branch, own_branch, spread
+from espalier.kernels.jit import compiled, inner, maker
+from espalier.kernels.route import N_SLOTS
+from espalier.kernels.spreading import AT_LEAVES, KEEP_SHARES, copy, fill, first_of, other_branch, own_branch, spread
 
-__all__ = ["Cells", "Settled", "Steps", "send_down", "set_step", "settle", "steps_of"]
+__all__ = [
+    "Settled",
+    "Slots",
+    "Steps",
+    "Table",
+    "arrive",
+    "empty_slots",
+    "send_down",
+    "set_step",
+    "settle",
+    "steps_of",
+    "table_of",
+]
 
-N_SLOTS = 16
 CUT = 0
 CODES = 1
 
@@ -34,29 +44,33 @@ class Steps(NamedTuple):
     way_start: Any
 
 
-class Cells(NamedTuple):
-    """The values of rows, float64 (F, n), one row after the other in memory; on one axis; and how many a row has."""
+class Table(NamedTuple):
+    """Rows: their values, float64 (F, n) whose rows stand one after the other in memory; the same on one axis; and
+    their classes, float64 (n), below 0 none.
+    """
 
     values: Any
     flat: Any
-    row_step: Any
+    target: Any
+
+
+@maker
+def table_of(values, target):  # type: ignore[no-untyped-def]
+    """Make a table of values, float64 (n, F): laid on its side, one column is of another type than several."""
+    return Table(values.T, values.reshape(-1), target)
 
 
 class Settled(NamedTuple):
-    """Rows at the leaves: nodes in preorder, sizes of their subtrees, pieces as `spread` gives them; the rows' own
-    cells and classes, by their new numbers.
-    """
+    """Rows at the leaves: nodes in preorder, sizes of their subtrees, and pieces as `spread` gives them."""
 
     order: Any
     size: Any
     lo: Any
     row: Any
     weight: Any
-    cells: Any
-    target: Any
 
 
-@maker
+@compiled
 def steps_of(nodes, shape):  # type: ignore[no-untyped-def]
     """Make the steps of a tree, and the ways of its tests of categories: the child of each, -1 where there is none.
 
@@ -113,15 +127,28 @@ def set_step(nodes, steps, shape, node):  # type: ignore[no-untyped-def]
         steps.links[at + 7] = steps.way_start[split + 1] - steps.way_start[split] - 1
 
 
+class Slots(NamedTuple):
+    """Scratch for N_SLOTS rows on their way: where a row's values begin (uint64), and the node it is at (int64)."""
+
+    first: Any
+    at: Any
+
+
+@maker
+def empty_slots():  # type: ignore[no-untyped-def]
+    """Make slots for rows on their way."""
+    return Slots(np.empty(N_SLOTS, np.uint64), np.empty(N_SLOTS, np.int64))
+
+
 @inner
-def together(steps, cells, first, at, n_rows):  # type: ignore[no-untyped-def]
-    """Take up to N_SLOTS rows, whose cells begin at `first`, down from the nodes `at` until none can go on.
+def take_steps(steps, flat, slots, n_rows):  # type: ignore[no-untyped-def]
+    """Take the rows in the first slots down until none can go on.
 
     A row stays where what it is asked for is missing or was never seen. No number below is a choice: which side a row
-    takes cannot be foreseen, and a wrong guess is dear.
+    takes cannot be foreseen, and a wrong guess is dear. Nor is it asked which row has arrived.
     """
     cuts, links, ways = steps.cuts, steps.links, steps.ways
-    flat, moved = cells.flat, np.int64(1)
+    first, at, moved = slots.first, slots.at, np.int64(1)
     while moved != 0:
         moved = np.int64(0)
         for slot in range(np.uint64(n_rows)):
@@ -144,27 +171,26 @@ def together(steps, cells, first, at, n_rows):  # type: ignore[no-untyped-def]
 
 @inner
 def send_down(  # type: ignore[no-untyped-def]
-    nodes, steps, substitutes, shape, cells, pieces, pieces_from, pieces_to, start, reached, first, at
+    nodes, steps, substitutes, shape, table, pieces, pieces_from, pieces_to, start, reached, slots
 ):  # fmt: skip
     """Send some of the pieces down from the node `start`.
 
-    reached: int32 (pieces_to - pieces_from), written: the leaf of each, -1 where it goes several ways. first: uint64,
-    at: int64 (N_SLOTS), scratch.
+    reached: int32 (pieces_to - pieces_from), written: the leaf of each, -1 where it goes several ways. slots: scratch.
 
     Returns how many go several ways.
     """
-    n_left_out = 0
+    n_left_out, n_attributes = 0, len(table.values)
     for low in range(pieces_from, pieces_to, N_SLOTS):
         n_rows = min(N_SLOTS, pieces_to - low)
         for slot in range(n_rows):
             own = pieces[low + slot]
-            at[slot], first[slot] = start, (own if own >= 0 else ~own) * cells.row_step
-        together(steps, cells, first, at, n_rows)
+            slots.at[slot], slots.first[slot] = start, (own if own >= 0 else ~own) * n_attributes
+        take_steps(steps, table.flat, slots, n_rows)
         for slot in range(n_rows):
-            node = np.int64(at[slot])
+            node = np.int64(slots.at[slot])
             own = pieces[low + slot]
             while node >= 0 and shape[node] >= 0:
-                node = next_node(nodes, substitutes, shape[node], cells.values, own if own >= 0 else ~own)
+                node = next_node(nodes, substitutes, shape[node], table.values, own if own >= 0 else ~own)
             reached[low - pieces_from + slot] = node
             n_left_out += node < 0
     return n_left_out
@@ -179,54 +205,57 @@ def next_node(nodes, substitutes, split, values, row):  # type: ignore[no-untype
     return np.int64(nodes.child[nodes.child_start[split] + branch]) if branch >= 0 else np.int64(-1)
 
 
+@compiled
+def arrive(nodes, steps, substitutes, shape, values, target, low, high, reached):  # type: ignore[no-untyped-def]
+    """Send the rows ``low:high`` down from the root; several threads may, each its own rows.
+
+    values, target: as in `table_of`.
+    reached: int32 (n), written there: the leaf of each, -1 where it goes several ways.
+    """
+    table, rows = table_of(values, target), np.empty(high - low, np.int32)
+    for each in range(high - low):
+        rows[each] = low + each
+    send_down(nodes, steps, substitutes, shape, table, rows, 0, high - low, 0, reached[low:high], empty_slots())
+
+
 @maker
 def settle(  # type: ignore[no-untyped-def]
-    nodes, steps, substitutes, shape, shares, values, rows, weights, target, n_classes, answers, sums, divides
+    nodes, substitutes, shape, shares, table, rows, weights, reached, n_classes, sums, divides
 ):  # fmt: skip
-    """Send rows to the leaves of a tree as it was grown, and number them anew as above.
+    """List rows by the leaves of a tree as it was grown, and spread those that go several ways.
 
-    values: float64 (n, F). rows, weights, target and shares as in `spread`, which
-    takes those that go several ways: sums and divides are what it writes of these with AT_LEAVES and `keep`.
+    rows, weights and shares as in `spread`; reached as `arrive` writes it. sums and divides are what `spread` writes of
+    the rows that go several ways, with AT_LEAVES and `keep`.
 
     Returns a Settled.
     """
-    n_rows, n_nodes = len(rows), len(shape)
-    reached, first, at_once = np.empty(n_rows, np.int32), np.empty(N_SLOTS, np.uint64), np.empty(N_SLOTS, np.int64)
-    n_attributes = values.shape[1]
-    cells = Cells(values.T, values.reshape(-1), n_attributes)
-    n_apart = send_down(nodes, steps, substitutes, shape, cells, rows, 0, n_rows, 0, reached, first, at_once)
-    n_whole, counts, following = n_rows - n_apart, np.zeros(n_nodes, np.int64), np.zeros(n_nodes + 1, np.int64)
+    n_rows, n_nodes, n_apart = len(rows), len(shape), 0
+    counts, apart, apart_weight = np.zeros(n_nodes, np.int64), np.empty(n_rows, np.int32), np.empty(n_rows)
     for each in range(n_rows):
-        if reached[each] >= 0:
-            counts[reached[each]] += 1
-    for node in range(n_nodes):
-        following[node + 1] = following[node] + counts[node]
-    own_cells, own_weight, own_target = np.empty(n_rows * n_attributes), np.empty(n_rows), np.empty(n_rows)
-    for each in range(n_rows):
-        # Beyond the leaves' rows stand those that go several ways.
-        leaf = reached[each] if reached[each] >= 0 else n_nodes
-        number = following[leaf]
-        following[leaf] += 1
-        own_weight[number], own_target[number] = weights[each], target[rows[each]]
-        copy(cells.flat, rows[each] * n_attributes, own_cells, number * n_attributes, n_attributes)
-    by_row, apart = own_cells.reshape(n_rows, n_attributes).T, np.empty(n_apart, np.int32)
-    for each in range(n_apart):
-        apart[each] = n_whole + each
+        leaf = reached[rows[each]]
+        if leaf >= 0:
+            counts[leaf] += 1
+        else:
+            apart[n_apart], apart_weight[n_apart] = rows[each], weights[each]
+            n_apart += 1
     order, size, part_lo, part, part_weight = spread(
-        nodes, substitutes, shape, shares, by_row, 0, apart, own_weight[n_whole:], own_target, n_classes, answers, sums,
-        AT_LEAVES, KEEP_SHARES, 1, divides, np.zeros(n_nodes),
+        nodes, substitutes, shape, shares, table.values, 0, first_of(apart, n_apart), first_of(apart_weight, n_apart),
+        table.target, n_classes, np.zeros(1), sums, AT_LEAVES, KEEP_SHARES, 1, divides, np.zeros(n_nodes),
     )  # fmt: skip
+    n_whole = n_rows - n_apart
     row, weight = np.empty(n_whole + len(part), np.int32), np.empty(n_whole + len(part))
-    lo, at, number = np.empty(n_nodes, np.int64), 0, 0
+    lo, following, at = np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64), 0
     for node in range(n_nodes):
-        lo[node] = at
-        for _ in range(counts[node]):
-            row[at], weight[at] = number, own_weight[number]
-            at += 1
-            number += 1
+        lo[node], following[node] = at, at
+        at += counts[node]
         if shape[node] < 0:
             n_parts = (part_lo[node + 1] if node + 1 < n_nodes else len(part)) - part_lo[node]
             copy(part, part_lo[node], row, at, n_parts)
             copy(part_weight, part_lo[node], weight, at, n_parts)
             at += n_parts
-    return Settled(order, size, lo, row, weight, Cells(by_row, own_cells, n_attributes), own_target)
+    for each in range(n_rows):
+        leaf = reached[rows[each]]
+        if leaf >= 0:
+            row[following[leaf]], weight[following[leaf]] = rows[each], weights[each]
+            following[leaf] += 1
+    return Settled(order, size, lo, row, weight)

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, Final
 
@@ -16,13 +17,15 @@ from espalier.kernels import limits
 from espalier.model import Model
 from espalier.progress import Progress
 from espalier.pruners import Pessimistic, pruner_name
-from espalier.pruning.spreading import Spread, shape_of, spread
+from espalier.pruning.raised_branches import TrainingRows, prune_with_raising, training_rows
+from espalier.pruning.spreading import shape_of, tree_arrays
 from espalier.pruning.trace import Pruned, counts, pruned_model, step_lines
 from espalier.tree import LEAF, Tree
 
 __all__ = ["add_errs", "prune_pessimistic"]
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
 
 QUANTILES: Final[Mapping[str, int]] = {"normal": limits.NORMAL, "c45": limits.C45, "exact": limits.EXACT}
 C45_CONFIDENCES: Final = (0.0, 0.001, 0.005, 0.01, 0.05, 0.10, 0.20, 0.40, 1.0)
@@ -84,25 +87,21 @@ def prune_pessimistic(
     if not model.schema.classes:
         raise NotApplicable("pessimistic pruning estimates numbers of errors: the target of this model is a number")
     watch = progress if progress is not None else Progress()
-    given = _training_rows(model, training) if parameters.raising else _no_rows(model)
     tree = model.tree
-    shape, stats = shape_of(tree), tree.stats.copy()
-    gone, put, was, as_leaf, as_branch = _pruned_shape(model, parameters, given, (shape, stats), watch)
-    watch.check()
-    pruned = _frozen(tree, shape, given.shares, stats)
+    went = _pruned(model, parameters, training, watch)
+    pruned = _frozen(tree, went)
 
     def trace() -> dict[str, Any]:
-        raised = put >= 0
-        rules = np.where(raised, RAISE_RULE, LEAF_RULE).tolist()
+        raised = went.put >= 0
         lines = step_lines(
             model,
-            gone,
-            rules,
-            was,
-            np.where(raised, as_branch, as_leaf),
-            as_leaf=as_leaf.tolist(),
-            as_branch=[None if np.isnan(value) else value for value in as_branch.tolist()],
-            raised=[node if node >= 0 else None for node in put.tolist()],
+            went.node,
+            np.where(raised, RAISE_RULE, LEAF_RULE).tolist(),
+            went.below,
+            np.where(raised, went.as_branch, went.as_leaf),
+            as_leaf=went.as_leaf.tolist(),
+            as_branch=[None if np.isnan(value) else value for value in went.as_branch.tolist()],
+            raised=[node if node >= 0 else None for node in went.put.tolist()],
         )
         return {
             "method": pruner_name(parameters),
@@ -116,13 +115,13 @@ def prune_pessimistic(
     return Pruned(pruned_model(model, pruned, parameters), trace)
 
 
-def _training_rows(model: Model, training: Dataset | None) -> Spread:
+def _training_rows(model: Model, training: Dataset | None) -> TrainingRows:
     if training is None:
         raise NotApplicable(
             "raising a branch counts the training rows anew, and they are not at hand: give the data set that the "
             "model was trained on, or set raising to false"
         )
-    given = spread(model, training, as_trained=True, by_row=True)
+    given = training_rows(model, training)
     held, learned = float(given.weights.sum()), float(model.tree.weight[0])
     if abs(held - learned) > WEIGHT_SLACK * learned:
         raise NotApplicable(
@@ -132,39 +131,56 @@ def _training_rows(model: Model, training: Dataset | None) -> Spread:
     return given
 
 
-def _no_rows(model: Model) -> Spread:
-    """Prepare the tree alone."""
-    features = model.schema.features
-    empty = tuple(np.zeros(0, np.int32) if feature.coded else np.zeros(0) for feature in features)
-    return spread(model, Dataset(model.schema, empty), by_row=True)
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """The nodes that went, in their order, and the tree as it is then.
+
+    Attributes:
+        node, put: int32; each node, and the branch in its place, -1 for a leaf.
+        below, as_leaf, as_branch: float64; the estimates of its subtree, as a leaf, and of the branch (NaN without
+            raising).
+        shape, shares, stats: As the kernels have them.
+    """
+
+    node: Ints
+    put: Ints
+    below: Floats
+    as_leaf: Floats
+    as_branch: Floats
+    shape: Ints
+    shares: Floats
+    stats: Floats
 
 
-def _pruned_shape(
-    model: Model, parameters: Pessimistic, given: Spread, written: tuple[npt.NDArray[np.int32], Floats], watch: Progress
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Floats, Floats, Floats]:
-    from espalier.kernels import raising, spreading  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
+def _pruned(model: Model, parameters: Pessimistic, training: Dataset | None, watch: Progress) -> _Steps:
+    from espalier.kernels import raising  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
     from espalier.kernels.jit import phase_of  # noqa: PLC0415
 
+    tree = model.tree
     z = deviation(parameters.confidence, parameters.quantile)
-    limit = (parameters.confidence, z, QUANTILES[parameters.quantile])
-    rows = (given.values.T, given.rows, given.weights, given.target)
-    arrays = (given.nodes, given.substitutes, written[0], given.shares, written[1])
-    # Where unknown values take a learned side, a branch's share is that of all rows.
-    renew = spreading.RENEW_ALL if model.config.missing == "direction" else spreading.RENEW_KNOWN
+    limit = raising.Limit(parameters.confidence, z, QUANTILES[parameters.quantile])
+    # Known to the compiler: the exact limit is a lot of code.
     exact = True if parameters.quantile == "exact" else None
-    arguments = (*arrays, *rows, *limit, exact, parameters.raising, renew, watch.state)
-    watch.begin(phase_of(raising.prune_pessimistically, "pruning", arguments))
-    gone: tuple[Any, ...] = raising.prune_pessimistically(*arguments)
-    return gone[0], gone[1], gone[2], gone[3], gone[4]
+    if parameters.raising:
+        made, lines, figures = prune_with_raising(model, _training_rows(model, training), limit, exact, watch)
+        below, as_leaf, as_branch = figures[:, 0], figures[:, 1], figures[:, 2]
+        return _Steps(lines[:, 0], lines[:, 1], below, as_leaf, as_branch, made.shape, made.shares, made.stats)
+    nodes, _ = tree_arrays(tree)
+    arguments = (nodes, shape := shape_of(tree), tree.stats, limit, exact, watch.state)
+    watch.begin(phase_of(raising.prune_to_leaves, "pruning", arguments))
+    gone, figures = raising.prune_to_leaves(*arguments)
+    watch.check()
+    put, as_branch = np.full(len(gone), -1, np.int32), np.full(len(gone), np.nan)
+    return _Steps(gone, put, figures[0::2], figures[1::2], as_branch, shape, tree.branch_weight, tree.stats)
 
 
-def _frozen(tree: Tree, shape: npt.NDArray[np.int32], shares: Floats, stats: Floats) -> Tree:
-    """Make the tree of what the kernel has written."""
+def _frozen(tree: Tree, went: _Steps) -> Tree:
+    """Make the tree of what the kernels have written."""
     from espalier.kernels import spreading  # noqa: PLC0415
 
-    nodes, _, _ = spreading.arrange(tree.child_start, tree.child, shape)
-    changed = dataclasses.replace(tree, branch_weight=shares, stats=stats)
-    pruned = changed.arranged(nodes, shape[nodes])
+    nodes, _, _ = spreading.arrange(tree.child_start, tree.child, went.shape)
+    changed = dataclasses.replace(tree, branch_weight=went.shares, stats=went.stats)
+    pruned = changed.arranged(nodes, went.shape[nodes])
     moved = np.any(pruned.stats != tree.stats[nodes], axis=1)
     weight = np.where(moved, pruned.stats.sum(axis=1), pruned.weight)
     value = np.where(moved & (weight > 0), pruned.stats.argmax(axis=1), pruned.value).astype(np.int32)

@@ -7,13 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.bulk_prediction import leaves_of
-from espalier.cells import cells_of, encoded_columns, encoded_rows, target_of
-from espalier.class_weights import class_factors
+from espalier.cells import cells_of, encoded_columns, target_of
 from espalier.dataset import Dataset
 from espalier.model import Model
 from espalier.tree import LEAF, Tree
 
-__all__ = ["Spread", "losses", "node_sums", "notes_on_parts", "shape_of", "spread"]
+__all__ = ["Spread", "losses", "node_sums", "notes_on_parts", "shape_of", "spread", "tree_arrays"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -42,30 +41,20 @@ class Spread:
     target: Floats
 
 
-def spread(model: Model, dataset: Dataset, *, as_trained: bool = False, by_row: bool = False) -> Spread:
+def spread(model: Model, dataset: Dataset) -> Spread:
     """Prepare rows for the kernels.
-
-    Args:
-        model: A tree.
-        dataset: The rows.
-        as_trained: Weigh classes as the training did.
-        by_row: Have the values of a row stand together in memory.
 
     Raises:
         DataError: The rows do not have the model's columns.
     """
-    target, weight = target_of(model, dataset), dataset.weight
-    if as_trained and model.config.class_weight is not None:
-        weight = weight * class_factors(dataset, model.config)[target]
-    values = encoded_rows(model, dataset) if by_row else _columns(model, dataset)
-    rows = np.flatnonzero(weight > 0).astype(np.int32)
+    rows = np.flatnonzero(dataset.weight > 0).astype(np.int32)
     return Spread(
-        *_tree_arrays(model.tree),
+        *tree_arrays(model.tree),
         model.tree.branch_weight.copy(),
-        values,
+        _columns(model, dataset),
         rows,
-        weight[rows],
-        target.astype(np.float64),
+        dataset.weight[rows],
+        target_of(model, dataset).astype(np.float64),
     )
 
 
@@ -118,7 +107,8 @@ def _columns(model: Model, dataset: Dataset) -> Floats:
     return values
 
 
-def _tree_arrays(tree: Tree) -> tuple[Any, Any]:
+def tree_arrays(tree: Tree) -> tuple[Any, Any]:
+    """Give a tree's arrays and those of its surrogates as kernels read them: ``Nodes`` and ``Substitutes``."""
     from espalier.kernels.spreading import Nodes, Substitutes  # noqa: PLC0415
 
     nodes = Nodes(*(getattr(tree, name) for name in Nodes._fields))

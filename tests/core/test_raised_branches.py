@@ -11,7 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from espalier import Dataset, Feature, FeatureKind, Model, Role, Schema, add_errs, prune, train
+from espalier import Dataset, Feature, FeatureKind, Model, Progress, Role, Schema, add_errs, prune, train
+from espalier.kernels import limits
+from espalier.kernels.raising import Limit as Limits
+from espalier.pruning.pessimistic import deviation
+from espalier.pruning.raised_branches import prune_with_raising, training_rows
 from espalier.schema import label_text
 from espalier.tree import LEAF
 from tests.core.growing_bridge import node_of
@@ -107,6 +111,20 @@ def test_a_branch_given_up_before_all_rows_were_tried_is_one_that_the_slow_twin_
     dataset, model = grown(table, preset("id3", numeric="best", missing=missing))
     result = prune(model, "pessimistic", dataset=dataset)
     same(node_of(result.model.tree, 0), twin_of(model, table, Limit(0.25), raising=True))
+
+
+@pytest.mark.parametrize("missing", ["fractional", "direction", "majority"])
+@pytest.mark.parametrize("threads", [2, 3])
+def test_several_threads_prune_as_one_does(missing: str, threads: int) -> None:
+    table = noisy_table(7, n_rows=900, holes=0.04)
+    dataset, model = grown(table, preset("id3", numeric="best", missing=missing))
+    given_rows, limit = training_rows(model, dataset), Limits(0.25, deviation(0.25, "normal"), limits.NORMAL)
+    tree, lines, figures = prune_with_raising(model, given_rows, limit, None, Progress(), threads=1)
+    other, other_lines, other_figures = prune_with_raising(model, given_rows, limit, None, Progress(), threads=threads)
+    assert np.any(lines[:, 1] >= 0), "no branch is raised"
+    assert np.array_equal(other_lines, lines)
+    assert np.array_equal(other_figures, figures)
+    assert all(np.array_equal(getattr(other, name), getattr(tree, name)) for name in ("shape", "shares", "stats"))
 
 
 @pytest.mark.parametrize("quantile", ["normal", "c45", "exact"])

@@ -171,7 +171,7 @@ def _called(content: bytes, asked: _Asked, buffers: _Buffers) -> tuple[int, int]
         *(getattr(buffers, field.name) for field in fields(buffers)),
     )
     # The first thread loads or compiles the code while the others wait.
-    with nullcontext() if kernel.read_cells.overloads else _first_use:  # type: ignore[attr-defined]
+    with nullcontext() if getattr(kernel.read_cells, "overloads", True) else _first_use:
         state, n_rows, n_odd = kernel.read_cells(*arguments)
     return (n_rows, n_odd) if state == kernel.READ else None
 

@@ -131,7 +131,8 @@ def _in_last_places(numbers: Floats) -> tuple[int, Floats] | None:
         if places is None:
             return None
         unit = 10.0**places
-        whole = numbers * unit
+        with np.errstate(over="ignore"):  # what is too large for that is seen below
+            whole = numbers * unit
         np.rint(whole, out=whole)
         differ = np.flatnonzero(whole / unit != numbers)
         if not len(differ):

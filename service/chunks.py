@@ -10,7 +10,7 @@ before this layout are Parquet files, whose columns are called c0, c1, …; they
 
 import io
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final
@@ -22,7 +22,7 @@ import orjson
 import espalier
 from service.cell_packing import pack_column, unpack_column
 
-__all__ = ["CHUNK_ROWS", "Chunk", "encode", "encode_rows", "unpack_rows"]
+__all__ = ["CHUNK_ROWS", "Chunk", "encode_rows", "unpack_rows"]
 
 CHUNK_ROWS = 65_536
 MAGIC: Final = b"ESPC"
@@ -32,17 +32,11 @@ HEAD: Final = len(MAGIC) + LENGTH.size
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Consecutive rows of a data set as the bytes of one Parquet file."""
+    """Consecutive rows of a data set, packed."""
 
     first_row: int
     n_rows: int
     content: bytes
-
-
-def encode(table: espalier.Table, *, chunk_rows: int = CHUNK_ROWS) -> Iterator[Chunk]:
-    """Pack a data set into chunks; do it before the transaction, since it takes the longest."""
-    for first_row in range(0, table.n_rows, chunk_rows):
-        yield encode_rows(table, first_row, min(first_row + chunk_rows, table.n_rows))
 
 
 def encode_rows(table: espalier.Table, start: int, stop: int) -> Chunk:

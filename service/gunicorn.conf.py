@@ -69,6 +69,7 @@ def when_ready(server: Any) -> None:
     """
     gc.collect()
     gc.freeze()
+    gc.enable()
     for listener in server.LISTENERS:
         check_listening(settings, host_of(listener.sock))
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", SILENT_SECONDS, 0))

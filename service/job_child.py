@@ -87,7 +87,11 @@ def _report(pipe: Connection, progress: espalier.Progress, sending: threading.Lo
 
 
 def _die_with_worker() -> None:
-    """On Linux the kernel kills the child with the process that forked it; elsewhere the end of the pipe tells it."""
+    """End with the process that forked this one, and with the worker.
+
+    On Linux the kernel kills the child with its template, which ends when its worker has and no child is left. What
+    tells of the worker's own end, there and elsewhere, is the end of the pipe.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 = PR_SET_PDEATHSIG
     worker = multiprocessing.parent_process()

@@ -5,7 +5,8 @@
                           ├──> child   waits for a job, does it, ends
                           └──> child
 
-The template has no threads of ours, opens no database, and ends with its worker. Where children start from nothing
+The template has no threads of ours, opens no database, and ends with the last of its worker and the worker's children;
+these end when the pipe to a worker that died does. Where children start from nothing
 instead, each does the same when it begins.
 """
 

@@ -10,12 +10,12 @@ from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
 import espalier
-from service.chunks import CHUNK_ROWS, Chunk, encode, unpack_rows
+from service.chunks import CHUNK_ROWS, Chunk, unpack_rows
 from service.db import Sessions, reading
 from service.errors import NotFound
 from service.tables import DataSet, DataSetChunk
 
-__all__ = ["CHUNK_ROWS", "Chunk", "datasets", "encode", "load", "replace", "rows", "save", "stream"]
+__all__ = ["CHUNK_ROWS", "Chunk", "datasets", "load", "replace", "rows", "save", "stream"]
 
 THREADS = 2
 

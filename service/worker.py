@@ -153,7 +153,7 @@ def _work_once(
             span = job_span(traces, job_id=claim.job_id, kind=claim.kind, attempt=claim.attempt)
             with span as say, _started(claim, spare) as attempt:
                 outcome = _within_limits(settings, _watch(settings, source, attempt, stop))
-                attempt.process.kill()  # the system takes back its memory while the outcome is written
+                _kill(attempt.process)  # the system takes back its memory while the outcome is written
                 say(_settle(source, claim, outcome, stop), failed=isinstance(outcome, Failed))
     except OtherTables as error:
         if error.newer:
@@ -186,8 +186,14 @@ def _started(claim: Claim, spare: Spare) -> Iterator[Attempt]:
         _end(process, pipe)
 
 
+def _kill(process: BaseProcess) -> None:
+    """Kill a child that is still there: the template buries those that ended, and their numbers go to others."""
+    if process.is_alive():
+        process.kill()
+
+
 def _end(process: BaseProcess, pipe: Connection) -> None:
-    process.kill()
+    _kill(process)
     process.join()
     pipe.close()
 

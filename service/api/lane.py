@@ -38,6 +38,8 @@ LOG: Final = logging.getLogger(__name__)
 MOST_BYTES: Final = 16_384
 """That are looked at of a request; what is longer is a thread's."""
 MOST_HEAD: Final = 4_096
+MOST_FIELDS: Final = 50
+"""Header fields; gunicorn refuses a request of more than 100."""
 MOST_BRACES: Final = 16
 """In a body: the objects in it, so its rows; more rows hold up others."""
 LATE_SECONDS: Final = 0.25
@@ -57,12 +59,12 @@ def read_small(content: bytes) -> dict[str, Any] | None:
 
     Of what is not read here gunicorn decides what it is: this is stricter than HTTP.
     """
-    head, _, body = content.partition(b"\r\n\r\n")
+    head, end, body = content.partition(b"\r\n\r\n")
     if len(head) > MOST_HEAD or not head.isascii() or body.count(b"{") > MOST_BRACES or NOT_SMALL.search(body):
         return None
     first, *lines = head.decode().split("\r\n")
     asked = REQUEST.fullmatch(first)
-    if asked is None:
+    if asked is None or not end or len(lines) > MOST_FIELDS:
         return None
     environ: dict[str, Any] = {}
     for line in lines:
@@ -149,6 +151,15 @@ class LaneWorker(ProblemWorker):
             conn.parser.unreader.unread(content)
         self.enqueue_req(conn)
 
+    def handle(self, conn: Any) -> Any:
+        """Answer a request by a thread; afterwards nothing is kept of what the lane handed over with it."""
+        client = conn.sock
+        try:
+            return super().handle(conn)
+        finally:
+            if self._lane is not None:
+                self._lane.forget(client)
+
     def finish_all(self, connections: Sequence[Any], done: _Done) -> None:
         """Wait for the next request on each connection, or close it; called in the main loop."""
         for connection in connections:
@@ -190,6 +201,10 @@ class _Lane:
         """Be the application that threads call: what was found out in the lane is not found out again."""
         environ.update(self._handed.pop(environ[WHERE], NOTHING))
         return self._application(environ, start_response)
+
+    def forget(self, client: socket.socket) -> None:
+        """Drop what was handed over with a request on a connection: gunicorn may have refused it."""
+        self._handed.pop(client, None)
 
     def _run(self) -> None:
         while True:
@@ -257,7 +272,9 @@ class _Lane:
         self._worker.enqueue_req(connection)
 
     def _send_all(self, arrivals: Sequence[_Arrival]) -> None:
-        keeps_open = bool(self._worker.alive)
+        worker = self._worker
+        # As gunicorn has it: where too many are kept open already, there would be no room for who comes new.
+        keeps_open = bool(worker.alive) and len(worker.keepalived_conns) < worker.max_keepalived
         common = (
             f"Server: gunicorn\r\nDate: {http_date()}\r\nConnection: {'keep-alive' if keeps_open else 'close'}\r\n\r\n"
         )
@@ -277,6 +294,8 @@ class _Lane:
             else:
                 sent.append(arrival.connection)
             self._count(arrival.later)
+        if self._service.settings.metrics == "on":
+            self._service.metrics.together(len(arrivals) - len(gone))
         defer = self._worker.method_queue.defer
         if sent:
             defer(self._worker.finish_all, sent, _Done(keeps_open))

@@ -1,9 +1,9 @@
 """The commands that run the service, and look after it: up, serve, worker, migrate, ready."""
 
+import gc
 import logging.config
 import os
 import socket
-import subprocess
 import sys
 import threading
 from argparse import ArgumentParser, Namespace
@@ -36,11 +36,13 @@ def up(arguments: Namespace) -> int:
     if arguments.examples and settings.auth == "keys" and settings.admin_key == "random":
         raise Refused("--examples needs a key where keys are on: give one in ESPALIER_ADMIN_KEY")
     with _claimed(settings) as listener:
-        if code := _migrated_apart():
-            return code
+        # In a process of its own, which takes all that it loaded with it. The web server loads its code meanwhile, and
+        # does not answer before the tables are of its version.
+        migration = Child("the migration", ("migrate",), ends=True)
         children = [
+            migration,
             Child("the web server", ("serve", "--socket", str(listener.fileno())), keep_open=[listener.fileno()]),
-            Child("the worker", ("worker",)),
+            Child("the worker", ("worker",), after=migration),
         ]
         # While this process held the port open, whoever comes would wait there in vain.
         supervisor = Supervisor(children, report=_report, before_stop=listener.close)
@@ -50,7 +52,7 @@ def up(arguments: Namespace) -> int:
         greeting.start()
         supervisor.run()
         greeting.join()
-    return 0
+    return migration.code or 0
 
 
 def serve(arguments: Namespace) -> int:
@@ -87,7 +89,8 @@ def migrate(arguments: Namespace) -> int:
         from service.db import migrate as upgrade  # noqa: PLC0415 - `espalier --help` needs no database
 
         first_key = upgrade(settings)
-    _report("the tables are of this version")
+    if arguments.parent is None:
+        _report("the tables are of this version")
     if first_key is not None:
         print(f"The first key, with the scope admin, is shown this once: {first_key}", flush=True)
     return 0
@@ -125,15 +128,11 @@ def _worker_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--parent", type=int, metavar="PROCESS", help="end when this process, which started us, ends")
 
 
-def _no_arguments(_: ArgumentParser) -> None:
-    pass
-
-
 COMMANDS: Mapping[str, Command] = {
     "up": Command("run everything: the web server and a worker under one command", _up_arguments, up),
     "serve": Command("run the web server alone", _serve_arguments, serve),
     "worker": Command("run a worker alone: it trains and prunes", _worker_arguments, worker),
-    "migrate": Command("bring the database's tables up to this version", _no_arguments, migrate),
+    "migrate": Command("bring the database's tables up to this version", _worker_arguments, migrate),
     "ready": Command(
         "ask the web server on this machine whether it can answer: exit code 0 or 1", _listening_arguments, ready
     ),
@@ -180,18 +179,6 @@ def _claimed(settings: "Settings") -> Iterator[socket.socket]:
             lock.close()
 
 
-def _migrated_apart() -> int:
-    """Migrate in a process of its own, which takes all that it loaded with it; give its exit code.
-
-    What it says is shown only if it fails.
-    """
-    command = [sys.executable, "-m", "service.cli", "migrate"]
-    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)  # noqa: S603 - our own, no shell
-    if done.returncode:
-        sys.stderr.write(done.stderr)
-    return done.returncode
-
-
 def _follow(arguments: Namespace, settings: "Settings") -> None:
     """Log on standard error, and end with the process that started this one."""
     from service.logs import configuration  # noqa: PLC0415 - `espalier --help` needs no log
@@ -202,6 +189,8 @@ def _follow(arguments: Namespace, settings: "Settings") -> None:
 
 
 def _gunicorn(descriptor: int) -> int:
+    # Loading code makes a million objects and no rubbish. gunicorn.conf.py has the collector work again.
+    gc.disable()
     from gunicorn.app.wsgiapp import WSGIApplication  # noqa: PLC0415 - as above
 
     from service.cli.figures import folder_of_figures  # noqa: PLC0415 - as above
@@ -221,6 +210,7 @@ def _greet(supervisor: Supervisor, settings: "Settings", address: str, *, exampl
         if not supervisor.stopping.is_set():
             _report("the web server does not answer; see the lines above")
         return
+    supervisor.wait_for_all()
     print(f"Espalier runs at {address}   (to read and try: {address}/docs)")
     print(f"Data: {settings.database_file or 'as ESPALIER_DATABASE_URL says'}   Stop: Ctrl-C", flush=True)
     if examples:

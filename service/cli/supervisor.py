@@ -2,7 +2,8 @@
 
 ::
 
-    espalier up ──┬── espalier serve ──┬── web worker
+    espalier up ──┬── espalier migrate (ends)
+                  ├── espalier serve ──┬── web worker
                   │                    └── web worker
                   └── espalier worker ──── one child a job
 
@@ -37,19 +38,25 @@ class Child:
         name: What it is, for the line that reports its death: "the web server".
         arguments: The command line after the Python interpreter.
         keep_open: File descriptors that it inherits.
+        ends: Whether it is to do its work once and end; if it fails, everything ends.
+        after: One that ends, and must have ended well before this one is started.
         process: The process that runs now; None between a death and the next start.
         started_at: When it was started, on the monotonic clock, seconds.
         deaths: How many times in a row it died before it had settled.
         start_at: When to start it (again), on the monotonic clock, seconds.
+        code: The exit code of one that has ended as it was to.
     """
 
     name: str
     arguments: Sequence[str]
     keep_open: Sequence[int] = ()
+    ends: bool = False
+    after: "Child | None" = None
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
     deaths: int = 0
     start_at: float = 0.0
+    code: int | None = None
 
 
 @dataclass(slots=True)
@@ -83,6 +90,12 @@ class Supervisor:
         finally:
             self._stop_all()
 
+    def wait_for_all(self) -> None:
+        """Wait until all that are to be kept running were started, or everything ends; for another thread."""
+        while not all(child.ends or child.started_at for child in self.children):
+            if self.stopping.wait(LOOK_SECONDS):
+                return
+
     def _asked_to_stop(self, _number: int, _frame: object) -> None:
         if self.stopping.is_set():  # asked twice: no more patience
             for child in self.children:
@@ -93,8 +106,14 @@ class Supervisor:
     def _look_after(self, child: Child) -> None:
         now = time.monotonic()
         if child.process is None:
-            if now >= child.start_at:
+            if child.code is None and now >= child.start_at and (child.after is None or child.after.code == 0):
                 _start(child)
+        elif child.ends:
+            child.code = child.process.poll()
+            if child.code is not None:
+                child.process = None
+            if child.code:
+                self.stopping.set()
         elif (code := child.process.poll()) is not None:
             _signal_group(child, signal.SIGTERM)
             settled = now - child.started_at > SETTLED_SECONDS

@@ -33,6 +33,7 @@ def test_many_clients_get_what_one_gets_by_a_thread_and_each_decision_is_in_the_
     alone = running_service.client.post(model, json=BODY, headers={"Connection": "close"})
     assert alone.status_code == 200
     answers: list[httpx.Response] = []
+    before = answered_together(running_service)
 
     def ask() -> None:
         with running_service.client_with(running_service.key) as client:
@@ -46,6 +47,7 @@ def test_many_clients_get_what_one_gets_by_a_thread_and_each_decision_is_in_the_
 
     assert {answer.status_code for answer in answers} == {200}
     assert len(answers) == 20 * AT_ONCE
+    assert answered_together(running_service) > before + AT_ONCE
     same = ("content-type", "content-length", "content-security-policy", "server")
     for answer in answers:
         assert without_id(answer.json()) == without_id(alone.json())
@@ -54,6 +56,24 @@ def test_many_clients_get_what_one_gets_by_a_thread_and_each_decision_is_in_the_
     assert len(ids) == 20 * AT_ONCE
     for decision_id in ids:
         assert running_service.get(f"/v1/decisions/{decision_id}/explanation")["verified"] is True
+
+
+def test_clients_that_leave_without_their_answer_hold_nobody_up(running_service: Service, model: str) -> None:
+    whole = written(running_service, model)
+    for _ in range(30):
+        with connected(running_service) as (connection, replies):
+            connection.sendall(whole)
+            assert next(replies) == 200
+            connection.sendall(whole)  # and gone before the answer
+    with connected(running_service) as (connection, replies):
+        for _ in range(3):
+            connection.sendall(whole)
+            assert next(replies) == 200
+        connection.sendall(whole.replace(b"\r\n\r\n", b"\r\nX-A: a\r\n\r\n", 1))
+        assert next(replies) == 200
+        many = b"".join(b"\r\nX-%d: a" % place for place in range(120))
+        connection.sendall(whole.replace(b"\r\n\r\n", many + b"\r\n\r\n", 1))
+        assert next(replies) == 431
 
 
 def test_what_is_refused_is_refused_as_by_a_thread_and_the_connection_goes_on(
@@ -75,17 +95,27 @@ def test_what_is_refused_is_refused_as_by_a_thread_and_the_connection_goes_on(
 
 
 def test_a_request_in_pieces_and_two_in_one_piece_are_answered(running_service: Service, model: str) -> None:
-    content = json.dumps(BODY).encode()
-    head = f"POST {model} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-    if running_service.key is not None:
-        head += f"Authorization: Bearer {running_service.key}\r\n"
-    whole = f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content
+    whole = written(running_service, model)
     with connected(running_service) as (connection, replies):
         for pieces in ([whole], [whole], [whole[:20], whole[20:]], [whole[:-5], whole[-5:]], [whole + whole], [whole]):
             for piece in pieces:
                 connection.sendall(piece)
             for _ in range(b"".join(pieces).count(b"POST ")):
                 assert next(replies) == 200
+
+
+def answered_together(service: Service) -> float:
+    figures = service.client.get("/metrics").text
+    lines = [line for line in figures.splitlines() if line.startswith("espalier_answered_together_total")]
+    return sum(float(line.split()[-1]) for line in lines)
+
+
+def written(service: Service, path: str) -> bytes:
+    content = json.dumps(BODY).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    if service.key is not None:
+        head += f"Authorization: Bearer {service.key}\r\n"
+    return f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content
 
 
 @contextmanager

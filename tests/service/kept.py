@@ -5,7 +5,9 @@ from typing import Any
 import espalier
 from service import catalog, storage
 from service.catalog import NewVersion
+from service.chunks import CHUNK_ROWS
 from service.db import Sessions, transaction
+from service.staging import packed_chunks
 from service.tables import Version
 
 # Drug depends on pressure alone, but for high pressure on the age as well.
@@ -30,12 +32,14 @@ def patients() -> espalier.Dataset:
     return espalier.dataset_from_csv(PATIENTS, target="drug")
 
 
-def keep_data_set(source: Sessions, dataset: espalier.Dataset | None = None, *, name: str = "patients") -> str:
+def keep_data_set(
+    source: Sessions, dataset: espalier.Dataset | None = None, *, name: str = "patients", chunk_rows: int = CHUNK_ROWS
+) -> str:
     """Store a data set and return its id."""
     dataset = patients() if dataset is None else dataset
     with transaction(source) as session:
         row = catalog.add_data_set(session, name=name, dataset=dataset)
-        storage.save(session, row.id, storage.encode(dataset))
+        storage.save(session, row.id, packed_chunks(dataset, chunk_rows=chunk_rows))
     return row.id
 
 

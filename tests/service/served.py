@@ -13,6 +13,7 @@ from service import catalog, db, storage
 from service.api.context import EXTENSION, Service
 from service.app import create_app
 from service.settings import Settings
+from service.staging import packed_chunks
 
 TENNIS = """Outlook,Temperature,Humidity,Wind,PlayTennis
 Sunny,Hot,High,Weak,No
@@ -53,7 +54,7 @@ class Served:
         model = espalier.train(dataset, preset, holdout=holdout and espalier.holdout_from_dict(holdout))
         with db.transaction(self.service.sessions) as session:
             row = catalog.add_data_set(session, name="rows", dataset=dataset)
-            storage.save(session, row.id, list(storage.encode(dataset)))
+            storage.save(session, row.id, packed_chunks(dataset))
         self.keep(name, model, data_set_id=row.id)
         return row.id
 

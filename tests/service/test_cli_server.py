@@ -167,8 +167,8 @@ def test_after_the_parent_was_killed_the_next_one_starts_at_once_on_the_same_por
     tmp_path: Path,
 ) -> None:
     with running(tmp_path) as one:
+        until(lambda: len(everything_under(one)) >= 4, what="web server, its two workers, worker")
         processes = everything_under(one)
-        assert len(processes) >= 4  # web server, its two workers, worker
         one.process.kill()
         with running(tmp_path, port=int(one.address.rpartition(":")[2])) as next_one:
             assert next_one.get("/readyz") == {"status": "ready"}

@@ -41,6 +41,8 @@ def test_a_small_prediction_is_read_as_gunicorn_would_read_it() -> None:
         pytest.param(b"", id="nothing"),
         pytest.param(request()[:-1], id="the last byte is not there yet"),
         pytest.param(request()[:40], id="half a head"),
+        pytest.param(f"{FIRST}\r\nHost: a\r\nContent-Length: 0".encode(), id="a head without its end"),
+        pytest.param(request(FIRST, *(f"X-{place}: a" for place in range(99))), id="many fields"),
         pytest.param(request() + b"P", id="more comes behind it"),
         pytest.param(request() + request(), id="two requests"),
         pytest.param(request("GET /v1/models/tennis/predict HTTP/1.1"), id="another method"),

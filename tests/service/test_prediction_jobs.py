@@ -15,6 +15,7 @@ from service import decisions, handlers, queue, storage, worker
 from service.db import reading, transaction
 from service.handlers import Cancelled, JobLog, Part, Reported, perform
 from service.settings import Settings
+from service.staging import packed_chunks
 from service.tables import DecisionRecord
 from tests.core.test_routing import table
 from tests.service.kept import keep_data_set
@@ -40,7 +41,7 @@ def keep(served: Served, name: str, *, n_classes: int = 3, preset: str = "c45") 
 
 def kept(served: Served, dataset: espalier.Dataset) -> str:
     data_set_id = keep_data_set(served.service.sessions, dataset)
-    chunks = list(storage.encode(dataset, chunk_rows=ROWS_A_PART))
+    chunks = list(packed_chunks(dataset, chunk_rows=ROWS_A_PART))
     with transaction(served.service.sessions) as session:
         storage.replace(session, data_set_id, chunks)
     return data_set_id

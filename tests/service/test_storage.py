@@ -12,6 +12,7 @@ from service import storage
 from service.chunks import Chunk
 from service.db import Sessions, reading, transaction
 from service.errors import NotFound
+from service.staging import packed_chunks
 from tests.service.kept import keep_data_set, patients
 
 EVERY_KIND = {
@@ -64,17 +65,14 @@ def test_a_model_trained_on_the_loaded_data_set_is_the_same_document(source: Ses
 
 
 def test_chunks_hold_the_rows_in_order_and_none_twice() -> None:
-    chunks = list(storage.encode(patients(), chunk_rows=5))
+    chunks = list(packed_chunks(patients(), chunk_rows=5))
 
     assert [(chunk.first_row, chunk.n_rows) for chunk in chunks] == [(0, 5), (5, 5), (10, 2)]
 
 
 @pytest.mark.parametrize(("start", "stop"), [(0, 12), (0, 5), (4, 6), (5, 10), (9, 12), (11, 99), (3, None)])
-def test_any_range_of_rows_is_read_across_chunks(
-    start: int, stop: int | None, source: Sessions, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(storage.encode, "__kwdefaults__", {"chunk_rows": 5})
-    data_set_id = keep_data_set(source)
+def test_any_range_of_rows_is_read_across_chunks(start: int, stop: int | None, source: Sessions) -> None:
+    data_set_id = keep_data_set(source, chunk_rows=5)
 
     with reading(source) as session:
         assert storage.rows(session, data_set_id, start=start, stop=stop) == patients().rows()[start:stop]

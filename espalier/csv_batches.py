@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.csv_compiled import Labelled, is_compiled, read_plain
-from espalier.csv_lines import ByteStream, Piece, lines_of, pieces_of_csv
+from espalier.csv_lines import ByteStream, Piece, is_text, lines_of, pieces_of_csv
 from espalier.dataset import Column, Dataset
 from espalier.errors import DataError, Fault, RowError, pointer
 from espalier.rows import rows_from_text
@@ -108,7 +108,7 @@ class _BatchReader:
 
     def read(self, piece: Piece, first_row: int) -> RowBatch:
         """Read a piece."""
-        if piece.content is not None and self._attributes and b"\0" not in piece.content:
+        if piece.content is not None and self._attributes and is_text(piece.content):
             dataset = self._columns(piece.content, piece.first_byte)
             if dataset is not None:
                 return RowBatch(first_row, dataset, [])
@@ -134,8 +134,7 @@ class _BatchReader:
         return Dataset(Schema(tuple(features), self._schema.missing_values), tuple(columns))
 
     def _plain_cells(self, content: bytes, first_byte: int) -> Cells | None:
-        is_text = content.isascii() or _is_utf8(content)
-        if not is_text or len(content) < WORTH_LOADING or not is_compiled(first_byte):
+        if len(content) < WORTH_LOADING or not is_compiled(first_byte):
             return None
         numbers = {feature.name for feature in self._attributes if feature.kind is FeatureKind.NUMERIC}
         texts = {feature.name for feature in self._attributes} - numbers
@@ -150,14 +149,6 @@ class _BatchReader:
         of_kind = {True: _arrow_numbers, False: _distinct}
         columns = zip(self._attributes, table.columns, strict=True)
         return {feature.name: of_kind[feature.kind is FeatureKind.NUMERIC](chunks) for feature, chunks in columns}
-
-
-def _is_utf8(content: bytes) -> bool:
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _arrow_table(content: bytes, names: Sequence[str], attributes: Sequence[Feature], missing: Sequence[str]) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.csv_compiled import Labelled, is_compiled, read_plain
-from espalier.csv_lines import LONGEST_LINE, Piece, lines_of, pieces_of_csv
+from espalier.csv_lines import LONGEST_LINE, Piece, is_text, lines_of, pieces_of_csv
 from espalier.csv_text import check_names
 from espalier.errors import DataError, Fault, TooLarge
 from espalier.frame_column import FrameColumn
@@ -88,20 +88,12 @@ def _in_order(parse: Callable[[Piece], Result], pieces: Iterator[Piece]) -> Iter
 
 def _parsed(ways: Sequence[Way], names: Sequence[str], gatherer: Gatherer, piece: Piece) -> Iterable[Block]:
     content = piece.content
-    if ways and content is not None and b"\0" not in content and (content.isascii() or _is_utf8(content)):
+    if ways and content is not None and is_text(content):
         for way in ways:
             block = way(names, gatherer, content, piece.first_byte)
             if block is not None:
                 return [block]
     return _by_lines(names, gatherer, piece)
-
-
-def _is_utf8(content: bytes) -> bool:
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 # Line by line

@@ -44,6 +44,7 @@ ABOVE_NINE = np.uint64(0x7676767676767676)
 TOP_BITS = np.uint64(0x8080808080808080)
 PLACES = np.uint64(0x0001020304050607)
 LAST_BITS = np.uint64(0x1FF)
+MOST_PROBES = 512  # with half of the table free, only texts that were chosen to collide need more
 HASH_START, HASH_FACTOR = np.uint64(14695981039346656037), np.uint64(1099511628211)
 
 
@@ -181,13 +182,17 @@ def _is_missing(content, begin, end, missing, missing_ends):
 
 @inner
 def _code(content, begin, end, texts, n_texts, place, table):
-    """Give the place of a text among the distinct ones, a new one if need be; -1 where there is no room for it."""
+    """Give the place of a text among the distinct ones, a new one if need be; -1 where no room is found for it."""
     code = HASH_START
     for at in range(begin, end):
         code = (code ^ np.uint64(content[at])) * HASH_FACTOR
     mask = np.int64(table.size - 1)
     slot = np.int64((code ^ (code >> HALF)) & np.uint64(mask))
+    n_probes = 0
     while table[slot] >= 0:
+        n_probes += 1
+        if n_probes > MOST_PROBES:
+            return -1
         known = table[slot]
         first = texts[known, 0]
         if texts[known, 1] - first == end - begin:

@@ -91,5 +91,26 @@ def test_what_is_not_plain_is_left_to_others(content: bytes) -> None:
     assert read_plain(content, ["a", "b"], numbers=["b"], texts=["a"], missing=[]) is None
 
 
-def test_small_tables_do_not_wait_for_the_compiler_and_large_ones_do() -> None:
+def test_texts_that_were_chosen_to_collide_are_left_to_others() -> None:
+    digits, zero = np.arange(10**7, dtype=np.uint64), np.uint64(ord("0"))
+    code = np.full(10**7, csv_cells.HASH_START)
+    for at in range(7):  # FNV-1a (Fowler, Noll and Vo), of all texts of seven digits
+        code = (code ^ (digits // np.uint64(10 ** (6 - at)) % np.uint64(10) + zero)) * csv_cells.HASH_FACTOR
+    slot = (code ^ (code >> csv_cells.HALF)) & np.uint64(2**15 - 1)
+    alike = np.flatnonzero(slot < 4)[: 2 * csv_cells.MOST_PROBES].tolist()
+    others = list(range(len(alike)))
+
+    pieces = [
+        read_plain(
+            "".join(f"{number:07d}\n" for number in numbers).encode(), ["a"], numbers=[], texts=["a"], missing=[]
+        )
+        for numbers in (alike, others)
+    ]
+
+    assert len(alike) == 2 * csv_cells.MOST_PROBES
+    assert pieces[0] is None
+    assert pieces[1] is not None
+
+
+def test_large_tables_wait_for_the_compiler() -> None:
     assert is_compiled(2**30) == hasattr(csv_cells.read_cells, "overloads")

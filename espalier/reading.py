@@ -94,8 +94,24 @@ def dataset_from_columns(
     )
     if any(isinstance(cells, np.ndarray) for cells in columns.values()):
         dataset = dataset_of_columns(columns_from_arrays(columns), said)
-        limits.check_labels(dataset.schema.features)
-        return dataset
+    else:
+        dataset = _read(columns, said)
+    limits.check_labels(dataset.schema.features)
+    return dataset
+
+
+def rows_from_csv(schema: Schema, source: str | bytes | Path) -> list[dict[str, Any]]:
+    """Read CSV as rows to be answered: numbers where an attribute is numeric, categories by how they are written.
+
+    Raises:
+        DataError: Not CSV; see `espalier.csv_text.read_csv_text`.
+    """
+    names, lines = read_csv_text(source)
+    return rows_from_text(schema, names, lines)
+
+
+def _read(columns: Mapping[str, Sequence[Any] | npt.NDArray[Any]], said: Declared) -> Dataset:
+    """Read columns of JSON values; `DataError` with every column's first faults."""
     declaration = said.declaration(columns)
     by_name = said.columns(columns, declaration)
     marks = Marks.of(declaration.missing_values)
@@ -113,18 +129,7 @@ def dataset_from_columns(
         faults += within(pointer(name), found)
     if faults:
         raise DataError(faults)
-    limits.check_labels(features)
     return Dataset(Schema(tuple(features), declaration.missing_values), tuple(arrays))
-
-
-def rows_from_csv(schema: Schema, source: str | bytes | Path) -> list[dict[str, Any]]:
-    """Read CSV as rows to be answered: numbers where an attribute is numeric, categories by how they are written.
-
-    Raises:
-        DataError: Not CSV; see `espalier.csv_text.read_csv_text`.
-    """
-    names, lines = read_csv_text(source)
-    return rows_from_text(schema, names, lines)
 
 
 def _check_shape(columns: Mapping[str, Sequence[Cell] | npt.NDArray[Any]]) -> None:

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
 from service import db
 from service.db import Sessions, reading
+from service.errors import Unavailable
 from service.settings import Settings
 from tests.acceptance.running import until
 from tests.acceptance.warming import warm_up
@@ -56,9 +58,18 @@ class System:
 
     @contextmanager
     def look(self) -> Iterator[Session]:
-        """Look at the tables."""
+        """Look at the tables, once the database can be read: a busy machine may keep it from answering for a while."""
+        until(self.can_read, seconds=MINUTES, what="a database that can be read")
         with reading(self.sessions) as session:
             yield session
+
+    def can_read(self) -> bool:
+        """Whether the database answers."""
+        try:
+            with reading(self.sessions) as session:
+                return session.scalar(select(1)) == 1
+        except Unavailable:
+            return False
 
     @property
     def address(self) -> str:

@@ -4,9 +4,11 @@ import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import Any
+from typing import Any, Final
 
-__all__ = ["in_threads", "n_threads", "thread_pool"]
+__all__ = ["in_threads", "in_threads_if_many", "n_threads", "thread_pool"]
+
+MANY_CELLS: Final = 1_000_000
 
 
 def n_threads() -> int:
@@ -38,3 +40,12 @@ def in_threads(work: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]
     """
     with thread_pool(n_threads()) as pool:
         return list(pool.map(work, *arguments))
+
+
+def in_threads_if_many(n_cells: int, work: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
+    """Do the same by one thread where fewer than a million cells are looked at: making threads would take longer.
+
+    >>> in_threads_if_many(10, abs, (-1, 2))
+    [1, 2]
+    """
+    return in_threads(work, *arguments) if n_cells >= MANY_CELLS else list(map(work, *arguments))

@@ -27,12 +27,14 @@ def scales_of(attributes: Sequence[Feature], columns: Sequence[npt.NDArray[Any]]
     >>> scales_of([Feature("age", FeatureKind.NUMERIC)], [np.array([18.0, 93.0, np.nan])])
     (Scale(span=75.0, middle=56.0, step=1.0),)
     """
-    return tuple(
-        None if feature.coded else _scale(feature, column) for feature, column in zip(attributes, columns, strict=True)
-    )
+    from espalier.processors import in_threads_if_many  # noqa: PLC0415 - a process that only predicts measures nothing
+
+    return tuple(in_threads_if_many(sum(map(len, columns)), _scale, attributes, columns))
 
 
-def _scale(feature: Feature, column: npt.NDArray[np.float64]) -> Scale | None:
+def _scale(feature: Feature, column: npt.NDArray[Any]) -> Scale | None:
+    if feature.coded:
+        return None
     low, high = float(np.fmin.reduce(column, initial=np.inf)), float(np.fmax.reduce(column, initial=-np.inf))
     if low > high:
         return None

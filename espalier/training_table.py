@@ -12,6 +12,7 @@ from espalier.class_weights import class_factors
 from espalier.config import TrainingConfig
 from espalier.dataset import Dataset
 from espalier.errors import ConfigError, DataError, Fault, pointer, within
+from espalier.processors import in_threads_if_many
 from espalier.schema import Feature
 
 __all__ = ["Table", "filled", "imputed_values", "many_valued", "ranks_by_mean", "training_table", "with_imputed"]
@@ -89,10 +90,16 @@ def _faults_of_rows(dataset: Dataset, config: TrainingConfig) -> list[Fault]:
         )
     elif config.criterion == "poisson" and bool(np.any(target < 0)):
         faults.append(Fault(of_target, "target", "must be at least 0 for the criterion poisson"))
-    for feature, column in zip(schema.attributes, dataset.attributes, strict=True):
-        if column.dtype != np.int32 and bool(np.any(np.isinf(column))):
+    n_cells = dataset.n_rows * len(schema.attributes)
+    infinite = in_threads_if_many(n_cells, _has_infinite, dataset.attributes)
+    for feature, holds in zip(schema.attributes, infinite, strict=True):
+        if holds:
             faults.append(Fault(pointer(feature.name), "infinite", "infinite numbers cannot be learned from"))
     return faults
+
+
+def _has_infinite(column: npt.NDArray[Any]) -> bool:
+    return column.dtype != np.int32 and bool(np.any(np.isinf(column)))
 
 
 def imputed_values(table: Table) -> tuple[float, ...]:

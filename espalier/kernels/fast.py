@@ -1,13 +1,16 @@
 """How the growing of one tree in the fast lane is shared out over threads.
 
-The top of the tree is grown node by node, columns shared out; below, every subtree is one job of its own. Both use the
-same scans, so the tree does not depend on the number of threads.
+The largest nodes are split one by one, columns shared out. What they leave is worked off by every thread on its own,
+the largest node first: it is split, and its children wait in its place; or it is small, and is grown to its leaves.
+All of it uses the same scans, so the tree does not depend on the number of threads.
 """
 
 import itertools
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
+from threading import Lock
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +20,7 @@ from espalier.kernels import grow_binary, scans
 from espalier.kernels.fast_nodes import N_INTS, N_REALS, WEIGHT
 from espalier.kernels.fast_table import FastTable
 from espalier.kernels.joining import Part
+from espalier.kernels.work_list import WorkList
 from espalier.processors import n_threads
 
 __all__ = ["grow_fast"]
@@ -50,25 +54,46 @@ class _Job:
     stop: int
     flat: Array
 
+    @property
+    def n_rows(self) -> int:
+        return self.stop - self.start
+
+
+class _Hand:
+    """What one thread writes while it splits a node.
+
+    Attributes:
+        sides: uint32, a bit a row. spare: uint32 (n). totals: float64, what the scans want of the node.
+        settled: float64 (1), the weight of the leaves that were finished with it.
+    """
+
+    def __init__(self, n_rows: int, n_totals: int) -> None:
+        self.sides = np.zeros(n_rows // 32 + 1, np.uint32)
+        self.spare = np.empty(n_rows, np.uint32)
+        self.totals = np.empty(n_totals)
+        self.settled = np.zeros(1)
+
 
 class _Grower:
-    """One growing of one tree: the top's tables, and the jobs that it leaves."""
+    """One growing of one tree: the tables of the nodes that are split here, and the parts that grow below them."""
 
     def __init__(self, rules: Any, table: FastTable, state: Array, pool: ThreadPoolExecutor) -> None:
         self.rules, self.table, self.state, self.pool = rules, table, state, pool
         self.threads = threads = n_threads()
         self.n_rows = table.orders.shape[1]
-        self.n_columns = len(table.sorted_attribute) + len(table.coded_attribute)
+        self.n_sorted, self.n_coded = len(table.sorted_attribute), len(table.coded_attribute)
         width = rules.n_classes or 3
+        n_totals = 2 if table.numeric or table.kind == scans.WEIGHTED_PAIR else width
+        self.n_counts = int(table.first[-1] + table.n_codes[-1] * n_totals) if self.n_coded else 1
         room = 2 * JOBS_A_THREAD * 8 * threads + 64
         self.ints = np.empty((room, N_INTS), np.int32)
         self.reals = np.empty((room, N_REALS))
         self.stats = np.empty((room, width))
-        self.totals = np.empty(2 if table.numeric or table.kind == scans.WEIGHTED_PAIR else width)
-        self.sides = np.zeros(self.n_rows // 32 + 1, np.uint32)
+        self.hands = [_Hand(self.n_rows, n_totals) for _ in range(threads)]
         self.places = np.empty(self.n_rows, np.int32)
+        self.parts: list[Part] = []
         self.n_nodes = 1
-        self.settled_at_top = 0.0
+        self.numbering = Lock()
 
     def grow(self) -> list[Part] | None:
         table, state = self.table, self.state
@@ -79,114 +104,140 @@ class _Grower:
         if is_leaf:
             state[0] = 1.0
             return [self._top()]
-        root = _Job(0, 0, 0, self.n_rows, np.zeros(self.n_columns + 1, np.uint8))
-        jobs = self._grow_top(root)
-        jobs.sort(key=lambda job: job.start - job.stop)
-        settled = [np.zeros(1) for _ in jobs]
-        running = [self.pool.submit(self._grow_job, *each) for each in zip(jobs, settled, strict=True)]
-        self._watch(running, settled)
-        grown = [each.result() for each in running]
-        if state[1]:
-            return None
-        return [self._top(), *(Part(job.node, *made) for job, made in zip(jobs, grown, strict=True))]
+        root = _Job(0, 0, 0, self.n_rows, np.zeros(self.n_sorted + self.n_coded + 1, np.uint8))
+        work = WorkList(self._split_largest(root), size=lambda job: job.n_rows)
+        works = [partial(self._advance, hand=hand) for hand in self.hands]
+        self._watch([self.pool.submit(work.work_off, each) for each in works])
+        return None if state[1] else [self._top(), *self.parts]
 
     def _top(self) -> Part:
         return Part(0, self.n_nodes, self.ints, self.reals, self.stats)
 
-    def _grow_top(self, root: _Job) -> list[_Job]:
-        """Split the largest nodes with all threads at each, until what is left can be shared out."""
-        n_sorted = len(self.table.sorted_attribute)
-        enough = min(LEAST_ROWS_OF_A_JOB, LEAST_SORTED_CELLS_OF_A_JOB // max(1, n_sorted))
-        least = max(enough, self.n_rows // (JOBS_A_THREAD * self.threads))
-        waiting, jobs = [root], []
-        if self.n_rows < LEAST_ROWS_TO_SHARE:
-            return waiting
+    def _split_largest(self, root: _Job) -> list[_Job]:
+        """Split with all threads at one node what would keep one of them busy after the others have ended."""
+        waiting, rest = [root], []
         while waiting and not self.state[1]:
             job = waiting.pop()
-            if job.stop - job.start < least or self.n_nodes + 2 > len(self.ints):
-                jobs.append(job)
+            if self.threads == 1 or self._is_grown_whole(job) or job.n_rows * 2 * self.threads <= self.n_rows:
+                rest.append(job)
             else:
-                waiting += self._split(job)
-        return jobs + waiting
+                waiting += self._split(job, self.hands)
+        return rest
 
-    def _split(self, job: _Job) -> list[_Job]:
-        """Split one node; gives its children that may be split further."""
-        table, rules = self.table, self.rules
-        start, stop, node = job.start, job.stop, job.node
-        gains = np.full(self.n_columns, np.nan)
-        places = np.zeros(self.n_columns, np.int64)
-        n_sorted, n_coded = len(table.sorted_attribute), len(table.coded_attribute)
-        n_counts = int(table.first[-1] + table.n_codes[-1] * len(self.totals)) if n_coded else 1
-        counts = np.empty(n_counts)
-        grow_binary.totals_of(table.numeric, table.kind, self.stats, node, self.totals)
+    def _is_grown_whole(self, job: _Job) -> bool:
+        """Whether a subtree is small enough to move into tables of its own and to be grown in one go."""
+        enough = min(LEAST_ROWS_OF_A_JOB, LEAST_SORTED_CELLS_OF_A_JOB // max(1, self.n_sorted))
+        least = max(enough, self.n_rows // (JOBS_A_THREAD * self.threads))
+        full = self.n_nodes + 2 * self.threads > len(self.ints)
+        return self.n_rows < LEAST_ROWS_TO_SHARE or job.n_rows < least or full
+
+    def _advance(self, job: _Job, hand: _Hand) -> list[_Job]:
+        """Split a node, or grow all of its subtree; gives what is left to do below it."""
+        if self.state[1]:
+            return []
+        if not self._is_grown_whole(job):
+            return self._split(job, [hand])
+        self._grow_whole(job, hand)
+        return []
+
+    def _split(self, job: _Job, hands: Sequence[_Hand]) -> list[_Job]:
+        """Split one node, its columns shared out over hands; gives its children that may be split further."""
+        attribute, gain, place = self._best_cut(job, hands)
+        node, hand = job.node, hands[0]
+        if attribute < 0 or self.state[1]:
+            hand.settled[0] += self.reals[node, WEIGHT]
+            return []
+        table, start, stop = self.table, job.start, job.stop
+        with self.numbering:
+            first_child = self.n_nodes
+            self.n_nodes += 2
+        middle = grow_binary.split_node(
+            table.orders, table.cells, table.sorted_column, table.coded_column, hand.sides, 1, start, stop, attribute,
+            place, gain, self.ints, self.reals, node, first_child,
+        )  # fmt: skip
+        lives = self._deal(job, hands, int(table.sorted_column[attribute]), middle, first_child)
+        children = []
+        for alive, child, ends in zip(
+            lives, (first_child, first_child + 1), ((start, middle), (middle, stop)), strict=True
+        ):
+            if alive:
+                children.append(_Job(child, job.depth + 1, *ends, job.flat.copy()))
+            else:
+                hand.settled[0] += self.reals[child, WEIGHT]
+        return children
+
+    def _best_cut(self, job: _Job, hands: Sequence[_Hand]) -> tuple[int, float, int]:
+        """Give the attribute (-1: none), the gain and the place of the best cut of a node."""
+        table, rules, node, totals = self.table, self.rules, job.node, hands[0].totals
+        gains = np.full(self.n_sorted + self.n_coded, np.nan)
+        places = np.zeros(self.n_sorted + self.n_coded, np.int64)
+        counts = np.empty(self.n_counts)
+        grow_binary.totals_of(table.numeric, table.kind, self.stats, node, totals)
 
         def scan(low: int, high: int, coded_low: int, coded_high: int) -> None:
             grow_binary.scan_columns(
                 rules, table.numeric, table.kind, table.orders, table.codes, table.cells, table.first, table.n_codes,
                 table.sorted_attribute, table.coded_attribute, table.rows_of, self.stats[node], self.reals[node],
-                self.totals, start, stop, low, high, coded_low, coded_high, job.flat, counts, gains, places,
+                totals, job.start, job.stop, low, high, coded_low, coded_high, job.flat, counts, gains, places,
                 self.state,
             )  # fmt: skip
 
-        # Two a thread: one that finds little to pass over does not keep the others waiting.
-        parts = [(low, high, 0, 0) for low, high in _even_parts(n_sorted, 2 * self.threads)]
-        parts += [(0, 0, low, high) for low, high in _even_parts(n_coded, self.threads)]
-        _run(self.pool, scan, parts)
+        if len(hands) == 1:
+            scan(0, self.n_sorted, 0, self.n_coded)
+        else:
+            # Two a thread: one that finds little to pass over does not keep the others waiting.
+            parts = [(low, high, 0, 0) for low, high in _even_parts(self.n_sorted, 2 * len(hands))]
+            parts += [(0, 0, low, high) for low, high in _even_parts(self.n_coded, len(hands))]
+            _run(self.pool, scan, parts)
         attribute = grow_binary.choose(rules, table.numeric, table.kind, gains, self.stats, self.reals, node)
-        if attribute < 0 or self.state[1]:
-            self.settled_at_top += float(self.reals[node, WEIGHT])
-            return []
-        first_child = self.n_nodes
-        self.n_nodes += 2
-        middle = grow_binary.split_node(
-            table.orders, table.cells, table.sorted_column, table.coded_column, self.sides, 1, start, stop, attribute,
-            places[attribute], gains[attribute], self.ints, self.reals, node, first_child,
-        )  # fmt: skip
-        divided = int(table.sorted_column[attribute])
-        spare = np.empty((self.threads, stop - start), np.uint32)
+        return attribute, gains[attribute], places[attribute]
+
+    def _deal(self, job: _Job, hands: Sequence[_Hand], divided: int, middle: int, first_child: int) -> tuple[int, int]:
+        """Sum the children and bring their rows together in each order; returns which of them live, left and right.
+
+        divided: the order that was cut, which needs no dealing.
+        """
+        table, start, stop, n_sorted = self.table, job.start, job.stop, self.n_sorted
+        sides = hands[0].sides
 
         def deal(low: int, high: int, left: int, right: int, place: int) -> None:
             grow_binary.deal_columns(
-                table.orders, low, high, divided, start, stop, self.sides, job.flat, spare[place], left, right
+                table.orders, low, high, divided, start, stop, sides, job.flat, hands[place].spare, left, right
             )
 
         # The rows' own order comes first only where the sums are taken in it; else it is one more order to deal.
-        by_rows = n_coded > 0 or table.kind > scans.CLASSES
+        by_rows = self.n_coded > 0 or table.kind > scans.CLASSES
         if by_rows:
             deal(n_sorted, n_sorted + 1, 1, 1, 0)
         rows = table.orders[-1 if by_rows else divided, start:stop]
-        lives = grow_binary.finish_children(
-            rules, table.numeric, table.kind, rows, table.rows_of, table.target, middle - start, job.depth + 1,
-            self.reals, self.stats, node, first_child,
+        left, right = grow_binary.finish_children(
+            self.rules, table.numeric, table.kind, rows, table.rows_of, table.target, middle - start, job.depth + 1,
+            self.reals, self.stats, job.node, first_child,
         )  # fmt: skip
-        if any(lives):
-            shares = enumerate(_even_parts(n_sorted if by_rows else n_sorted + 1, self.threads))
-            _run(self.pool, deal, [(low, high, *lives, place) for place, (low, high) in shares])
-        below = job.depth + 1
-        ends = ((first_child, below, start, middle), (first_child + 1, below, middle, stop))
-        for alive, (child, *_) in zip(lives, ends, strict=True):
-            self.settled_at_top += 0.0 if alive else float(self.reals[child, WEIGHT])
-        return [_Job(*end, job.flat.copy()) for alive, end in zip(lives, ends, strict=True) if alive]
+        if left or right:
+            shares = enumerate(_even_parts(n_sorted if by_rows else n_sorted + 1, len(hands)))
+            _run(self.pool, deal, [(low, high, left, right, place) for place, (low, high) in shares])
+        return left, right
 
-    def _grow_job(self, job: _Job, settled: Array) -> tuple[int, Array, Array, Array]:
+    def _grow_whole(self, job: _Job, hand: _Hand) -> None:
         table, node = self.table, job.node
-        n_counts = int(table.first[-1] + table.n_codes[-1] * len(self.totals)) if len(table.coded_attribute) else 1
-        slots = max(3, min(64, MOST_POOL_BYTES // (8 * n_counts)))
-        answer: tuple[int, Array, Array, Array] = grow_binary.grow_subtree(
+        slots = max(3, min(64, MOST_POOL_BYTES // (8 * self.n_counts)))
+        made = grow_binary.grow_subtree(
             self.rules, table.numeric, table.kind, table.orders, table.codes, table.cells, table.first, table.n_codes,
             table.sorted_attribute, table.coded_attribute, table.sorted_column, table.coded_column, table.rows_of,
             table.target, self.places, job.flat, job.depth, self.ints[node : node + 1], self.reals[node : node + 1],
-            self.stats[node : node + 1], job.start, job.stop, slots, settled, self.state,
+            self.stats[node : node + 1], job.start, job.stop, slots, hand.settled, self.state,
         )  # fmt: skip
-        return answer
+        self.parts.append(Part(node, *made))
 
-    def _watch(self, running: Sequence[Future[Any]], settled: Sequence[Array]) -> None:
-        """Write the share that is settled while the jobs run."""
-        left: set[Future[Any]] = set(running)
+    def _watch(self, running: Sequence[Future[None]]) -> None:
+        """Write the share that is settled while the threads work."""
+        left: set[Future[None]] = set(running)
         while left:
             left = wait(left, timeout=WATCH_SECONDS).not_done
-            done = self.settled_at_top + sum(float(each[0]) for each in settled)
-            self.state[0] = done / self.rules.root_weight
+            self.state[0] = sum(float(hand.settled[0]) for hand in self.hands) / self.rules.root_weight
+        for each in running:
+            each.result()
 
 
 def _even_parts(count: int, n_parts: int) -> list[tuple[int, int]]:
@@ -197,6 +248,9 @@ def _even_parts(count: int, n_parts: int) -> list[tuple[int, int]]:
 
 
 def _run(pool: ThreadPoolExecutor, work: Callable[..., None], parts: Sequence[tuple[Any, ...]]) -> None:
-    """Do all parts, on all threads, and wait."""
+    """Do all parts, on all threads, and wait; a single one is done here, which may be one of the pool's threads."""
+    if len(parts) == 1:
+        work(*parts[0])
+        return
     for future in [pool.submit(work, *part) for part in parts]:
         future.result()

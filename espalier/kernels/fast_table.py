@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from espalier.kernels import codes as c
 from espalier.kernels import encode, packed_sort, scans
-from espalier.processors import n_threads
+from espalier.memory import large_array
+from espalier.processors import in_threads_if_many, n_threads
 
 __all__ = ["FastTable", "can_grow_fast", "fast_table"]
 
@@ -66,11 +67,12 @@ def can_grow_fast(rules: Any, table_columns: Sequence[Array], n_categories: Sequ
         and rules.n_classes <= scans.MOST_CLASSES
         and len(weight) <= scans.MOST_ROWS
         and max(n_categories, default=0) <= 2
-        and all(
-            not bool(np.any(column < 0)) if column.dtype == np.int32 else not bool(np.any(np.isnan(column)))
-            for column in table_columns
-        )
+        and not any(in_threads_if_many(len(weight) * len(table_columns), _has_missing, table_columns))
     )
+
+
+def _has_missing(column: Array) -> bool:
+    return bool(np.any(column < 0 if column.dtype == np.int32 else np.isnan(column)))
 
 
 def fast_table(
@@ -95,7 +97,7 @@ def fast_table(
     codes = np.empty((len(places), n_rows), np.uint32)
     scratch: queue.SimpleQueue[tuple[Array, Array]] = queue.SimpleQueue()
     for _ in range(min(n_threads(), len(places))):
-        scratch.put((np.empty(n_rows, np.uint64), np.empty(n_rows, np.uint64)))
+        scratch.put((large_array(n_rows, np.uint64), large_array(n_rows, np.uint64)))
 
     def sort(at: int) -> None:
         buffers = scratch.get()

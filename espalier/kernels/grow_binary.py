@@ -246,6 +246,7 @@ def scan_columns(
     left = np.empty(max(2, stats.size), np.float64)
     right = np.empty(max(2, stats.size), np.float64)
     n_sorted = codes.shape[0]
+    highest = -1.0
     for column in range(low, high):
         if progress[1] != 0.0:
             return
@@ -255,11 +256,12 @@ def scan_columns(
             continue
         numerator, denominator, place = scan_order(
             kind, orders, codes, column, start, stop, row_class, row_value, row_weight, totals, weight, least, tie,
-            -1.0, left, right,
+            highest - 10.0 * tie, left, right,
         )  # fmt: skip
         if place == CONSTANT:
             flat[column] = 1
         elif place >= 0:
+            highest = max(highest, numerator / denominator)
             gains[attribute] = offset + scale * (numerator / denominator)
             places[attribute] = place
     width = totals.size

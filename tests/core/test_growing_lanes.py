@@ -103,10 +103,11 @@ def test_both_lanes_agree_where_nearly_everything_is_tied(
 
 @pytest.mark.parametrize("weights", ["unit", "dyadic"])
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_values", [None, 2, 300])
 def test_the_tree_does_not_depend_on_the_number_of_threads(
-    kind: str, weights: str, monkeypatch: pytest.MonkeyPatch
+    kind: str, weights: str, n_values: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = table(3000, KINDS[kind], weights=weights)
+    data = table(3000, KINDS[kind], weights=weights, n_values=n_values)
     monkeypatch.setattr(fast, "n_threads", lambda: 1)
     one = tree_of(data)
     monkeypatch.setattr(fast, "n_threads", lambda: 3)

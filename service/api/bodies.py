@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import orjson
 from flask import Request
-from werkzeug.exceptions import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
+from werkzeug.exceptions import BadRequest, ClientDisconnected, RequestEntityTooLarge, UnsupportedMediaType
 
 from service.api.compression import unpacked
 
@@ -62,8 +62,11 @@ def read_whole(request: Request) -> bytes:
 
     Raises:
         RequestEntityTooLarge: The body is longer than the limit; raised before it is in memory.
+        ClientDisconnected: It is shorter than it says.
     """
     body = request.get_data(cache=False)
+    if request.content_length is not None and len(body) < request.content_length:
+        raise ClientDisconnected
     limit = request.max_content_length
     if request.content_length is None and limit is not None and len(body) >= limit:
         raise RequestEntityTooLarge  # a body of unknown length is cut off at the limit, without a word

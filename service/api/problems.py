@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import orjson
 from flask import Request, Response, request
-from werkzeug.exceptions import HTTPException, MethodNotAllowed
+from gunicorn.http.errors import ParseException
+from werkzeug.exceptions import ClientDisconnected, HTTPException, MethodNotAllowed
 
 import espalier
 from service import errors
@@ -78,6 +79,7 @@ PROBLEMS: Mapping[type[Exception], Entry] = {
     errors.Unavailable: Entry(503, "unavailable", "Not available at the moment", retryable=True),
     errors.OtherTables: Entry(503, "other-tables", "The tables are of another version", retryable=True),
     errors.LeaseLost: Entry(409, "lease-lost", "The job is no longer held", retryable=True),
+    ParseException: Entry(400, "bad-request", "Bad Request"),  # of the server, while a body is read: its chunks
     errors.SettingsError: Entry(500, "internal-error", "Something went wrong on our side"),
     errors.ServiceError: Entry(500, "internal-error", "Something went wrong on our side"),
     Exception: Entry(500, "internal-error", "Something went wrong on our side"),
@@ -90,6 +92,8 @@ DETAILS: Mapping[int, str] = {
     413: "the body is longer than this service takes",
     500: "the request could not be done; what happened is in the service's log under this request_id",
 }
+CUT_SHORT = "the body ends too early: it is shorter than its Content-Length says, or its last chunk is missing"
+NO_CHUNKS = "the body is not well-formed: Transfer-Encoding is chunked, and its chunks are not as HTTP/1.1 has them"
 HEADERS: Mapping[int, tuple[tuple[str, str], ...]] = {401: (("WWW-Authenticate", 'Bearer realm="espalier"'),)}
 INFERENCE_STATUSES: Mapping[int, int] = {422: 400}  # the Open Inference Protocol knows no 422
 OWN_WORDS = frozenset({400, 415})  # statuses that our own code raises with a sentence of its own
@@ -118,7 +122,7 @@ def problem_for(error: Exception) -> Problem:
         status=entry.status,
         slug=entry.slug,
         title=entry.title,
-        detail=DETAILS[500] if entry.status == 500 else _sentence(faults) or str(error),
+        detail=_detail(error, entry, faults),
         retryable=entry.retryable,
         faults=faults,
         headers=HEADERS.get(entry.status, ()) or _later(error, entry),
@@ -183,6 +187,12 @@ def document_of(problem: Problem, *, instance: str, request_id: str | None = Non
     }
 
 
+def _detail(error: Exception, entry: Entry, faults: Sequence[errors.Fault]) -> str:
+    if entry.status == 500:
+        return DETAILS[500]
+    return NO_CHUNKS if isinstance(error, ParseException) else _sentence(faults) or str(error)
+
+
 def _later(error: Exception, entry: Entry) -> tuple[tuple[str, str], ...]:
     """Say in whole seconds when to try again, where that may help."""
     seconds = math.ceil(error.seconds) if isinstance(error, errors.TooMany) else RETRY_SECONDS
@@ -208,7 +218,7 @@ def _http_problem(error: HTTPException) -> Problem:
     detail = DETAILS.get(status, status.description or status.phrase)
     headers: tuple[tuple[str, str], ...] = ()
     if status in OWN_WORDS and error.description:
-        detail = error.description
+        detail = CUT_SHORT if isinstance(error, ClientDisconnected) else error.description
     if isinstance(error, MethodNotAllowed):
         legal = ", ".join(sorted(error.valid_methods or ()))
         detail, headers = f"{request.method} is not allowed here; legal: {legal}", (("Allow", legal),)

@@ -116,6 +116,30 @@ def test_what_is_not_http_is_answered_with_a_problem_document_too(
     assert "<b>" not in body
 
 
+BODIES = {"/v1/models/{}/predict": "application/json", "/v1/datasets": "text/csv", "/v2/models/{}/infer": "text/plain"}
+
+
+@pytest.mark.parametrize("path", BODIES)
+@pytest.mark.parametrize(
+    ("framed", "said"),
+    [
+        pytest.param(b"Transfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n", "chunks are not", id="no size"),
+        pytest.param(b"Transfer-Encoding: chunked\r\n\r\n5\r\na,b\n1XX\r\n0\r\n\r\n", "chunks are not", id="no end"),
+        pytest.param(b"Transfer-Encoding: chunked\r\n\r\nff\r\na,b\n", "too early", id="cut short"),
+        pytest.param(b"Content-Length: 1000\r\n\r\na,b\n1,2\n", "Content-Length", id="a length that lies"),
+    ],
+)
+def test_a_body_that_is_not_framed_as_it_says_is_malformed(
+    running_service: Service, model: str, path: str, framed: bytes, said: str
+) -> None:
+    fields = f"Host: 127.0.0.1\r\nConnection: close\r\nContent-Type: {BODIES[path]}\r\n"
+
+    head, body = exchanged(running_service, f"POST {path.format(model)} HTTP/1.1\r\n{fields}".encode() + framed)
+
+    assert head.startswith("HTTP/1.1 400 ")
+    assert said in json.loads(body)["detail"]
+
+
 @pytest.mark.parametrize("header", ["SCRIPT_NAME: /evil", "Script-Name: /evil", "PATH_INFO: /evil", "REMOTE_USER: me"])
 def test_no_header_moves_the_paths_of_the_service(running_service: Service, header: str) -> None:
     body = b'{"rows": [{"a": 1}]}'
@@ -132,6 +156,7 @@ def exchanged(service: Service, sent: bytes) -> tuple[str, str]:
     received = b""
     with socket.create_connection((host, int(port)), timeout=30) as connection:
         connection.sendall(sent)
+        connection.shutdown(socket.SHUT_WR)
         while part := connection.recv(65536):
             received += part
     head, _, body = received.decode().partition("\r\n\r\n")

@@ -50,7 +50,7 @@ if Path("/dev/shm").is_dir():  # noqa: S108 - the place for heartbeats that neve
     worker_tmp_dir = "/dev/shm"  # noqa: S108
 
 # A connection on which nothing comes is given back to the poller after this time, and does not hold a thread for 5 s. A
-# private name of gunicorn 27.0, hence the pin; a test with idle connections watches it.
+# private name of gunicorn 27.0.1, hence the pin; a test with idle connections watches it.
 gthread.DEFAULT_WORKER_DATA_TIMEOUT = 0.25
 
 SILENT_SECONDS = 5  # a client that begins a request and says no more is cut off, and its thread is free again

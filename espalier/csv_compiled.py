@@ -7,7 +7,7 @@ What it does not read, its callers read by pyarrow or line by line; the cells ar
 import csv
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import Any, Final
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from espalier.marks import number_from_text
 from espalier.small_work import waits_for_compiler
 
-__all__ = ["Labelled", "PlainPiece", "is_compiled", "read_plain"]
+__all__ = ["Labelled", "PlainPiece", "WholeLines", "is_compiled", "read_plain", "whole_lines"]
 
 WORTH_COMPILING: Final = 64 * 2**20
 """Bytes of one table after which compiling, some seconds once a machine, is worth it."""
@@ -26,6 +26,10 @@ MOST_TEXTS: Final = 2**14
 """Distinct texts of a column of a piece."""
 MOST_ODD: Final = 2**12
 """Numbers of a piece that compiled code leaves to Python."""
+
+WORTH_LOADING: Final = 65_536
+"""Bytes to be looked at from which on compiled code is loaded."""
+LINE_FEED: Final = ord("\n")
 
 _first_use = threading.Lock()
 
@@ -46,6 +50,14 @@ class PlainPiece:
     columns: Mapping[str, npt.NDArray[np.float64] | Labelled]
 
 
+@dataclass(frozen=True, slots=True)
+class WholeLines:
+    """The lines of a text that have ended: where the last one does, and the line feeds up to there."""
+
+    end: int
+    n_feeds: int
+
+
 def is_compiled(n_bytes: int) -> bool:
     """Say whether compiled code is there for a table of so many bytes, or is to be made for it."""
     from espalier.kernels import csv_cells as kernel  # noqa: PLC0415 - numba is loaded for long tables only
@@ -56,6 +68,25 @@ def is_compiled(n_bytes: int) -> bool:
         return False  # stays Python, which pyarrow outdoes
     is_there = bool(compiled) or not must_compile(kernel.read_cells)
     return is_there or waits_for_compiler() or n_bytes >= WORTH_COMPILING
+
+
+def whole_lines(content: bytes, *, first_byte: int) -> WholeLines | None:
+    """Find the lines of the table that end in a line feed within the content, which begins with a line.
+
+    Args:
+        content: Of the table, from this byte on.
+        first_byte: Where it begins.
+
+    Returns:
+        None where there is no such line, a quote stands elsewhere than RFC 4180 has it, or there is no compiled code.
+    """
+    if len(content) < WORTH_LOADING or not is_compiled(first_byte):
+        return None
+    from espalier.kernels import csv_cells as kernel  # noqa: PLC0415 - as above
+
+    with _turn(kernel.last_line):
+        end, n_feeds = kernel.last_line(np.frombuffer(content, dtype=np.uint8))
+    return WholeLines(end, n_feeds) if end > 0 else None
 
 
 def read_plain(
@@ -121,7 +152,8 @@ class _Buffers:
 def _read(content: bytes, asked: _Asked) -> tuple[PlainPiece | None, frozenset[str]]:
     """Read columns; give the names of those that are no numbers instead, if there are some."""
     # A line has at least a sign a column: a comma or its end.
-    most_rows = min(content.count(b"\n"), len(content) // len(asked.names)) + 1
+    n_feeds = int(np.count_nonzero(np.frombuffer(content, dtype=np.uint8) == LINE_FEED))  # much before `bytes.count`
+    most_rows = min(n_feeds, len(content) // len(asked.names)) + 1
     buffers = _Buffers.of(len(asked.numbers), len(asked.texts), most_rows=most_rows)
     read = _called(content, asked, buffers)
     if read is None:
@@ -170,10 +202,14 @@ def _called(content: bytes, asked: _Asked, buffers: _Buffers) -> tuple[int, int]
         np.cumsum([len(mark) for mark in marks], dtype=np.int32),
         *(getattr(buffers, field.name) for field in fields(buffers)),
     )
-    # The first thread loads or compiles the code while the others wait.
-    with nullcontext() if getattr(kernel.read_cells, "overloads", True) else _first_use:
+    with _turn(kernel.read_cells):
         state, n_rows, n_odd = kernel.read_cells(*arguments)
     return (n_rows, n_odd) if state == kernel.READ else None
+
+
+def _turn(kernel: Any) -> AbstractContextManager[Any]:
+    """Have the first thread load or compile the code while the others wait."""
+    return nullcontext() if getattr(kernel, "overloads", True) else _first_use
 
 
 def _labelled(labels: list[str], places: npt.NDArray[np.int32], missing: Sequence[str]) -> Labelled:

@@ -19,6 +19,7 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from espalier.csv_compiled import whole_lines
 from espalier.errors import DataError, Fault
 
 __all__ = ["ByteStream", "Piece", "is_text", "lines_of", "pieces_of_csv"]
@@ -141,6 +142,12 @@ class _Cutter:
     def rest(self) -> Iterator[Piece]:
         """Cut what comes after the names."""
         while self._waiting or not self._at_end:
+            seen = None if self._at_end else whole_lines(self._waiting, first_byte=self._n_cut)
+            if seen is not None:
+                yield self._cut(seen.end, n_lines=seen.n_feeds)
+                self._size = min(2 * self._size, self._largest)
+                self._fill(self._size)
+                continue
             quotes = self._quotes()
             if quotes is None:
                 yield from self._read_rest()
@@ -171,11 +178,11 @@ class _Cutter:
             raise _not_csv(f"the quotes that open in line {line} do not close")
         return self._cut(len(self._waiting))
 
-    def _cut(self, end: int) -> Piece:
+    def _cut(self, end: int, *, n_lines: int | None = None) -> Piece:
         content, self._waiting = self._waiting[:end], self._waiting[end:]
         piece = Piece(self._line, content, first_byte=self._n_cut)
         self._n_cut += end
-        self._line += content.count(b"\n") or content.count(b"\r")
+        self._line += (content.count(b"\n") or content.count(b"\r")) if n_lines is None else n_lines
         return piece
 
     def _quotes(self) -> npt.NDArray[np.intp] | None:

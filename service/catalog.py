@@ -76,14 +76,9 @@ class Described(Protocol):
         """What a person should know of the data."""
         ...
 
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 of schema and cells."""
-        ...
-
 
 def add_data_set(session: Session, *, name: str, dataset: Described) -> DataSet:
-    """Enter a data set; its cells are saved by `storage.save` in the same transaction.
+    """Enter a data set; its cells are saved by `storage.save` in the same transaction, and then its fingerprint.
 
     Raises:
         Rejected: the name is empty, longer than 200 signs or holds a control character.
@@ -97,7 +92,7 @@ def add_data_set(session: Session, *, name: str, dataset: Described) -> DataSet:
         declared=dataset.schema.to_dict(),
         task=dataset.schema.task,
         notices=list(dataset.notices),
-        fingerprint=dataset.fingerprint,
+        fingerprint="",  # it may still be sought, while the cells are saved
         created=utc_now(),
     )
     session.add(row)
@@ -148,7 +143,7 @@ def delete_data_set(session: Session, data_set_id: str) -> None:
 
 
 def redeclare_data_set(session: Session, data_set_id: str, *, dataset: Described, was: str) -> DataSet:
-    """Enter another declaration of the same rows; its cells are replaced by `storage.replace` in the same transaction.
+    """Enter another declaration of the same rows; cells and fingerprint are replaced in the same transaction.
 
     Raises:
         NotFound: there is none of this id.
@@ -161,7 +156,6 @@ def redeclare_data_set(session: Session, data_set_id: str, *, dataset: Described
     row.declared = dataset.schema.to_dict()
     row.task = dataset.schema.task
     row.notices = list(dataset.notices)
-    row.fingerprint = dataset.fingerprint
     session.flush()
     return row
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 BUSY_SECONDS = 10  # how long a writer of SQLite waits for another
 BUSY_PAUSE = 0.0005  # seconds between two attempts
+PAGES_IN_LOG = 1000  # of SQLite, before a commit copies them into the file: its own default
 BUSY_TIMEOUT = f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}"
 # What makes a transaction see one state of the database from its first statement to its last, and change nothing.
 READERS: Mapping[str, Mapping[str, Any]] = {
@@ -50,11 +51,12 @@ POOL_SPARE = 4  # connections beyond one a thread: heartbeats, readiness
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """Where sessions come from: `write` takes SQLite's write lock at its begin, `read` never does."""
+    """Where sessions come from: `write` takes SQLite's write lock at its begin, `read` never; for `bulk` see there."""
 
     engine: Engine
     write: sessionmaker[Session]
     read: sessionmaker[Session]
+    bulk: sessionmaker[Session]
 
 
 def connect(settings: Settings, *, pool: type[Pool] | None = None) -> Engine:
@@ -96,12 +98,13 @@ def connect_to_look(settings: Settings) -> Engine:
 
 
 def sessions(engine: Engine) -> Sessions:
-    """The two kinds of sessions of an engine; objects stay readable after the commit."""
+    """The kinds of sessions of an engine; objects stay readable after the commit."""
     readers = READERS[engine.dialect.name]
     return Sessions(
         engine=engine,
         write=sessionmaker(engine, expire_on_commit=False),
         read=sessionmaker(engine.execution_options(**readers), expire_on_commit=False, autoflush=False),
+        bulk=sessionmaker(engine.execution_options(bulk=True), expire_on_commit=False),
     )
 
 
@@ -336,11 +339,16 @@ def _is_busy(error: sqlite3.Error) -> bool:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    if connection.get_execution_options().get("reading"):
+    options = connection.get_execution_options()
+    if options.get("reading"):
         connection.exec_driver_sql("BEGIN")
         return
     driver: Any = connection.connection.driver_connection
+    is_bulk = "bulk" in options
     try:
+        if connection.info.setdefault("bulk", False) != is_bulk:  # of this connection, which is used again
+            driver.execute(f"PRAGMA wal_autocheckpoint={0 if is_bulk else PAGES_IN_LOG}")
+            connection.info["bulk"] = is_bulk
         begin_alone(driver)
     except sqlite3.Error as error:
         raise DBAPIError.instance("BEGIN IMMEDIATE", (), error, sqlite3.Error) from error

@@ -87,20 +87,28 @@ class StagedDataSet:
 
 @dataclass(frozen=True, slots=True)
 class TableInChunks:
-    """A data set whose chunks are packed as they are taken: by a thread, a little ahead.
+    """A data set whose chunks are packed as they are taken, by a thread, a little ahead; another finds the fingerprint.
 
     Attributes:
         table: The cells.
-        fingerprint: Of it, found beforehand: a transaction should not wait for it.
+        hashed: The fingerprint, when it is found.
     """
 
     table: espalier.Table
-    fingerprint: str
+    hashed: Future[str]
 
     @classmethod
     def of(cls, table: espalier.Table) -> "TableInChunks":
-        """Find the fingerprint."""
-        return cls(table, table.fingerprint)
+        """Begin to find the fingerprint."""
+        pool = ThreadPoolExecutor(1, thread_name_prefix="fingerprint")
+        hashed = pool.submit(getattr, table, "fingerprint")
+        pool.shutdown(wait=False)
+        return cls(table, hashed)
+
+    @property
+    def fingerprint(self) -> str:
+        """As of `espalier.Dataset`; waited for, so asked for when all else is done."""
+        return self.hashed.result()
 
     @property
     def schema(self) -> espalier.Schema:

@@ -48,7 +48,7 @@ class NewDataSet:
 
     @classmethod
     def of(cls, dataset: espalier.Dataset, *, name: str, settings: Settings) -> "NewDataSet":
-        """Check the size, and find the fingerprint before a transaction begins.
+        """Check the size, before a transaction begins.
 
         Raises:
             TooLarge: More rows or columns, or a longer text, than the settings allow.
@@ -97,6 +97,7 @@ def upload_data_set(session: Session, new: NewDataSet) -> DataSet:
     """Store a data set: its declaration and its cells."""
     row = catalog.add_data_set(session, name=new.name, dataset=new.staged)
     storage.save(session, row.id, new.staged.chunks())
+    row.fingerprint = new.staged.fingerprint
     return row
 
 
@@ -136,6 +137,7 @@ def redeclare_data_set(session: Session, data_set_id: str, new: NewDataSet, *, w
     """
     row = catalog.redeclare_data_set(session, data_set_id, dataset=new.staged, was=was)
     storage.replace(session, data_set_id, new.staged.chunks())
+    row.fingerprint = new.staged.fingerprint
     return row
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from espalier.kernels.jit import compiled, inner
 
-__all__ = ["FULL", "LEFT_OUT", "NUMBER", "POWERS_OF_FIVE", "READ", "TEXT", "read_cells"]
+__all__ = ["FULL", "LEFT_OUT", "NUMBER", "POWERS_OF_FIVE", "READ", "TEXT", "last_line", "read_cells"]
 
 LEFT_OUT, NUMBER, TEXT = 0, 1, 2
 PADDING = 16
@@ -32,6 +32,7 @@ SMALL_E, LARGE_E = np.uint8(101), np.uint8(69)
 MOST_DIGITS = 19
 LARGEST_EXACT = np.uint64(1) << np.uint64(53)
 EXACT_POWERS = np.array([float(10**power) for power in range(23)])
+SIGNS = np.array([1.0, -1.0])
 LEAST_POWER, MOST_POWER = -342, 308
 LOW_HALF = np.uint64((1 << 32) - 1)
 HALF = np.uint64(32)
@@ -43,6 +44,8 @@ ZEROS = np.uint64(0x3030303030303030)
 ABOVE_NINE = np.uint64(0x7676767676767676)
 TOP_BITS = np.uint64(0x8080808080808080)
 PLACES = np.uint64(0x0001020304050607)
+ONES = np.uint64(0x0101010101010101)
+QUOTES, LINE_FEEDS = np.uint64(34) * ONES, np.uint64(10) * ONES
 LAST_BITS = np.uint64(0x1FF)
 MOST_PROBES = 512  # with half of the table free, only texts that were chosen to collide need more
 HASH_START, HASH_FACTOR = np.uint64(14695981039346656037), np.uint64(1099511628211)
@@ -82,6 +85,7 @@ def read_cells(content, kinds, rows_of, powers, missing, missing_ends, values, c
     """
     at, end = 0, content.size - PADDING
     row, n_odd, n_columns = 0, 0, kinds.size
+    most_rows = max(values.shape[1], codes.shape[1])
     while at < end:
         if content[at] == LINE_FEED:
             at += 1
@@ -89,29 +93,28 @@ def read_cells(content, kinds, rows_of, powers, missing, missing_ends, values, c
         if content[at] == RETURN and at + 1 < end and content[at + 1] == LINE_FEED:
             at += 2
             continue
+        if row >= most_rows:
+            return FULL, row, n_odd
         for column in range(n_columns):
             if column > 0:
-                if at >= end or content[at] != COMMA:
+                if at >= end or content[np.uint64(at)] != COMMA:
                     return NOT_PLAIN, row, n_odd
                 at += 1
-            quoted = at < end and content[at] == QUOTE
-            if quoted:
-                at += 1
-            begin = at
-            kind = kinds[column]
+            kind = kinds[np.uint64(column)]
             state = 0
-            if kind == NUMBER and not quoted:
-                if row >= values.shape[1]:
-                    return FULL, row, n_odd
+            begin = at
+            if kind == NUMBER:
                 value, at, state = _number(content, begin, powers)
-                values[rows_of[column], row] = value
+                values[np.uint64(rows_of[np.uint64(column)]), np.uint64(row)] = value
+            quoted = False
             if state != 1:
+                quoted = begin < end and content[begin] == QUOTE
+                if quoted:
+                    begin += 1
                 at = _end_of_cell(content, begin, quoted)
                 if at < 0:
                     return NOT_PLAIN, row, n_odd
                 if kind == NUMBER:
-                    if row >= values.shape[1]:
-                        return FULL, row, n_odd
                     values[rows_of[column], row] = np.nan
                     if at > begin and not _is_missing(content, begin, at, missing, missing_ends):
                         if n_odd >= odd.shape[0]:
@@ -119,8 +122,6 @@ def read_cells(content, kinds, rows_of, powers, missing, missing_ends, values, c
                         odd[n_odd, 0], odd[n_odd, 1], odd[n_odd, 2], odd[n_odd, 3] = rows_of[column], row, begin, at
                         n_odd += 1
                 elif kind == TEXT:
-                    if row >= codes.shape[1]:
-                        return FULL, row, n_odd
                     place = rows_of[column]
                     code = -1
                     if at > begin:
@@ -219,8 +220,7 @@ def _number(content, begin, powers):
     at = begin
     sign = content[np.uint64(at)]
     negative = sign == MINUS
-    if negative or sign == PLUS:
-        at += 1
+    at += np.int64(negative) + np.int64(sign == PLUS)  # no jump: which sign comes next cannot be foreseen
     first = at
     whole = np.uint64(0)
     while True:  # mostly one digit or two, which the processor foresees
@@ -255,9 +255,9 @@ def _number(content, begin, powers):
     if sign not in (COMMA, LINE_FEED, RETURN):
         return np.nan, at, 0
     if whole < LARGEST_EXACT and -22 <= power <= 22:
-        value = np.float64(whole)
-        value = value / EXACT_POWERS[-power] if power < 0 else value * EXACT_POWERS[power]
-        return -value if negative else value, at, 1
+        value = np.float64(np.int64(whole))  # of signed ones there is an instruction
+        value = value / EXACT_POWERS[np.uint64(-power)] if power < 0 else value * EXACT_POWERS[np.uint64(power)]
+        return value * SIGNS[np.uint64(negative)], at, 1
     value, decided = _rounded(whole, power, powers)
     return -value if negative else value, at, decided
 
@@ -282,7 +282,7 @@ def _digits(content, at, whole):
         eight = (eight * np.uint64(2561)) >> np.uint64(8)
         eight = ((eight & np.uint64(0x00FF00FF00FF00FF)) * np.uint64(6553601)) >> np.uint64(16)
         eight = ((eight & np.uint64(0x0000FFFF0000FFFF)) * np.uint64(42949672960001)) >> np.uint64(32)
-        whole = whole * POWERS_OF_TEN[n_digits] + eight
+        whole = whole * POWERS_OF_TEN[np.uint64(n_digits)] + eight
         at += n_digits
         if n_digits < 8:
             return whole, at
@@ -352,3 +352,42 @@ def _product(left, right):
     middle = left_high * right_low + (lowest >> HALF)
     other = left_low * right_high + (middle & LOW_HALF)
     return left_high * right_high + (middle >> HALF) + (other >> HALF), (other << HALF) | (lowest & LOW_HALF)
+
+
+@compiled
+def last_line(content):
+    """Find the last line feed outside of quotes, in uint8 that begin with a line; returns its end, and the feeds to it.
+
+    Returns (0, 0) where there is none; (-1, 0) where a quote opens or closes elsewhere than beside a comma, a line end
+    or another quote. Signs are looked at eight at a time: most eights hold neither a quote nor a line feed.
+    """
+    size = content.size
+    at, last, n_feeds, n_before = 0, 0, 0, 0
+    inside = False
+    while at < size:
+        if at + 8 <= size:
+            at += _before_mark(content, at)
+        sign = content[np.uint64(at)]
+        if sign == LINE_FEED:
+            n_feeds += 1
+            if not inside:
+                last, n_before = at + 1, n_feeds
+        elif sign == QUOTE:
+            beside = at + 1 if inside else at - 1
+            if 0 <= beside < size and content[beside] not in (COMMA, LINE_FEED, RETURN, QUOTE):
+                return -1, 0
+            inside = not inside
+        at += 1
+    return last, n_before
+
+
+@inner
+def _before_mark(content, at):
+    """Give how many of eight signs stand before the first quote or line feed: 7 where there is none among them."""
+    eight = _eight(content, at)
+    quotes, feeds = eight ^ QUOTES, eight ^ LINE_FEEDS
+    # The top bit of each byte that is zero; above the lowest of them others may be set, too (Mycroft 1987).
+    zeros = ((quotes - ONES) & ~quotes | (feeds - ONES) & ~feeds) & TOP_BITS
+    if zeros == 0:
+        return 7
+    return np.int64(((zeros & (~zeros + ONE)) >> np.uint64(7)) * PLACES >> np.uint64(56))

@@ -13,6 +13,7 @@ from service.api.context import here
 from service.api.contract import Resource, answers, answers_tagged, documents, refuses, takes_json, takes_query
 from service.api.once import remember
 from service.api.uploading import open_upload
+from service.bulk import bulk_transaction
 from service.db import reading, transaction
 from service.errors import Conflict
 from service.redeclaring import redeclared
@@ -41,7 +42,7 @@ def upload(query: dict[str, Any]) -> Response:
     numbers are numeric, text is nominal, unless the format's own types say more.
     """
     new = _read(query)
-    with transaction(here().sessions) as session:
+    with bulk_transaction(here().sessions) as session:
         shown = SHOWN.dump(usecases.upload_data_set(session, new))
         place = f"{request.root_path}/v1/datasets/{shown['id']}"
         return remember(session, json_answer(shown, status=201, headers={"Location": place}))
@@ -109,7 +110,7 @@ def redeclare(changes: dict[str, Any], data_set_id: str) -> Response:
         row = catalog.find_data_set(session, data_set_id)
         dataset = storage.load(session, data_set_id)
     new = usecases.NewDataSet.of(redeclared(dataset, changes), name=row.name, settings=service.settings)
-    with transaction(service.sessions) as session:
+    with bulk_transaction(service.sessions) as session:
         changed = usecases.redeclare_data_set(session, data_set_id, new, was=row.fingerprint)
         return json_answer(SHOWN.dump(changed))
 

@@ -9,7 +9,7 @@ from typing import IO, Any
 import orjson
 from flask import Request
 from werkzeug.datastructures import FileStorage
-from werkzeug.exceptions import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
+from werkzeug.exceptions import BadRequest, ClientDisconnected, RequestEntityTooLarge, UnsupportedMediaType
 from werkzeug.formparser import MultiPartParser
 from werkzeug.wsgi import get_input_stream
 
@@ -72,8 +72,7 @@ class _Body:
         self._length = request.content_length
         if self._length is not None and self._length > limit:
             raise RequestEntityTooLarge
-        request.max_content_length = limit + 1
-        self._stream = get_input_stream(request.environ, max_content_length=limit + 1)
+        self._stream = get_input_stream(request.environ)  # not with a limit: that copies all of it twice
         self._limit = limit
         self._n_bytes = 0
 
@@ -84,7 +83,10 @@ class _Body:
             RequestEntityTooLarge: There are more than are allowed.
             BadRequest: There are fewer than were announced.
         """
-        block = self._stream.read(size)
+        try:
+            block = self._stream.read(size)
+        except (OSError, ValueError):  # the connection is gone, or a chunk is not well-formed
+            raise ClientDisconnected from None
         self._n_bytes += len(block)
         if self._n_bytes > self._limit:
             raise RequestEntityTooLarge

@@ -112,5 +112,34 @@ def test_texts_that_were_chosen_to_collide_are_left_to_others() -> None:
     assert pieces[1] is not None
 
 
+texts_with_marks = st.text(st.sampled_from('ab7é,\n\r"'), max_size=60).map(str.encode)
+
+
+def last_line_sign_by_sign(content: bytes) -> tuple[int, int]:
+    inside, last, n_feeds, n_before = False, 0, 0, 0
+    for at, sign in enumerate(content):
+        if sign == ord("\n"):
+            n_feeds += 1
+            if not inside:
+                last, n_before = at + 1, n_feeds
+        elif sign == ord('"'):
+            beside = content[at + 1 : at + 2] if inside else content[max(at - 1, 0) : at]
+            if beside not in (b"", b",", b"\n", b"\r", b'"'):
+                return -1, 0
+            inside = not inside
+    return last, n_before
+
+
+@DRAWS
+@given(
+    texts_with_marks
+    | st.lists(st.sampled_from(['"a\nb"', "1.25", '"x"', ",", "\n", "\r\n"])).map("".join).map(str.encode)
+)
+def test_the_last_line_is_found_eight_signs_at_a_time_as_sign_by_sign(content: bytes) -> None:
+    found = csv_cells.last_line(np.frombuffer(content, dtype=np.uint8))
+
+    assert tuple(found) == last_line_sign_by_sign(content)
+
+
 def test_large_tables_wait_for_the_compiler() -> None:
     assert is_compiled(2**30) == hasattr(csv_cells.read_cells, "overloads")

@@ -40,6 +40,7 @@ def keep_data_set(
     with transaction(source) as session:
         row = catalog.add_data_set(session, name=name, dataset=dataset)
         storage.save(session, row.id, packed_chunks(dataset, chunk_rows=chunk_rows))
+        row.fingerprint = dataset.fingerprint
     return row.id
 
 

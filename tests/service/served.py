@@ -55,6 +55,7 @@ class Served:
         with db.transaction(self.service.sessions) as session:
             row = catalog.add_data_set(session, name="rows", dataset=dataset)
             storage.save(session, row.id, packed_chunks(dataset))
+            row.fingerprint = dataset.fingerprint
         self.keep(name, model, data_set_id=row.id)
         return row.id
 

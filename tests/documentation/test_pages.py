@@ -1,5 +1,6 @@
 """The lines of the pages, run as they stand against a real service; what they print is what the page says."""
 
+import json
 import re
 import sys
 from collections.abc import Mapping
@@ -60,6 +61,20 @@ def test_the_session_prints_what_the_page_says(service: Service, tennis: bytes, 
 def test_every_page_with_a_session_is_run() -> None:
     with_session = {file.name for file in (ROOT / "docs").glob("*.md") if blocks(file.read_text(), "sh")}
     assert with_session | {"README.md"} == SESSIONS.keys() | OF_THEIR_OWN
+
+
+def curl_lines() -> list[str]:
+    """Give the lines that call the service, but for those of the sessions."""
+    texts = [file.read_text(encoding="utf-8") for file in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))]
+    outside = [re.sub(r"^```sh\n.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE) for text in texts]
+    return [line.strip() for text in outside for line in text.splitlines() if line.strip().startswith("curl ")]
+
+
+@pytest.mark.parametrize("line", curl_lines())
+def test_a_curl_line_outside_of_the_sessions_is_answered_too(service: Service, line: str, tmp_path: Path) -> None:
+    said = session(f"KEY=any; {line.replace('curl ', 'curl --fail --silent ', 1)}", service, tmp_path)
+
+    assert json.loads(said)
 
 
 def test_the_client_of_the_inference_protocol_prints_what_the_page_says(service: Service, tennis: bytes) -> None:

@@ -46,6 +46,11 @@ def deal_master(
 @inner
 def deal_order(sequence, start, stop, base, side, n_branches, branch_weight, branch_at, spare, needed):
     """Do to a presorted order what `deal_master` does to the master sequence."""
+    if n_branches == 2 and branch_weight[0] > 0.0 and branch_weight[1] > 0.0:
+        _deal_in_two(sequence[start:stop], side, branch_at[0], branch_at[1], spare, needed)
+        for at in range(needed):
+            sequence[base + at] = spare[at]
+        return
     for at in range(start, stop):
         row = sequence[at]
         branch = side[row]
@@ -62,6 +67,24 @@ def deal_order(sequence, start, stop, base, side, n_branches, branch_weight, bra
                 branch_at[other] = to + 1
     for at in range(needed):
         sequence[base + at] = spare[at]
+
+
+@inner
+def _deal_in_two(rows, side, first, second, spare, needed):
+    """Deal rows out to two branches, without a choice that a processor would have to guess.
+
+    first, second: where each branch begins in `spare`, -1 for a leaf; a row that a branch does not take is written to
+    the entry behind all others, ``spare[needed]``.
+    """
+    first_lives, second_lives = first >= 0, second >= 0
+    for row in rows:
+        branch = side[row]
+        to_first = first_lives and branch != 1
+        to_second = second_lives and branch != 0
+        spare[first if to_first else needed] = row
+        spare[second if to_second else needed] = row
+        first += 1 if to_first else 0
+        second += 1 if to_second else 0
 
 
 @inner

@@ -84,7 +84,7 @@ def grow_tree(  # one loop, told from top to bottom
     width = rules.n_classes if rules.n_classes > 0 else 3
     capacity = n_rows if n_rows > 0 else 1
     master, master_weight = np.empty(capacity, np.int32), np.empty(capacity, np.float64)
-    spare, spare_weight = np.empty(capacity, np.int32), np.empty(capacity, np.float64)
+    spare, spare_weight = np.empty(capacity + 1, np.int32), np.empty(capacity + 1, np.float64)
     side = np.empty(n_rows, np.int32)
 
     node_ints = np.empty((64, N_NODE_INTS), np.int32)
@@ -356,8 +356,8 @@ def grow_tree(  # one loop, told from top to bottom
             master, master_weight = more_ints(master, top, more), more_reals(master_weight, top, more)
             orders = more_int_columns(orders, top, more)
             capacity = more
-        if needed > spare.size:
-            spare, spare_weight = more_ints(spare, 0, capacity), more_reals(spare_weight, 0, capacity)
+        if needed >= spare.size:  # one entry more than is needed: see dealing
+            spare, spare_weight = more_ints(spare, 0, capacity + 1), more_reals(spare_weight, 0, capacity + 1)
         place_branches(n_branches, branch_count, branch_at)
         deal_master(
             master, master_weight, start, stop, base, side, n_branches, branch_weight, known_weight, branch_at, spare,

@@ -229,6 +229,9 @@ def _look_ahead(columns, rows, work, codes, sequence, first, count, first_value,
     """
     for k in range(work.left.size):
         work.ahead_left[k], work.ahead_right[k] = work.left[k], work.right[k]
+    if work.left.size == 2:
+        left_weight = _send_two_classes(rows, work, sequence[first : first + count], left_weight)
+        return left_weight, _n_cuts(columns, codes, sequence[first : first + count + 1], first_value, gap)
     n_cuts = 0
     row = sequence[first]
     here = codes[row]
@@ -245,6 +248,40 @@ def _look_ahead(columns, rows, work, codes, sequence, first, count, first_value,
             n_cuts += 1
         here = following
     return left_weight, n_cuts
+
+
+@inner
+def _send_two_classes(rows, work, block, left_weight):
+    """Do what `_look_ahead` does for two classes: their four sums stay in registers, and no class is guessed."""
+    left, other_left = work.ahead_left[0], work.ahead_left[1]
+    right, other_right = work.ahead_right[0], work.ahead_right[1]
+    for row in block:
+        weight = work.weight[row]
+        other = weight * rows.target_class[row]  # the whole weight or none: nothing is rounded
+        one = weight - other
+        left_weight += weight
+        left += one
+        other_left += other
+        right = max(0.0, right - one)
+        other_right = max(0.0, other_right - other)
+    work.ahead_left[0], work.ahead_left[1] = left, other_left
+    work.ahead_right[0], work.ahead_right[1] = right, other_right
+    return left_weight
+
+
+@inner
+def _n_cuts(columns, codes, block, first_value, gap):
+    """Count the cuts between neighbours of a block."""
+    count = 0
+    here = codes[block[0]]
+    for row in block[1:]:
+        following = codes[row]
+        if here != following and (
+            gap <= 0.0 or columns.value[first_value + here] + gap < columns.value[first_value + following]
+        ):
+            count += 1
+        here = following
+    return count
 
 
 @inner
@@ -285,6 +322,10 @@ def _split_known(rules, rows, work, place, sequence, end):
         for k in range(work.node.size):
             work.known[k] = work.node[k]
         return
+    if rules.n_classes == 2:
+        _sum_two_classes(rows, work.weight, sequence[place.start : end], work.known)
+        _sum_two_classes(rows, work.weight, sequence[end : place.stop], work.unknown)
+        return
     clear(work.known)
     for at in range(place.start, end):
         row = sequence[at]
@@ -292,6 +333,18 @@ def _split_known(rules, rows, work, place, sequence, end):
     for at in range(end, place.stop):
         row = sequence[at]
         add_row(work.unknown, row, work.weight[row], rules.n_classes, rows.target_class, rows.target, place.centre)
+
+
+@inner
+def _sum_two_classes(rows, weights, sequence, sums):
+    """Sum the weight of each of two classes, as `add_row` does, without guessing the class."""
+    one, other = 0.0, 0.0
+    for row in sequence:
+        weight = weights[row]
+        of_other = weight * rows.target_class[row]
+        one += weight - of_other
+        other += of_other
+    sums[0], sums[1] = one, other
 
 
 @inner

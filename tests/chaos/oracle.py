@@ -4,6 +4,7 @@ import itertools
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 
 import httpx
@@ -17,6 +18,7 @@ from tests.chaos.system import MINUTES, System
 
 MAKE_A_VERSION = {Kind.TRAIN, Kind.PRUNE}
 N_CLIENTS = 4
+N_ASKED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +114,24 @@ def unverified(address: str, decisions: Sequence[str]) -> list[str]:
         wrong = []
         with httpx.Client(base_url=address, timeout=MINUTES) as client:
             for decision in own:
-                answer = client.get(f"/v1/decisions/{decision}/explanation")
-                if answer.status_code != 200 or answer.json()["verified"] is not True:
+                answer = asked_again(client, f"/v1/decisions/{decision}/explanation")
+                if answer is None:
+                    wrong.append(f"decision {decision}: nobody answered {N_ASKED} times")
+                elif answer.status_code != 200 or answer.json()["verified"] is not True:
                     wrong.append(f"decision {decision}: {answer.status_code} {answer.text[:200]}")
         return wrong
 
     with ThreadPoolExecutor(N_CLIENTS) as pool:
         shares = [decisions[number::N_CLIENTS] for number in range(N_CLIENTS)]
         return list(itertools.chain.from_iterable(pool.map(asked, shares)))
+
+
+def asked_again(client: httpx.Client, path: str) -> httpx.Response | None:
+    """Ask, and again where the connection breaks: a web process that had no processor for long is replaced."""
+    for _ in range(N_ASKED):
+        with suppress(httpx.TransportError):
+            return client.get(path)
+    return None
 
 
 def events_of(session: Session) -> dict[str, list[JobEvent]]:

@@ -158,7 +158,8 @@ def dataset_from_csv(source: str | bytes | Path, **declared: Any) -> Dataset:
         **declared: As in `espalier.reading.dataset_from_columns`. An empty cell is a missing value.
 
     Raises:
-        DataError: Not CSV, ragged lines, no rows, and all that `dataset_from_columns` raises.
+        DataError: Not CSV, ragged lines, no rows, and all that `dataset_from_columns` raises. Of text that is one line,
+            such as the name of a file, it is said that it was read as the content.
 
     >>> dataset_from_csv("wind,play\nweak,yes\nstrong,no\n", target="play").n_rows
     2
@@ -166,7 +167,18 @@ def dataset_from_csv(source: str | bytes | Path, **declared: Any) -> Dataset:
     if isinstance(source, Path):
         return dataset_from_file(source, form="csv", **declared)
     content = io.BytesIO(source.encode(errors="surrogatepass") if isinstance(source, str) else source)
-    return _in_memory(FORMATS["csv"].read(Source(content, kept=content), UNLIMITED, declared))
+    try:
+        return _in_memory(FORMATS["csv"].read(Source(content, kept=content), UNLIMITED, declared))
+    except DataError as error:
+        raise _perhaps_a_path(error, source) from None
+
+
+def _perhaps_a_path(error: DataError, source: str | bytes) -> DataError:
+    first = error.faults[0]
+    if isinstance(source, bytes) or first.code != "empty" or len(source.splitlines()) != 1:
+        return error
+    hint = "; text is read as the content itself: to read a file, give a pathlib.Path"
+    return DataError([Fault(first.path, first.code, first.message + hint)])
 
 
 def rows_from_file(schema: Schema, path: Path, *, form: str | None = None) -> list[Mapping[str, Any]]:

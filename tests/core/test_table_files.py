@@ -19,6 +19,7 @@ from espalier import (
     Schema,
     TooLarge,
     dataset_from_columns,
+    dataset_from_csv,
     dataset_from_file,
     format_of,
     predict,
@@ -284,3 +285,16 @@ def test_a_schema_object_declares_for_every_format():
     for form, _, write in WRITERS.values():
         assert read(write(columns), form, schema=schema).schema == schema
         assert read(write(columns), form, like=schema).schema.features[0].kind is FeatureKind.NOMINAL
+
+
+def test_the_name_of_a_file_given_as_text_is_said_to_be_read_as_the_content() -> None:
+    with pytest.raises(DataError, match=r"no rows; text is read as the content itself.*pathlib\.Path"):
+        dataset_from_csv("tables/tennis.csv", target="play")
+
+
+@pytest.mark.parametrize("source", [b"wind,play\n", "wind,play\n\n", ""])
+def test_content_without_rows_is_not_taken_for_a_name_unless_it_is_one_line_of_text(source: str | bytes) -> None:
+    with pytest.raises(DataError) as raised:
+        dataset_from_csv(source, target="play")
+
+    assert "pathlib" not in str(raised.value)

@@ -15,6 +15,7 @@ from espalier.public_names import load_all
 
 if typing.TYPE_CHECKING:
     from espalier.arrow import dataset_from_arrow
+    from espalier.cells import stands_for
     from espalier.columns import to_columns
     from espalier.comparison import Candidate, Comparison, check_candidate_rows, compare
     from espalier.config import (
@@ -228,6 +229,7 @@ __all__ = [
     "rows_from_text",
     "rule_of",
     "rules_to_dict",
+    "stands_for",
     "summary",
     "to_columns",
     "to_document",

@@ -1,7 +1,7 @@
 """The cells of many rows as a model reads them: numbers, instants and the model's own codes, a stretch at a time."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -9,10 +9,26 @@ import numpy.typing as npt
 from espalier.dataset import Dataset
 from espalier.errors import DataError, Fault
 from espalier.model import Model
+from espalier.schema import Feature
+from espalier.tree import NOMINAL
 
-__all__ = ["Cells", "MatrixCells", "cells_of", "encoded_columns", "target_of", "write_rows"]
+__all__ = [
+    "Cells",
+    "MatrixCells",
+    "cells_of",
+    "encoded_columns",
+    "stands_for",
+    "target_of",
+    "unseen_rows",
+    "write_rows",
+]
 
 Floats = npt.NDArray[np.float64]
+
+UNSEEN: Final = -2.0
+"""The code of a category that the model has not seen; that of a missing value is -1."""
+NOTHING: Final[Floats] = np.array([np.nan])
+"""What the cells of a column without a value are where numbers are asked for."""
 
 
 class Cells(Protocol):
@@ -82,15 +98,47 @@ def cells_of(model: Model, dataset: Dataset) -> Cells:
             faults.append(Fault("", "missing_column", f"the model asks for the attribute {feature.name!r}"))
             continue
         given = dataset.schema.features[place]
-        if given.coded != feature.coded or (not feature.coded and given.kind is not feature.kind):
+        if not stands_for(given, feature):
             faults.append(Fault("", "kind", f"{feature.name!r} must be {feature.kind}, here it is {given.kind}"))
             continue
         recode = _recode(given.categories, feature.categories) if feature.coded else None
+        if given.coded and not feature.coded:
+            recode = NOTHING
         value = None if imputed is None else imputed[number]
         columns.append(_TableColumn(np.asarray(dataset.columns[place]), feature.coded, recode, value))
     if faults:
         raise DataError(faults)
     return _TableCells(tuple(columns), dataset.n_rows)
+
+
+def stands_for(given: Feature, wanted: Feature) -> bool:
+    """Say whether a column can be read as another: it is of the same kind, or it has no value and could be of any.
+
+    >>> from espalier import FeatureKind
+    >>> stands_for(Feature("x", FeatureKind.NOMINAL), Feature("x", FeatureKind.NUMERIC))
+    True
+    """
+    if given.coded and not given.categories:
+        return True
+    return given.coded == wanted.coded and (wanted.coded or given.kind is wanted.kind)
+
+
+def unseen_rows(model: Model, dataset: Dataset) -> npt.NDArray[np.bool_]:
+    """Say of each row of `dataset` whether the tree asks for a category of it that the model has never seen.
+
+    Raises:
+        DataError: An attribute of the model is not there, or is of another kind.
+    """
+    cells_of(model, dataset)
+    asked = set(model.tree.feature[model.tree.test == NOMINAL].tolist())
+    found = np.zeros(dataset.n_rows, dtype=np.bool_)
+    for number, feature in enumerate(model.schema.attributes):
+        place = dataset.schema.place(feature.name)
+        if number in asked and place is not None:
+            recode = _recode(dataset.schema.features[place].categories, feature.categories)
+            if recode is not None:
+                found |= recode[dataset.columns[place]] == UNSEEN
+    return found
 
 
 def encoded_columns(model: Model, dataset: Dataset) -> Floats:
@@ -149,7 +197,7 @@ def _recode(given: tuple[Any, ...], wanted: tuple[Any, ...]) -> Floats | None:
     codes = {_key(label): code for code, label in enumerate(wanted)}
     numbers = {label: code for code, label in reversed(list(enumerate(wanted))) if _is_number(label)}
     found = [
-        codes.get(key, numbers.get(label, -2) if _is_number(label) else -2)
+        codes.get(key, numbers.get(label, UNSEEN) if _is_number(label) else UNSEEN)
         for key, label in zip(keys, given, strict=True)
     ]
     return np.array([*found, -1], dtype=np.float64)

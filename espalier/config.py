@@ -338,7 +338,10 @@ def holdout_from_dict(document: Mapping[str, Any]) -> Holdout:
         "fraction": (_is_share(document.get("fraction", 0.5)), "must be a number above 0 and below 1"),
         "seed": (_is_place(document.get("seed", 0)), f"must be a whole number from 0 to {LARGEST_SEED}"),
         "stratified": (isinstance(document.get("stratified", True), bool), "must be true or false"),
-        "rows": (_are_places(document.get("rows", [0])), "must be a list of different row numbers, counted from 0"),
+        "rows": (
+            _are_places(document.get("rows", [0])),
+            "must be a list of different row numbers, at least one, counted from 0",
+        ),
     }
     allowed = ("rows",) if "rows" in document else ("fraction", "seed", "stratified")
     faults = [Fault(pointer(str(name)), "unknown_field", legal) for name in document if name not in allowed]

@@ -10,6 +10,7 @@ __all__ = ["MODULES", "MODULE_OF", "load_all"]
 MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "arrow": ("dataset_from_arrow",),
+        "cells": ("stands_for",),
         "columns": ("to_columns",),
         "comparison": (
             "Candidate",

@@ -47,12 +47,12 @@ class SettingsError(ServiceError):
 
 
 class NotFound(ServiceError):  # noqa: N818 - each is named as what it is, like those of the core
-    """Nothing of this kind has this key, for example kind "data set" and key its id."""
+    """Nothing of this kind has this key, for example kind "data set" and key its id; `why` says the reason."""
 
-    def __init__(self, kind: str, key: str) -> None:
+    def __init__(self, kind: str, key: str, *, why: str = "") -> None:
         self.kind = kind
         self.key = key
-        super().__init__(f"there is no {kind} {key!r}")
+        super().__init__(f"there is no {kind} {key!r}{why and ': '}{why}")
 
 
 class Unidentified(ServiceError):  # noqa: N818 - as above

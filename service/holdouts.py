@@ -134,6 +134,6 @@ def _differences(learned: Learned, other: DataSet) -> Iterator[Fault]:
         match = theirs.get(feature.name)
         if match is None:
             yield Fault("/holdout/dataset", "missing_column", f"it has no column {feature.name!r}")
-        elif match.coded != feature.coded or (not feature.coded and match.kind is not feature.kind):
+        elif not espalier.stands_for(match, feature):
             message = f"its column {feature.name!r} is {match.kind}, and must be {feature.kind}"
             yield Fault("/holdout/dataset", "kind", message)

@@ -16,7 +16,8 @@ from espalier.growing import grow
 from espalier.model import Model
 from espalier.progress import Progress
 from espalier.pruners import CostComplexity, pruner_name
-from espalier.pruning.spreading import losses, node_sums, notes_on_parts, spread
+from espalier.pruning.row_notes import notes_on_rows
+from espalier.pruning.spreading import losses, node_sums, spread
 from espalier.pruning.trace import Pruned, PruningRows, collapsing, counts, pruned_model, step_lines
 from espalier.tree import LEAF, Tree
 
@@ -146,7 +147,7 @@ def prune_cost_complexity(
             "method": pruner_name(parameters),
             "parameters": parameters_to_dict(parameters),
             "estimate": RISK_WORDS[parameters.risk],
-            **(notes_on_parts(model, judged) if judged is not None else {}),
+            **(notes_on_rows(model, judged) if judged is not None else {}),
             "before": counts(tree, float(risks[tree.test == LEAF].sum())),
             "after": counts(pruned, float(path.risk[place])),
             "alpha": float(path.alpha[place]),

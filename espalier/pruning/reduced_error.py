@@ -12,7 +12,8 @@ from espalier.errors import NotApplicable
 from espalier.fields import parameters_to_dict
 from espalier.model import Model
 from espalier.pruners import ReducedError, pruner_name
-from espalier.pruning.spreading import losses, node_sums, notes_on_parts, spread
+from espalier.pruning.row_notes import notes_on_rows
+from espalier.pruning.spreading import losses, node_sums, spread
 from espalier.pruning.trace import Pruned, collapsing, counts, pruned_model, step_lines
 from espalier.tree import LEAF, Tree
 
@@ -73,7 +74,7 @@ def prune_reduced_error(model: Model, parameters: ReducedError, held_out: Datase
             "parameters": parameters_to_dict(parameters),
             "estimate": "validation errors" if model.schema.classes else "validation sum of squared errors",
             "held_out_rows": held_out.n_rows,
-            **notes_on_parts(model, held_out),
+            **notes_on_rows(model, held_out),
             "before": counts(tree, before),
             "after": counts(pruned, after),
             "steps": step_lines(model, gone, rule, below, loss[gone]),

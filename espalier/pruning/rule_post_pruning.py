@@ -10,7 +10,7 @@ A path of three tests, and what dropping the second would do, is read off one ta
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ from espalier.prediction import router
 from espalier.progress import Progress
 from espalier.pruners import RulePostPruning, pruner_to_dict
 from espalier.pruning.pessimistic import add_errs
+from espalier.pruning.row_notes import notes_on_rows
 from espalier.pruning.trace import Pruned, PruningRows
 from espalier.rule_explanation import rule_sentence
 from espalier.rule_extraction import edge_condition, leaf_stats, merged, refuse_linear
@@ -92,12 +93,14 @@ class Judged:
         n_rows: How many.
         before: Weight of the tree's wrong answers, or its mean squared error.
         after: That of the list of rules.
+        notes: What the trace says of these rows.
     """
 
     rows: str
     n_rows: int
     before: float
     after: float
+    notes: Mapping[str, list[str]]
 
 
 def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRows, progress: Progress) -> Pruned:
@@ -133,7 +136,8 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     pruned = dataclasses.replace(model, body=body, pruning=pruner_to_dict(parameters), notes=(note,))
     judges = rows.training if evidence.pessimistic is not None or rows.held_out is None else rows.held_out
     which = "training" if judges is rows.training else "validation"
-    judged = Judged(which, judges.n_rows, _measured(model, judges), _measured(pruned, judges))
+    notes = notes_on_rows(model, judges, in_parts=False)
+    judged = Judged(which, judges.n_rows, _measured(model, judges), _measured(pruned, judges), notes)
     if judged.after > judged.before + _slack(evidence):
         pruned = dataclasses.replace(pruned, notes=(note, _warning(judged)))
     return Pruned(pruned, lambda: _trace(model, pruned, ordered, judged, parameters))
@@ -346,6 +350,7 @@ def _trace(
         "parameters": method,
         "estimate": f"{judged.rows} {'errors' if model.task == 'classification' else 'mean squared error'}",
         "held_out_rows": judged.n_rows if parameters.estimate == "validation" else None,
+        **judged.notes,
         "before": {"leaves": tree.n_leaves, "nodes": tree.n_nodes, "estimate": judged.before},
         "after": {"rules": rules.n_rules, "conditions": rules.n_conditions, "estimate": judged.after},
         "steps": [{**step, "to_rule": number_of[step["node"]]} for step in steps],

@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from espalier.bulk_prediction import leaves_of
-from espalier.cells import cells_of, encoded_columns, target_of
+from espalier.cells import encoded_columns, target_of
 from espalier.dataset import Dataset
 from espalier.model import Model
 from espalier.tree import LEAF, Tree
 
-__all__ = ["Spread", "losses", "node_sums", "notes_on_parts", "shape_of", "spread", "tree_arrays"]
+__all__ = ["Spread", "losses", "node_sums", "shape_of", "spread", "tree_arrays"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -76,15 +75,6 @@ def node_sums(model: Model, given: Spread) -> Floats:
     arrays = (given.nodes, given.substitutes, shape_of(tree), given.shares, given.values)
     spreading.distribute(*arrays, *start, spreading.KEEP_SHARES)
     return sums
-
-
-def notes_on_parts(model: Model, dataset: Dataset) -> dict[str, str]:
-    """Give what a trace must say of rows that several leaves answer: nothing where there are none."""
-    several = int(np.count_nonzero((leaves_of(model, cells_of(model, dataset)) < 0) & (dataset.weight > 0)))
-    if not several:
-        return {}
-    rows = "row goes several ways and counts" if several == 1 else "rows go several ways and count"
-    return {"note": f"{several} {rows} in parts here, one a way; the figures of a model count the answers to the rows"}
 
 
 def losses(model: Model, sums: Floats) -> tuple[Floats, Floats]:

@@ -32,6 +32,11 @@ RULE_TEXTS: Mapping[str, Render] = {
     "text": lambda model: espalier.to_text(espalier.extract_rules(model)),
     "logic": espalier.to_logic,
 }
+CLASS_TEXTS: Mapping[str, Callable[[espalier.Model, str], str]] = {
+    "text": lambda model, label: "".join(f"{each}\n" for each in espalier.class_sentences(model, label)),
+    "logic": espalier.to_logic,
+}
+NO_TRACE = "a pruning leaves one, or a training that ends with pruning, and none comes with an imported document"
 
 
 @models.get("/v1/models", scope=Scope.READ)
@@ -116,11 +121,16 @@ def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
 @answers_tagged({"type": "string"}, content_type="text/plain")
 @refuses(404, 422)
 def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
-    """Look at the rules of a version, one a leaf of its tree: as json, as sentences, or in the notation of logic."""
-    model = _model(name, number)
-    if query["format"] == "json":
-        return tagged_answer(espalier.rules_to_dict(model))
-    return bytes_answer(RULE_TEXTS[query["format"]](model), content_type=TEXT)
+    """Look at the rules of a version, one a leaf of its tree: as json, as sentences, or in the notation of logic.
+
+    Of one class: what a row must be like to be answered with it.
+    """
+    model, form, label = _model(name, number), query["format"], query["label"]
+    if form == "json":
+        described = espalier.rules_to_dict(model) if label is None else espalier.class_dnf(model, label).to_dict()
+        return tagged_answer(described)
+    text = RULE_TEXTS[form](model) if label is None else CLASS_TEXTS[form](model, label)
+    return bytes_answer(text, content_type=TEXT)
 
 
 @models.get(f"{VERSION}/document", scope=Scope.READ)
@@ -150,7 +160,7 @@ def get_pruning(name: str, number: int) -> Response:
         version = catalog.find_version(session, name, number)
         trace = catalog.trace(session, version.id)
     if trace is None:
-        raise NotFound("pruning of", f"{name}/{number}")
+        raise NotFound("pruning of", f"{name}/{number}", why=NO_TRACE)
     return tagged_answer(trace)
 
 

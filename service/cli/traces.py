@@ -15,8 +15,8 @@ def trace_lines(trace: Mapping[str, Any]) -> Iterator[str]:
     yield f"pruning   {trace['method']}: {before['leaves']} leaves before, {size} after"
     on = f" on {trace['held_out_rows']} held-out rows" if trace.get("held_out_rows") is not None else ""
     yield f"          {trace['estimate']}{on}: {before['estimate']:g} before, {after['estimate']:g} after"
-    if "note" in trace:
-        yield f"          {trace['note']}"
+    for note in trace.get("notes", ()):
+        yield f"          {note}"
     if "rules" in after:
         yield from _rule_lines(trace)
         return

@@ -175,9 +175,10 @@ class TreeQuery(Shape):
 
 
 class RulesQuery(Shape):
-    """In which form to show rules."""
+    """In which form to show rules, and whether of one class only."""
 
     format = text("the form", load_default="json", validate=one_of(["json", "text", "logic"]))
+    label = text("only what a row of this class must be like", load_default=None, data_key="class")
 
 
 class ExplanationQuery(Shape):

@@ -61,6 +61,22 @@ def test_the_rules_of_a_tree_have_three_forms(served: Served) -> None:
     assert_problem(served.client.get(f"{path}?format=ascii"), 422, "/format")
 
 
+def test_what_a_row_of_one_class_must_be_like_has_the_same_three_forms(served: Served) -> None:
+    path = "/v1/models/tennis/versions/1/rules?class=Yes"
+    ways = [["Outlook is Overcast"], ["Outlook is Sunny", "Humidity is Normal"], ["Outlook is Rain", "Wind is Weak"]]
+    sentences = sorted(f"if {' and '.join(way)} then Yes" for way in ways)
+    shown = served.client.get(path).get_json()
+    assert shown["class"] == "Yes"
+    assert sorted(sorted(each["text"] for each in way) for way in shown["any_of"]) == sorted(map(sorted, ways))
+    assert sorted(served.client.get(f"{path}&format=text").text.splitlines()) == sentences
+    assert served.client.get(f"{path}&format=logic").text.startswith("Yes ⇔ (")
+
+
+def test_a_class_that_the_model_does_not_know_has_no_rules(served: Served) -> None:
+    problem = assert_problem(served.client.get("/v1/models/tennis/versions/1/rules?class=Perhaps"), 422, "/class")
+    assert "No, Yes" in problem["detail"]
+
+
 def test_a_list_of_rules_is_a_version_like_any_other_but_has_no_tree(served: Served) -> None:
     model = espalier.train(espalier.dataset_from_csv(TENNIS, target="PlayTennis"), "id3")
     served.keep("rules", espalier.extract_rules(model))
@@ -86,7 +102,8 @@ def test_the_document_is_the_model_byte_for_byte(served: Served) -> None:
 
 
 def test_a_version_that_was_not_pruned_has_no_trace(served: Served) -> None:
-    assert_problem(served.client.get("/v1/models/tennis/versions/1/pruning"), 404)
+    problem = assert_problem(served.client.get("/v1/models/tennis/versions/1/pruning"), 404)
+    assert "a training that ends with pruning" in problem["detail"]
 
 
 @pytest.mark.parametrize("path", ["", "/tree", "/rules", "/document", "/pruning"])

@@ -66,6 +66,7 @@ UNSAID = {
     "POST /v1/prediction-jobs": OF_MODELS | {"unknown_data_set", "unknown_model"},
     "PATCH /v1/models/{name}": OF_MODELS | OF_NAMES,
     "GET /v1/models/{name}/versions/{number}/tree": {"not_legal"},  # how many nodes there are
+    "GET /v1/models/{name}/versions/{number}/rules": {"unknown_class"},
     "POST /v1/models/{name}/predict": OF_MODELS | OF_NAMES | OF_TABLES,
     "POST /v1/models/{name}/versions/{number}/predict": OF_MODELS | OF_NAMES | OF_TABLES,
     "POST /v2/models/{name}/infer": OF_MODELS | OF_NAMES | {"length", "unknown_output"},

@@ -23,17 +23,18 @@ def served(settings: Settings) -> Iterator[Served]:
 
 
 @pytest.mark.parametrize(
-    ("rows", "accuracy"),
+    ("rows", "accuracy", "note"),
     [
         # Whatever is answered for a sky that was never seen, or is missing, one of two such rows is right.
-        pytest.param("sun,yes\nrain,no\nsnow,yes\nsnow,no\n", 3 / 4, id="unknown categories"),
-        pytest.param("sun,yes\nrain,no\n,yes\n,no\n", 3 / 4, id="missing values"),
-        pytest.param("sun,yes\nsun,yes\nrain,yes\n", 2 / 3, id="one class only"),
-        pytest.param("sun,yes\nrain,maybe\n", 1 / 2, id="a class that was not learned"),
+        pytest.param("sun,yes\nrain,no\nsnow,yes\nsnow,no\n", 3 / 4, "2 rows have a category", id="unknown categories"),
+        pytest.param("sun,yes\nrain,no\n,yes\n,no\n", 3 / 4, None, id="missing values"),
+        pytest.param(",yes\n,no\n", 1 / 2, None, id="nothing but missing values"),
+        pytest.param("sun,yes\nsun,yes\nrain,yes\n", 2 / 3, "all rows are of the class 'yes'", id="one class only"),
+        pytest.param("sun,yes\nrain,maybe\n", 1 / 2, "1 row is of a class", id="a class that was not learned"),
     ],
 )
 def test_held_out_rows_of_an_unusual_kind_are_measured_on_and_pruned_by(
-    served: Served, rows: str, accuracy: float
+    served: Served, rows: str, accuracy: float, note: str | None
 ) -> None:
     dataset = served.upload(WEATHER, target="play")["id"]
     other = served.upload(f"sky,play\n{rows}", target="play")["id"]
@@ -44,6 +45,18 @@ def test_held_out_rows_of_an_unusual_kind_are_measured_on_and_pruned_by(
     assert trained["summary"]["holdout"]["accuracy"] == pytest.approx(accuracy)
     assert (pruned["version"], pruned["summary"]["holdout"]["n_rows"]) == (2, rows.count("\n"))
     assert pruned["summary"]["holdout"]["accuracy"] >= accuracy - 1e-12
+    trace = served.client.get("/v1/models/weather/versions/2/pruning").get_json()
+    assert any(each.startswith(note) for each in trace["notes"]) if note else "notes" not in trace
+
+
+def test_a_column_of_numbers_may_be_empty_in_the_rows_that_are_held_out(served: Served) -> None:
+    dataset = served.upload("heat,play\n" + "1.5,yes\n2.5,no\n" * 6, target="play")["id"]
+    other = served.upload("heat,play\n,yes\n,no\n", target="play")["id"]
+    body = {"model": "weather", "dataset": dataset, "holdout": {"dataset": other}}
+
+    trained = done(served, served.post("/v1/training-jobs", body))
+
+    assert trained["summary"]["holdout"]["errors"] == 1
 
 
 def test_held_out_rows_that_are_none_are_refused_before_a_job_is_made(served: Served) -> None:
@@ -52,6 +65,8 @@ def test_held_out_rows_that_are_none_are_refused_before_a_job_is_made(served: Se
     body = {"model": "m", "dataset": dataset, "holdout": {"fraction": 0.01}}
 
     assert "rows" in assert_problem(empty, 422, "")["detail"]
+    none = served.post("/v1/training-jobs", {**body, "holdout": {"rows": []}})
+    assert "at least one" in assert_problem(none, 422, "/holdout/rows")["detail"]
     assert (
         "sets aside 0 of 12 rows" in assert_problem(served.post("/v1/training-jobs", body), 422, "/holdout")["detail"]
     )

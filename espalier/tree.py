@@ -143,7 +143,12 @@ class Tree:
         Statistics, weight and value of the nodes that remain are unchanged.
         """
         nodes = self.remaining(mask)
-        return self.arranged(nodes, np.where(np.asarray(mask)[nodes] | (self.test[nodes] == LEAF), -1, nodes))
+        places = np.arange(len(nodes), dtype=np.int32)
+        place_of = np.full(self.n_nodes + 1, -1, dtype=np.int32)  # the last entry is what the root has above it: -1
+        place_of[nodes] = places
+        size = (np.searchsorted(nodes, nodes + self.size[nodes]) - places).astype(np.int32)
+        splits = np.where(np.asarray(mask)[nodes] | (self.test[nodes] == LEAF), -1, nodes)
+        return self.arranged(nodes, splits, outline=(place_of[self.parent[nodes]], size))
 
     def remaining(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
         """Give the nodes that remain when every node of `mask` becomes a leaf, in preorder."""
@@ -165,13 +170,16 @@ class Tree:
         splits[node] = child if self.test[child] != LEAF else -1
         return self.arranged(nodes, splits)
 
-    def arranged(self, nodes: npt.NDArray[Any], splits: npt.NDArray[Any]) -> "Tree":
+    def arranged(
+        self, nodes: npt.NDArray[Any], splits: npt.NDArray[Any], *, outline: tuple[Ints, Ints] | None = None
+    ) -> "Tree":
         """Give the tree made of `nodes`, in the preorder of the new tree.
 
         Each has weight, statistics and value of the node that it was, and the test and the branches of the node in
-        ``splits``, -1 for a leaf: its children are the nodes that follow it there.
+        ``splits``, -1 for a leaf: its children are the nodes that follow it there. `outline`: the parent of each and
+        the size of its subtree, int32, where they are known: to find them takes as long as all else.
         """
-        return _arranged(self, np.asarray(nodes, dtype=np.intp), np.asarray(splits, dtype=np.intp))
+        return _arranged(self, np.asarray(nodes, dtype=np.intp), np.asarray(splits, dtype=np.intp), outline)
 
     def validate(self, *, n_attributes: int) -> None:
         """Check that the arrays make a tree.
@@ -184,33 +192,32 @@ class Tree:
                 raise DocumentError([Fault(f"/tree/{name}", "not_a_tree", message)])
 
 
-def tree_from_parents(arrays: dict[str, Any]) -> Tree:
+def tree_from_parents(arrays: dict[str, Any], *, size: Ints | None = None) -> Tree:
     """Make a tree from its arrays without the derived ones: size, child_start and child follow from ``parent``.
 
-    `arrays` holds the fields of `Tree` by name except those three, nodes in preorder.
+    `arrays` holds the fields of `Tree` by name except those three, nodes in preorder; `size`: that one, if it is known.
     """
     parent = np.asarray(arrays["parent"], dtype=np.int32)
     n_nodes = len(parent)
-    # Plain lists: a loop over an array's own entries takes five times as long.
-    size, parents = [1] * n_nodes, parent.tolist()
-    for node in range(n_nodes - 1, 0, -1):
-        size[parents[node]] += size[node]
     counts = np.bincount(parent[1:], minlength=n_nodes) if n_nodes > 1 else np.zeros(n_nodes, dtype=np.int64)
     child_start = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
     # A stable sort of the nodes by parent lists each node's children in preorder, which is branch order.
     child = (np.argsort(parent[1:], kind="stable") + 1).astype(np.int32)
-    sizes = np.array(size, dtype=np.int32)
+    sizes = _sizes(parent) if size is None else size
     return Tree(**{**arrays, "parent": parent, "size": sizes, "child_start": child_start, "child": child})
 
 
-def _arranged(tree: Tree, nodes: npt.NDArray[np.intp], splits: npt.NDArray[np.intp]) -> Tree:
+def _arranged(
+    tree: Tree, nodes: npt.NDArray[np.intp], splits: npt.NDArray[np.intp], outline: tuple[Ints, Ints] | None
+) -> Tree:
     leaf = splits < 0
     tests = np.where(leaf, 0, splits)
     _, shares = gathered(tree.child_start, tree.branch_weight, splits)
     code_start, code_branch = gathered(tree.code_start, tree.code_branch, splits)
+    parent, size = outline or (_parents(np.where(leaf, 0, np.diff(tree.child_start)[tests])), None)
     return tree_from_parents(
         {
-            "parent": _parents(np.where(leaf, 0, np.diff(tree.child_start)[tests])),
+            "parent": parent,
             "feature": np.where(leaf, -1, tree.feature[tests]).astype(np.int32),
             "test": np.where(leaf, LEAF, tree.test[tests]).astype(np.int8),
             "threshold": np.where(leaf, np.nan, tree.threshold[tests]),
@@ -224,8 +231,18 @@ def _arranged(tree: Tree, nodes: npt.NDArray[np.intp], splits: npt.NDArray[np.in
             "value": tree.value[nodes],
             "surrogates": None if tree.surrogates is None else arranged_surrogates(tree.surrogates, splits),
             "linear": None if tree.linear is None else tree.linear.selected(nodes),
-        }
+        },
+        size=size,
     )
+
+
+def _sizes(parent: Ints) -> Ints:
+    """Give the size of each subtree from the parents, nodes in preorder."""
+    # Plain lists: a loop over an array's own entries takes five times as long.
+    size, parents = [1] * len(parent), parent.tolist()
+    for node in range(len(parent) - 1, 0, -1):
+        size[parents[node]] += size[node]
+    return np.array(size, dtype=np.int32)
 
 
 def _parents(n_children: npt.NDArray[Any]) -> Ints:

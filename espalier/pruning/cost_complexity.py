@@ -18,7 +18,7 @@ from espalier.progress import Progress
 from espalier.pruners import CostComplexity, pruner_name
 from espalier.pruning.row_notes import notes_on_rows
 from espalier.pruning.spreading import losses, node_sums, spread
-from espalier.pruning.trace import Pruned, PruningRows, collapsing, counts, pruned_model, step_lines
+from espalier.pruning.trace import Pruned, PruningRows, collapsed, counts, pruned_model, step_lines
 from espalier.tree import LEAF, Tree
 
 __all__ = ["PruningPath", "prune_cost_complexity", "pruning_path"]
@@ -134,8 +134,7 @@ def prune_cost_complexity(
     measured = _measured(model, parameters, path, rows, watch)
     place = path.place(parameters.alpha or 0.0) if measured is None else _selected(measured, parameters.rule)
     gone = path.collapsed(place)
-    nodes, splits = collapsing(tree, gone)
-    pruned = tree.arranged(nodes, splits)
+    pruned, _ = collapsed(tree, gone)
 
     def trace() -> dict[str, Any]:
         went = path.step[path.gone] <= place

@@ -178,9 +178,9 @@ def _frozen(tree: Tree, went: _Steps) -> Tree:
     """Make the tree of what the kernels have written."""
     from espalier.kernels import spreading  # noqa: PLC0415
 
-    nodes, _, _ = spreading.arrange(tree.child_start, tree.child, went.shape)
+    nodes, parent, size = spreading.arrange(tree.child_start, tree.child, went.shape)
     changed = dataclasses.replace(tree, branch_weight=went.shares, stats=went.stats)
-    pruned = changed.arranged(nodes, went.shape[nodes])
+    pruned = changed.arranged(nodes, went.shape[nodes], outline=(parent, size))
     moved = np.any(pruned.stats != tree.stats[nodes], axis=1)
     weight = np.where(moved, pruned.stats.sum(axis=1), pruned.weight)
     value = np.where(moved & (weight > 0), pruned.stats.argmax(axis=1), pruned.value).astype(np.int32)

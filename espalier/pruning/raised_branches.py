@@ -141,10 +141,9 @@ def _arrived(model: Model, given: TrainingRows, tree: Any) -> tuple[Floats, Ints
     cells, n_rows = cells_of(model, given.dataset), given.dataset.n_rows
     values, leaves = np.empty((n_rows, len(model.schema.attributes))), np.empty(n_rows, np.int32)
 
-    for low in range(0, n_rows, TURNED_AT_ONCE):
-        write_rows(model, cells, values, low, min(low + TURNED_AT_ONCE, n_rows))
-
     def send(low: int, high: int) -> None:
+        for first in range(low, high, TURNED_AT_ONCE):
+            write_rows(model, cells, values, first, min(first + TURNED_AT_ONCE, high))
         arrays = (tree.nodes, tree.steps, tree.substitutes, tree.shape, values, given.target)
         settling.arrive(*arrays, low, high, leaves)
 

@@ -14,7 +14,7 @@ from espalier.model import Model
 from espalier.pruners import ReducedError, pruner_name
 from espalier.pruning.row_notes import notes_on_rows
 from espalier.pruning.spreading import losses, node_sums, spread
-from espalier.pruning.trace import Pruned, collapsing, counts, pruned_model, step_lines
+from espalier.pruning.trace import Pruned, collapsed, counts, pruned_model, step_lines
 from espalier.tree import LEAF, Tree
 
 __all__ = ["prune_reduced_error"]
@@ -61,9 +61,8 @@ def prune_reduced_error(model: Model, parameters: ReducedError, held_out: Datase
         gone, below = cutting.prune_greedily(tree.parent, tree.size, tree.test == LEAF, loss, *rules)
     else:
         gone, below = cutting.prune_bottom_up(tree.parent, tree.test == LEAF, loss, *rules)
-    nodes, splits = collapsing(tree, gone)
-    pruned = tree.arranged(nodes, splits)
-    after = float(loss[nodes[splits < 0]].sum())
+    pruned, nodes = collapsed(tree, gone)
+    after = float(loss[nodes[pruned.test == LEAF]].sum())
     if parameters.backfit:
         pruned = _backfitted(pruned, sums[nodes], n_classes=len(model.schema.classes))
 

@@ -13,7 +13,7 @@ from espalier.branch_words import branch_text
 from espalier.dataset import Dataset
 from espalier.model import Model
 from espalier.pruners import Pruner, pruner_name, pruner_to_dict
-from espalier.tree import LEAF, Tree
+from espalier.tree import Tree
 
 __all__ = ["Pruned", "PruningRows", "counts", "pruned_model", "step_lines"]
 
@@ -87,9 +87,8 @@ def step_lines(
     return [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
 
 
-def collapsing(tree: Tree, gone: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Give the nodes that remain when those of `gone` become leaves, and their tests: see `Tree.arranged`."""
+def collapsed(tree: Tree, gone: npt.NDArray[Any]) -> tuple[Tree, npt.NDArray[np.intp]]:
+    """Give the tree in which the nodes of `gone` are leaves, and the nodes that remain, in their order."""
     mask = np.zeros(tree.n_nodes, dtype=np.bool_)
     mask[gone] = True
-    nodes = tree.remaining(mask)
-    return nodes, np.where(mask[nodes] | (tree.test[nodes] == LEAF), -1, nodes)
+    return tree.collapsed(mask), tree.remaining(mask)

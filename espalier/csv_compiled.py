@@ -18,7 +18,7 @@ import numpy.typing as npt
 from espalier.marks import number_from_text
 from espalier.small_work import waits_for_compiler
 
-__all__ = ["Labelled", "PlainPiece", "WholeLines", "is_compiled", "read_plain", "whole_lines"]
+__all__ = ["Labelled", "PlainPiece", "WholeLines", "compile_reading", "is_compiled", "read_plain", "whole_lines"]
 
 WORTH_COMPILING: Final = 64 * 2**20
 """Bytes of one table after which compiling, some seconds once a machine, is worth it."""
@@ -63,11 +63,17 @@ def is_compiled(n_bytes: int) -> bool:
     from espalier.kernels import csv_cells as kernel  # noqa: PLC0415 - numba is loaded for long tables only
     from espalier.kernels.jit import must_compile  # noqa: PLC0415 - as above
 
-    compiled = getattr(kernel.read_cells, "overloads", None)
-    if compiled is None:
+    kernels: tuple[Any, ...] = (kernel.read_cells, kernel.last_line)
+    if not all(hasattr(each, "overloads") for each in kernels):
         return False  # stays Python, which pyarrow outdoes
-    is_there = bool(compiled) or not must_compile(kernel.read_cells)
+    is_there = all(each.overloads or not must_compile(each) for each in kernels)
     return is_there or waits_for_compiler() or n_bytes >= WORTH_COMPILING
+
+
+def compile_reading() -> None:
+    """Have the code compiled, or loaded."""
+    read_plain(b"1,a\n", ("x", "y"), numbers=("x",), texts=("y",), missing=())
+    whole_lines(b"1,a\n" * WORTH_LOADING, first_byte=WORTH_COMPILING)
 
 
 def whole_lines(content: bytes, *, first_byte: int) -> WholeLines | None:

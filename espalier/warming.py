@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from espalier.config import Holdout
-from espalier.csv_compiled import read_plain
+from espalier.csv_compiled import compile_reading
 from espalier.dataset import Dataset
 from espalier.evaluation import evaluate
 from espalier.reading import dataset_from_columns
@@ -130,7 +130,7 @@ def warm_up(names: Iterable[str] = tuple(WARM_UPS)) -> Path | None:
             with always_compiled():
                 course.take()
         if name == "usual":
-            read_plain(b"1,a\n", ("x", "y"), numbers=("x",), texts=("y",), missing=())
+            compile_reading()
     folder = kept.cache_folder(Path(grow.__file__))
     return None if folder is None else folder.parent
 

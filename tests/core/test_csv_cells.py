@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from espalier.csv_compiled import Labelled, is_compiled, read_plain
+from espalier.csv_compiled import Labelled, compile_reading, is_compiled, read_plain
 from espalier.kernels import csv_cells
 
 DRAWS = hypothesis.settings(max_examples=300, deadline=None)
@@ -139,6 +139,27 @@ def test_the_last_line_is_found_eight_signs_at_a_time_as_sign_by_sign(content: b
     found = csv_cells.last_line(np.frombuffer(content, dtype=np.uint8))
 
     assert tuple(found) == last_line_sign_by_sign(content)
+
+
+@pytest.mark.parametrize("name", ["read_cells", "last_line"])
+def test_what_is_compiled_beforehand_is_all_that_a_large_table_needs(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = getattr(csv_cells, name)
+    calls = []
+
+    def called(*arguments: object) -> object:
+        calls.append(name)
+        return kernel(*arguments)
+
+    called.overloads = getattr(kernel, "overloads", None) or {"none": None}  # type: ignore[attr-defined]
+    monkeypatch.setattr(csv_cells, name, called)
+    if not hasattr(csv_cells.last_line, "overloads"):
+        pytest.skip("kernels stay Python")
+
+    compile_reading()
+
+    assert calls
 
 
 def test_large_tables_wait_for_the_compiler() -> None:

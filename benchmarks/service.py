@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,7 +53,7 @@ def run(run: Run) -> None:
             Subject("reading", "benchmarks.service:reading", {"file": str(file)}),
             Subject("pyarrow", "benchmarks.service:reading_by_pyarrow", {"file": str(file)}),
             *[
-                Subject(_training_name(depth), "benchmarks.service:growing", {"path": path, "max_depth": depth})
+                Subject(_name(depth), "benchmarks.service:from_text_to_model", {"file": str(file), "max_depth": depth})
                 for depth in DEPTHS
             ],
         ]
@@ -89,14 +90,15 @@ def reading_by_pyarrow(file: str) -> Measurable:
     return Measurable(lambda: csv.read_csv(pyarrow.BufferReader(content)))
 
 
-def growing(path: str, max_depth: int | None) -> Measurable:
-    """Give `espalier.train` on the data set that is there already."""
-    rows = tables.read(path)[0]
-    dataset, few = rows.dataset(), rows.first(tables.FEW).dataset()
-    return Measurable(
-        lambda: espalier.train(dataset, "cart", max_depth=max_depth),
-        lambda: espalier.train(few, "cart", max_depth=max_depth),
-    )
+def from_text_to_model(file: str, max_depth: int | None) -> Measurable:
+    """Give the core's reading of the CSV text, from memory, and its training on what was read."""
+    text = Path(file).read_text()
+    few = "\n".join(text[: 100 * tables.FEW].splitlines()[:-1])
+
+    def act(content: str) -> espalier.Model:
+        return espalier.train(espalier.dataset_from_csv(content, target="y"), "cart", max_depth=max_depth)
+
+    return Measurable(lambda: act(text), lambda: act(few))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ class Service:
         return str(self.send("/v1/datasets?name=table&target=y", content, kind=CSV)["id"])
 
     def train(self, model: str, data_set: str, max_depth: int | None) -> None:
-        """Train, wait for the stored version, look at it, and have it answer a row.
+        """Train, wait for the stored version, and look at it.
 
         Raises:
             ServiceFailed: The job did not succeed.
@@ -157,19 +159,23 @@ class Service:
         if job["state"] != "succeeded":
             raise ServiceFailed(f"the job ended as {job['state']}: {json.dumps(job.get('error'))[:200]}")
         self.send(f"/v1/models/{model}/versions/{job['result']['version']}")
+
+    def ask(self, model: str) -> None:
+        """Have the newest version answer a row."""
         row = {f"x{place}": 0.0 for place in range(20)}
         self.send(f"/v1/models/{model}/predict", json.dumps({"rows": [row]}).encode())
 
 
-@dataclass(slots=True)
+def _none_yet() -> dict[int | None, list[float]]:
+    return {depth: [] for depth in DEPTHS}
+
+
+@dataclass(frozen=True, slots=True)
 class Jobs:
-    """Seconds of the jobs by depth."""
+    """Seconds by depth: of the jobs until the version is stored and seen, and of its first answer."""
 
-    seconds: dict[int | None, list[float]] = field(default_factory=lambda: {depth: [] for depth in DEPTHS})
-
-    def median(self, depth: int | None) -> float:
-        """Give the median of one depth."""
-        return statistics.median(self.seconds[depth])
+    stored: dict[int | None, list[float]] = field(default_factory=_none_yet)
+    answered: dict[int | None, list[float]] = field(default_factory=_none_yet)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,14 +207,17 @@ def _served_times(folder: Path, content: bytes, asked: bytes) -> tuple[list[floa
     with running(folder) as service:
         few = b"\n".join(content[: 100 * tables.FEW].split(b"\n")[:-1])
         service.train("warm-up", service.upload(few), None)
+        service.ask("warm-up")
         data_set = ""
         while len(uploads) < REPETITIONS and (not uploads or uploads[0] < LONG):
             begun = time.perf_counter()
             data_set = service.upload(content)
             uploads.append(time.perf_counter() - begun)
         for _ in range(REPETITIONS):
-            for depth, seconds in jobs.seconds.items():
-                seconds.append(_timed(lambda depth=depth: service.train(f"depth-{depth}", data_set, depth)))  # type: ignore[misc]
+            for depth in DEPTHS:
+                model = f"depth-{depth}"
+                jobs.stored[depth].append(_timed(partial(service.train, model, data_set, depth)))
+                jobs.answered[depth].append(_timed(partial(service.ask, model)))
         return uploads, jobs, _streamed(service, asked)
 
 
@@ -280,8 +289,8 @@ def write_csv(rows: tables.Rows, file: Path, *, with_target: bool = True) -> Non
     csv.write_csv(pyarrow.table(columns | ({"y": labels} if with_target else {})), file)
 
 
-def _training_name(depth: int | None) -> str:
-    return f"training, {'full-grown' if depth is None else f'depth {depth}'}"
+def _name(depth: int | None) -> str:
+    return f"reading and training, {'full-grown' if depth is None else f'depth {depth}'}"
 
 
 def _show(run: Run, core: Mapping[str, Measured], upload: float, jobs: Jobs, n_bytes: int) -> None:
@@ -292,17 +301,17 @@ def _show(run: Run, core: Mapping[str, Measured], upload: float, jobs: Jobs, n_b
         ["upload of the CSV until it is stored", seconds_text(upload), ratio_text(upload, read), "", ""],
     ]
     for depth in DEPTHS:
-        name = _training_name(depth)
-        alone, job = core[name].seconds, jobs.median(depth)
-        both = read + alone if read is not None and alone is not None else None
-        ratio = (upload + job) / both if both else None
-        holds = "holds" if ratio is not None and ratio <= TARGET else "missed"
+        name = _name(depth)
+        alone = core[name].seconds
+        stored = upload + statistics.median(jobs.stored[depth])
+        answered = stored + statistics.median(jobs.answered[depth])
+        holds = "holds" if alone is not None and stored <= TARGET * alone else "missed"
         lines += [
             [f"core: {name}", seconds_text(alone), "", "", ""],
-            [f"job: {name}, stored, seen, one answer", seconds_text(job), ratio_text(job, alone), "", ""],
-            [f"upload and job, {name}", seconds_text(upload + job), ratio_text(upload + job, both), f"<= {TARGET}",
-             holds],
-        ]  # fmt: skip
+            ["the job alone, until the version is stored and seen", seconds_text(stored - upload), "", "", ""],
+            ["upload and job, stored and seen", seconds_text(stored), ratio_text(stored, alone), f"<= {TARGET}", holds],
+            ["the same and a first answer", seconds_text(answered), ratio_text(answered, alone), "", ""],
+        ]
     faults = [f"{name}: {each.fault}" for name, each in core.items() if each.fault]
     title = f"The service: {run.rows(N_ROWS):,} rows x 20 as CSV ({n_bytes / 1e6:.0f} MB), from upload to an answer"
     print_table(title, ("what", "seconds", "x core", "target", ""), lines, *faults)

@@ -266,21 +266,25 @@ def _numbers(values: Any, path: str, dtype: type, n_dimensions: int) -> npt.NDAr
     )
     if not isinstance(values, list):
         raise DocumentError([Fault(path, "wrong_type", legal)])
-    rows = values if n_dimensions == 2 else [values]
     allowed: set[type] = {int}
     if dtype is np.float64:
         # A table of statistics holds no NaN; a column may.
         allowed = {int, float} if n_dimensions == 2 else {int, float, type(None)}
-    if not set(map(type, rows)) <= {list} or not set(map(type, chain.from_iterable(rows))) <= allowed:
+    if n_dimensions == 2 and not set(map(type, values)) <= {list}:
         raise DocumentError([Fault(path, "wrong_type", legal)])
-    widths = set(map(len, rows))
+    cells = list(chain.from_iterable(values)) if n_dimensions == 2 else values
+    if not set(map(type, cells)) <= allowed:
+        raise DocumentError([Fault(path, "wrong_type", legal)])
     try:
-        array: npt.NDArray[Any] = np.array(list(chain.from_iterable(rows)), dtype=dtype)  # None becomes NaN
+        array: npt.NDArray[Any] = np.array(cells, dtype=dtype)  # None becomes NaN
     except (OverflowError, ValueError):
         raise DocumentError([Fault(path, "not_legal", legal)]) from None
+    if n_dimensions == 1:
+        return array
+    widths = set(map(len, values))
     if len(widths) > 1:
         raise DocumentError([Fault(path, "not_legal", legal)])
-    return array.reshape(len(rows), *widths) if n_dimensions == 2 else array
+    return array.reshape(len(values), *widths)
 
 
 def _check_against_schema(tree: Tree, schema: Schema) -> None:

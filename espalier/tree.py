@@ -30,6 +30,7 @@ MAX_NODES: Final = 20_000_000
 """No tree is grown, or read, that is larger: 3 GB of arrays."""
 LARGEST: Final = 1e300
 """No weight or statistic is larger, so that a sum of some of them is a number."""
+NOT_DERIVED: Final = "does not follow from parent"
 SHARE_SLACK: Final = 1e-6
 
 Floats = npt.NDArray[np.float64]
@@ -198,13 +199,17 @@ def tree_from_parents(arrays: dict[str, Any], *, size: Ints | None = None) -> Tr
     `arrays` holds the fields of `Tree` by name except those three, nodes in preorder; `size`: that one, if it is known.
     """
     parent = np.asarray(arrays["parent"], dtype=np.int32)
-    n_nodes = len(parent)
-    counts = np.bincount(parent[1:], minlength=n_nodes) if n_nodes > 1 else np.zeros(n_nodes, dtype=np.int64)
-    child_start = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
-    # A stable sort of the nodes by parent lists each node's children in preorder, which is branch order.
-    child = (np.argsort(parent[1:], kind="stable") + 1).astype(np.int32)
+    child_start, child = _children(parent)
     sizes = _sizes(parent) if size is None else size
     return Tree(**{**arrays, "parent": parent, "size": sizes, "child_start": child_start, "child": child})
+
+
+def _children(parent: Ints) -> tuple[Ints, Ints]:
+    """Give child_start and child of a tree whose nodes stand in preorder."""
+    counts = np.bincount(parent[1:], minlength=len(parent))
+    # A stable sort of the nodes by parent lists each node's children in preorder, which is branch order.
+    child = (np.argsort(parent[1:], kind="stable") + 1).astype(np.int32)
+    return np.concatenate(([0], np.cumsum(counts))).astype(np.int32), child
 
 
 def _arranged(
@@ -284,11 +289,11 @@ def _conditions(tree: Tree, n_attributes: int) -> Iterator[tuple[str, bool, str]
     inside = bool(np.all((tree.parent[1:] >= 0) & (tree.parent[1:] < places[1:])))
     yield "parent", inside, "a parent must come before its children"
     yield "code_start", tree.code_start[-1] == len(tree.code_branch), "must end at the length of code_branch"
-    derived = tree_from_parents(
-        {field.name: getattr(tree, field.name) for field in fields(tree) if not field.name.startswith("child")}
-    )
-    for name in ("size", "child_start", "child"):
-        yield name, np.array_equal(getattr(tree, name), getattr(derived, name)), "does not follow from parent"
+    # By these sums the size of a leaf is 1, and that of its parents follows, up to the root's.
+    sizes = 1 + np.bincount(tree.parent[1:], weights=tree.size[1:], minlength=n_nodes)
+    yield "size", np.array_equal(tree.size, sizes), NOT_DERIVED
+    for name, derived in zip(("child_start", "child"), _children(tree.parent), strict=True):
+        yield name, np.array_equal(getattr(tree, name), derived), NOT_DERIVED
     ends = tree.parent + tree.size[tree.parent]
     preorder = bool(np.all(places[1:] + tree.size[1:] <= ends[1:])) if n_nodes > 1 else True
     yield "parent", preorder and _is_preorder(tree), "nodes must stand in preorder"

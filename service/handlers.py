@@ -120,7 +120,7 @@ def train(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progr
     with reading(source) as session:
         dataset = storage.load(session, payload["dataset"])
         holdout, holdout_data_set_id = _holdout(session, payload["holdout"])
-    _check_unseen(holdout, dataset.fingerprint)
+    _check_unseen(holdout, dataset)
     started = time.perf_counter()
     config = espalier.config_from_dict(payload["config"])
     model, trace = espalier.train_traced(dataset, config, holdout=holdout, progress=progress)
@@ -146,7 +146,7 @@ def prune(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progr
         if holdout is None and parent.holdout_data_set_id is not None:
             holdout_data_set_id = parent.holdout_data_set_id
             holdout = storage.load(session, holdout_data_set_id)
-    _check_unseen(holdout, model.training.fingerprint)
+    _check_unseen(holdout, model.training)
     started = time.perf_counter()
     method = espalier.pruning_method(payload["method"], **payload["params"])
     pruned = espalier.prune(model, method, dataset=dataset, holdout=holdout, progress=progress)
@@ -168,7 +168,7 @@ def evaluate(source: Sessions, payload: Mapping[str, Any], progress: espalier.Pr
     with reading(source) as session:
         dataset = storage.load(session, payload["dataset"])
         holdout, _ = _holdout(session, payload["holdout"])
-    _check_unseen(holdout, dataset.fingerprint)
+    _check_unseen(holdout, dataset)
     candidates = [
         espalier.Candidate(one["name"], espalier.config_from_dict(one["config"])) for one in payload["candidates"]
     ]
@@ -243,9 +243,14 @@ def _holdout(
     return espalier.holdout_from_dict(dict(given)), None
 
 
-def _check_unseen(holdout: espalier.Holdout | espalier.Dataset | None, fingerprint: str) -> None:
-    """What was learned from cannot be held out; a second upload of the same rows is the same data set."""
-    if isinstance(holdout, espalier.Dataset) and holdout.fingerprint == fingerprint:
+def _check_unseen(
+    holdout: espalier.Holdout | espalier.Dataset | None, learned_from: espalier.Dataset | espalier.TrainingRecord
+) -> None:
+    """What was learned from cannot be held out; a second upload of the same rows is the same data set.
+
+    No fingerprint is taken where there is nothing to compare: a training takes its own beside the growing.
+    """
+    if isinstance(holdout, espalier.Dataset) and holdout.fingerprint == learned_from.fingerprint:
         message = "has the rows that are learned from; held-out rows are rows that the model has not seen"
         raise espalier.ConfigError([espalier.Fault("/holdout/dataset", "not_legal", message)])
 

@@ -1,6 +1,6 @@
 """What each child of a worker begins with, loaded once: on Linux they are forked from a process that imports this.
 
-    worker ──starts──> template        imports this module: the core, and the kernels that are compiled already
+    worker ──starts──> template        imports this and `job_child`: the core, and the kernels that are compiled already
                           │ fork       some milliseconds a child, which shares what the template has in memory
                           ├──> child   waits for a job, does it, ends
                           └──> child

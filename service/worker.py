@@ -200,7 +200,7 @@ def _end(process: BaseProcess, pipe: Connection) -> None:
 
 def _spawned(settings: Settings, child: Child) -> tuple[BaseProcess, Connection]:
     context: Any = multiprocessing.get_context(START_METHOD)
-    context.set_forkserver_preload(["service.job_template"])
+    context.set_forkserver_preload(["service.job_child", "service.job_template"])
     here, there = context.Pipe()
     process = context.Process(target=wait_for_a_job, args=(child, settings, there), daemon=True)
     resource_tracker.ensure_running()  # its start would lift the mask that comes next

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from benchmarks import endurance, growth, missing, prediction, pruning, service, serving, training
+from benchmarks import endurance, footprint, growth, missing, prediction, pruning, service, serving, training
 from benchmarks.run import QUICK, Run, begin
 
 BENCHMARKS: Final[Mapping[str, Callable[[Run], bool | None]]] = MappingProxyType(
@@ -18,6 +18,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Run], bool | None]]] = MappingProxyType
         "prediction": prediction.run,
         "service": service.run,
         "serving": serving.run,
+        "footprint": footprint.run,
         "endurance": endurance.run,
     }
 )

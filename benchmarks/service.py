@@ -160,9 +160,9 @@ class Service:
             raise ServiceFailed(f"the job ended as {job['state']}: {json.dumps(job.get('error'))[:200]}")
         self.send(f"/v1/models/{model}/versions/{job['result']['version']}")
 
-    def ask(self, model: str) -> None:
+    def ask(self, model: str, n_columns: int = 20) -> None:
         """Have the newest version answer a row."""
-        row = {f"x{place}": 0.0 for place in range(20)}
+        row = {f"x{place}": 0.0 for place in range(n_columns)}
         self.send(f"/v1/models/{model}/predict", json.dumps({"rows": [row]}).encode())
 
 
@@ -267,7 +267,7 @@ def _wait_for_start(process: subprocess.Popen[bytes], printed: Path) -> None:
     while "Espalier runs at" not in printed.read_text():
         if process.poll() is not None or time.monotonic() > deadline:
             raise ServiceFailed(f"it did not start: {printed.read_text()[-200:]}")
-        time.sleep(0.05)
+        time.sleep(0.01)
 
 
 def descendants(process: int) -> list[int]:

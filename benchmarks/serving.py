@@ -14,7 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -304,6 +304,13 @@ def _post(address: str, body: Any) -> bytes:
 
 
 def _loads(folder: Path, address: str, body: Any, seconds: int) -> dict[int, Load]:
+    script = asking(folder, body)
+    _load(script, address, max(CONNECTIONS), WARM_UP_SECONDS)
+    return {n: _load(script, address, n, seconds) for n in CONNECTIONS}
+
+
+def asking(folder: Path, body: Any) -> Path:
+    """Write down for `wrk` what is to be asked, and give the file."""
     script = folder / "ask.lua"
     lines = (
         "wrk.method = 'POST'",
@@ -311,8 +318,7 @@ def _loads(folder: Path, address: str, body: Any, seconds: int) -> dict[int, Loa
         "wrk.headers['Content-Type'] = 'application/json'",
     )
     script.write_text("\n".join(lines))
-    _load(script, address, max(CONNECTIONS), WARM_UP_SECONDS)
-    return {n: _load(script, address, n, seconds) for n in CONNECTIONS}
+    return script
 
 
 def _load(script: Path, address: str, connections: int, seconds: int) -> Load:
@@ -325,9 +331,13 @@ def _load(script: Path, address: str, connections: int, seconds: int) -> Load:
 
 
 def memory_of(processes: Sequence[int]) -> float:
-    """Give the memory of processes in MiB: what they share is counted once (PSS)."""
-    rollups = (Path(f"/proc/{process}/smaps_rollup") for process in processes)
-    return sum(int(one.read_text().partition("\nPss:")[2].split()[0]) for one in rollups if one.exists()) / 1024
+    """Give the memory of processes in MiB: what they share is counted once (PSS); those that have ended have none."""
+    found = 0
+    for process in processes:
+        with suppress(OSError):
+            rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
+            found += int(rollup.partition("\nPss:")[2].split()[0])
+    return found / 1024
 
 
 def resident_of(process: int) -> float:

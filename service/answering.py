@@ -8,12 +8,13 @@ from sqlalchemy.orm import Session
 
 from service import usecases
 from service.aliases import AliasCache
-from service.catalog import LoadedVersion, ModelCache
+from service.catalog import LoadedVersion
 from service.db import Sessions, reading
 from service.errors import Conflict
+from service.model_cache import ModelCache
 from service.operating import applied, at_point
 from service.policies import Policy, PolicyCache
-from service.recent import RECENT_SECONDS, Recent
+from service.recent import RECENT_SECONDS, Recent, check_leisure
 
 __all__ = ["Answering", "Finder", "find_answering"]
 
@@ -107,6 +108,7 @@ class Finder:
         Raises:
             NotFound: There is no such model, version or alias.
             Conflict: The version is archived, or all of them are.
+            NotKept: As `service.recent.Recent.get`.
         """
         found = self.found.get((name, number, alias), lambda: self._look_up(source, name, number, alias))
         if number is None and found.alias is None and (newest or self.newest)(name) != found.version.id:
@@ -121,6 +123,7 @@ class Finder:
             recent.forget_all()
 
     def _look_up(self, source: Sessions, name: str, number: int | None, alias: str | None) -> Answering:
+        check_leisure()
         with reading(source) as session:
             return find_answering(
                 session, self.models, self.aliases, self.policies, name=name, number=number, alias=alias

@@ -5,10 +5,8 @@ Versions never change, so a decoded model is never out of date. Lists are paged 
 
 import hashlib
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sqlalchemy import bindparam, delete, or_, select, update
@@ -22,7 +20,6 @@ from service.paging import Page, page
 from service.tables import DataSet, Job, ModelName, State, Version
 
 MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-CACHED_MODELS = 64
 MOST_LISTED = 100_000  # versions where all are given at once
 OF_MODEL = select(Version.id).join(ModelName).where(ModelName.name == bindparam("model"), Version.archived.is_(None))
 NEWEST = OF_MODEL.order_by(Version.number.desc()).limit(1)  # the version of a model that answers if none is named
@@ -331,7 +328,7 @@ def trace(session: Session, version_id: str) -> dict[str, Any] | None:
 
 
 def load_version(session: Session, version_id: str) -> LoadedVersion:
-    """Read and decode a version; `ModelCache.get` does so once only.
+    """Read and decode a version; `service.model_cache` does so once only.
 
     Raises:
         NotFound: there is no such version.
@@ -351,33 +348,6 @@ def load_version(session: Session, version_id: str) -> LoadedVersion:
         model=model,
         attributes=frozenset(attribute.name for attribute in model.schema.attributes),
     )
-
-
-@dataclass(slots=True)
-class ModelCache:
-    """Decoded models by version id; the least recently used one makes room. For any number of threads."""
-
-    capacity: int = CACHED_MODELS
-    _loaded: OrderedDict[str, LoadedVersion] = field(default_factory=OrderedDict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def get(self, session: Session, version_id: str) -> LoadedVersion:
-        """The decoded version, from the cache or through the session.
-
-        Raises:
-            NotFound: there is no such version.
-        """
-        with self._lock:
-            found = self._loaded.get(version_id)
-            if found is not None:
-                self._loaded.move_to_end(version_id)
-                return found
-        loaded = load_version(session, version_id)  # outside the lock: decoding a large model must not stop the others
-        with self._lock:
-            loaded = self._loaded.setdefault(version_id, loaded)
-            while len(self._loaded) > self.capacity:
-                self._loaded.popitem(last=False)
-        return loaded
 
 
 def _model_id(session: Session, name: str) -> str:

@@ -10,8 +10,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 import espalier
-from service.catalog import LoadedVersion, ModelCache, find_model
+from service.catalog import LoadedVersion, find_model
 from service.errors import Fault, Rejected
+from service.model_cache import ModelCache
 from service.tables import ModelName, Version
 
 __all__ = ["LONGEST_DESCRIPTION", "LONGEST_TAG", "MOST_TAGS", "change"]

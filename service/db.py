@@ -4,7 +4,6 @@ Times are the database's own where hosts must agree (leases), so their clocks ne
 """
 
 import os
-import re
 import sqlite3
 import threading
 import time
@@ -13,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -28,6 +26,7 @@ from sqlalchemy.pool import NullPool, Pool
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
+from service import lineage
 from service.errors import Conflict, Fault, OtherTables, Rejected, Unavailable
 from service.settings import Settings
 from service.tables import UtcTime
@@ -44,8 +43,7 @@ READERS: Mapping[str, Mapping[str, Any]] = {
     "sqlite": {"reading": True},
     "postgresql": {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True},
 }
-VERSIONS_TABLE = table("alembic_version", column("version_num"))
-REVISION = re.compile(r'^((?:down_)?revision) = (?:"([^"]+)"|None)$', re.MULTILINE)
+VERSIONS_TABLE = table(lineage.TABLE, column("version_num"))
 POOL_SPARE = 4  # connections beyond one a thread: heartbeats, readiness
 
 
@@ -258,7 +256,7 @@ def is_current(engine: Engine) -> bool:
 def revisions(engine: Engine) -> tuple[set[str], str | None]:
     """The revision of the tables (none: there are no tables), and the one that this version of the service needs."""
     with engine.execution_options(**READERS[engine.dialect.name]).connect() as connection:
-        return _found(connection), _head()
+        return _found(connection), lineage.head()
 
 
 def check_tables(session: Session) -> None:
@@ -267,7 +265,7 @@ def check_tables(session: Session) -> None:
     Raises:
         OtherTables: they are older, or newer, or there are none.
     """
-    found, needed = _found(session.connection()), _head()
+    found, needed = _found(session.connection()), lineage.head()
     if found != {needed}:
         raise OtherTables(found=", ".join(sorted(found)) or "none", needed=str(needed), newer=not found <= _known())
 
@@ -288,23 +286,8 @@ def _found(connection: Connection) -> set[str]:
     return set(connection.scalars(select(VERSIONS_TABLE.c.version_num)))
 
 
-def _head() -> str | None:
-    """Give the revision that no other one builds on."""
-    known = lineage()
-    (head,) = known.keys() - set(known.values())
-    return head
-
-
 def _known() -> frozenset[str]:
-    return frozenset(lineage())
-
-
-@cache
-def lineage() -> Mapping[str, str | None]:
-    """Give each revision and the one before it, as its file says: to load Alembic for it takes 13 MB a process."""
-    told = [file.read_text() for file in (files("migrations") / "versions").iterdir() if file.name.endswith(".py")]
-    found = [{name: revision or None for name, revision in REVISION.findall(text)} for text in told]
-    return {str(one["revision"]): one["down_revision"] for one in found if one.get("revision")}
+    return frozenset(lineage.lineage())
 
 
 def _to_json(value: object) -> str:

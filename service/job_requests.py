@@ -21,6 +21,7 @@ from service.candidates import read_candidates
 from service.errors import Conflict, Fault, NotFound, Rejected
 from service.faults import collected, placed
 from service.holdouts import HeldOut, Learned, check_rows, find_data_set, load_judges, read_holdout, rows_of
+from service.model_cache import ModelCache
 from service.settings import Settings
 from service.tables import DataSet, Job, Kind, Version
 
@@ -90,7 +91,7 @@ def try_again(session: Session, job: Job) -> Job:
 
 
 def plan_training(
-    session: Session, models: catalog.ModelCache, asked: Mapping[str, Any], *, faults: Sequence[Fault] = ()
+    session: Session, models: ModelCache, asked: Mapping[str, Any], *, faults: Sequence[Fault] = ()
 ) -> Plan:
     """Plan a training.
 
@@ -137,7 +138,7 @@ def plan_training(
 
 
 def plan_pruning(
-    session: Session, models: catalog.ModelCache, asked: Mapping[str, Any], *, faults: Sequence[Fault] = ()
+    session: Session, models: ModelCache, asked: Mapping[str, Any], *, faults: Sequence[Fault] = ()
 ) -> Plan:
     """Plan a pruning of a version into a new one.
 
@@ -184,7 +185,7 @@ def plan_pruning(
 
 
 def plan_evaluation(
-    session: Session, models: catalog.ModelCache, asked: Mapping[str, Any], *, faults: Sequence[Fault] = ()
+    session: Session, models: ModelCache, asked: Mapping[str, Any], *, faults: Sequence[Fault] = ()
 ) -> Plan:
     """Plan a comparison of several ways of training.
 
@@ -262,7 +263,7 @@ class Parent:
     learned: Learned
 
 
-def _parent(session: Session, models: catalog.ModelCache, version: Version) -> Parent:
+def _parent(session: Session, models: ModelCache, version: Version) -> Parent:
     model = models.get(session, version.id).model
     data_set = None if version.data_set_id is None else session.get(DataSet, version.data_set_id)
     return Parent(version, model, Learned(model.schema, model.training.fingerprint, data_set))

@@ -6,10 +6,11 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 import espalier
-from service import aliases, catalog, payloads
+from service import aliases, payloads
 from service.errors import Fault, Rejected
 from service.faults import collected, placed
 from service.job_requests import Plan, asked_version, fingerprints, named_data_set
+from service.model_cache import ModelCache
 from service.operating import applied
 from service.policies import policy_of
 from service.tables import Kind, Version
@@ -18,7 +19,7 @@ __all__ = ["plan_prediction"]
 
 
 def plan_prediction(
-    session: Session, models: catalog.ModelCache, asked: Mapping[str, Any], *, faults: Sequence[Fault] = ()
+    session: Session, models: ModelCache, asked: Mapping[str, Any], *, faults: Sequence[Fault] = ()
 ) -> Plan:
     """Plan the answering of all rows of a data set, asked for as `schemas.PredictionJobRequest`; as `plan_pruning`.
 

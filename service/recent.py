@@ -1,11 +1,18 @@
-"""Values of the database that are kept for a moment: what is looked up with every request, and changes seldom."""
+"""Values of the database that are kept for a moment: what is looked up with every request, and changes seldom.
+
+Who answers many requests at once (`service.api.lane`) is in haste: a look-up that one of them needs would hold up all.
+It is told so, `NotKept`, and has somebody else look.
+"""
 
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
+
+__all__ = ["RECENT_SECONDS", "NotKept", "Recent", "check_leisure", "in_haste"]
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -16,13 +23,39 @@ CAPACITY = 1024
 FRESH = 0.8
 """The share of its time after which a value is looked up again by the first who asks."""
 
+_THREAD: Final = threading.local()
+
+
+class NotKept(Exception):  # noqa: N818 - no error: somebody else is to look
+    """What would have to be looked up by a thread that is in haste."""
+
+
+@contextmanager
+def in_haste() -> Iterator[None]:
+    """Look nothing up in this thread until the block ends."""
+    _THREAD.in_haste = True
+    try:
+        yield
+    finally:
+        _THREAD.in_haste = False
+
+
+def check_leisure() -> None:
+    """Be called before something is looked up.
+
+    Raises:
+        NotKept: This thread is in haste.
+    """
+    if getattr(_THREAD, "in_haste", False):
+        raise NotKept
+
 
 @dataclass(slots=True)
 class Recent(Generic[Key, Value]):
     """What was looked up within the last second; a change elsewhere is seen after it. For any number of threads.
 
     When a value is nearly too old, the first who asks looks it up again, while the others go on with the one that is
-    kept: otherwise all of them would look it up at once.
+    kept: otherwise all of them would look it up at once. Of those in haste the first is sent away to do it.
 
     Attributes:
         clock: Monotonic seconds.
@@ -34,21 +67,28 @@ class Recent(Generic[Key, Value]):
     _kept: OrderedDict[Key, tuple[float, Value]] = field(default_factory=OrderedDict)
     _n_forgotten: int = 0
     _renewed: set[Key] = field(default_factory=set)
+    _left_to_others: set[Key] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, key: Key, look_up: Callable[[], Value]) -> Value:
-        """Give the value of `key`: the one kept, if its look-up began not long ago, else a new one."""
+        """Give the value of `key`: the one kept, if its look-up began not long ago, else a new one.
+
+        Raises:
+            NotKept: This thread is in haste, and a new one is due.
+        """
         began = self.clock()
         kept = self._kept.get(key)
         if kept is not None:
             age = began - kept[0]
             if age < self.seconds * FRESH or (age < self.seconds and not self._renews(key)):
                 return kept[1]
+        check_leisure()
         n_forgotten = self._n_forgotten
         try:
             value = look_up()  # outside the lock; its age counts from before the look-up, so that no change is missed
         finally:
             self._renewed.discard(key)
+            self._left_to_others.discard(key)
         with self._lock:
             if n_forgotten != self._n_forgotten:  # it changed meanwhile: the next one looks again
                 return value
@@ -59,11 +99,12 @@ class Recent(Generic[Key, Value]):
         return value
 
     def _renews(self, key: Key) -> bool:
-        """Whether it falls to the one who asks to look `key` up again."""
+        """Whether it falls to the one who asks to look `key` up again, or to have that done."""
+        begun = self._left_to_others if getattr(_THREAD, "in_haste", False) else self._renewed
         with self._lock:
-            if key in self._renewed:
+            if key in begun or key in self._renewed:
                 return False
-            self._renewed.add(key)
+            begun.add(key)
             return True
 
     def forget(self, key: Key) -> None:

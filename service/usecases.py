@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 import espalier
 from service import aliases, catalog, decisions, replays, storage
 from service.errors import Conflict, Fault, NotFound, Rejected, TooLarge
+from service.model_cache import ModelCache
 from service.settings import Settings
 from service.staging import StagedDataSet, TableInChunks
 from service.tables import DataSet
@@ -141,7 +142,7 @@ def redeclare_data_set(session: Session, data_set_id: str, new: NewDataSet, *, w
     return row
 
 
-def find_loaded(session: Session, models: catalog.ModelCache, name: str, number: int) -> catalog.LoadedVersion:
+def find_loaded(session: Session, models: ModelCache, name: str, number: int) -> catalog.LoadedVersion:
     """Find a version that is to answer, decoded.
 
     Raises:
@@ -151,7 +152,7 @@ def find_loaded(session: Session, models: catalog.ModelCache, name: str, number:
 
 
 def find_pointed_at(
-    session: Session, models: catalog.ModelCache, pointers: aliases.AliasCache, name: str, alias: str | None
+    session: Session, models: ModelCache, pointers: aliases.AliasCache, name: str, alias: str | None
 ) -> tuple[catalog.LoadedVersion, str | None]:
     """Find the version that an alias points at, decoded; without one `production` answers, else the newest version.
 
@@ -271,7 +272,7 @@ def _strategy_refused() -> Iterator[None]:
 
 
 def explain_decision(
-    session: Session, models: catalog.ModelCache, decision_id: str
+    session: Session, models: ModelCache, decision_id: str
 ) -> tuple[decisions.Decision, replays.Replay]:
     """Answer a logged row again by the version that answered it, and compare.
 

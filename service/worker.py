@@ -29,6 +29,7 @@ from typing import Any
 from service import catalog, db, decisions, logs, queue
 from service.db import Sessions, reading, transaction
 from service.errors import LeaseLost, OtherTables, Unavailable
+from service.freed import give_back
 from service.handlers import Cancelled, Failed, Finished, GivenBack, Outcome, Part, Reported, problem
 from service.job_child import Child, child_main, wait_for_a_job
 from service.job_figures import note_fenced_out
@@ -125,7 +126,9 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: Child
     try:
         spare.prepare()  # before a job is claimed: the first one takes a second or two
         while not stop.is_set():
-            if not _work_once(settings, source, name=name, stop=stop, spare=spare, traces=traces):
+            if _work_once(settings, source, name=name, stop=stop, spare=spare, traces=traces):
+                give_back()  # a large version was in memory several times
+            else:
                 spare.prepare()
                 cleaner.clean_up()
                 stop.wait(POLL_SECONDS)

@@ -13,10 +13,11 @@ from flask import current_app, g, request
 from service.answering import Finder
 from service.api.metrics import Metrics
 from service.api.rates import Rates
-from service.catalog import NEWEST, LoadedVersion, ModelCache
+from service.catalog import NEWEST, LoadedVersion
 from service.db import Sessions, check_tables, reading
 from service.decision_log import DecisionLog
 from service.keys import Caller, KeyRing
+from service.model_cache import ModelCache
 from service.prepared import Prepared
 from service.recent import Recent
 from service.settings import Settings

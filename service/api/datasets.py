@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from flask import Response, request
+from flask import Response, after_this_request, request
 from werkzeug.exceptions import BadRequest
 
 import espalier
@@ -16,6 +16,7 @@ from service.api.uploading import open_upload
 from service.bulk import bulk_transaction
 from service.db import reading, transaction
 from service.errors import Conflict
+from service.freed import give_back
 from service.redeclaring import redeclared
 from service.tables import Scope
 from service.uploads import read_upload
@@ -26,6 +27,7 @@ data_sets = Resource("data sets", __name__, description="Tables to learn from")
 
 SHOWN = schemas.DataSet()
 LOCATION = {"Location": {"schema": {"type": "string"}, "description": "where the new data set is"}}
+LARGE = 2**20  # bytes of a body, after which memory is given back
 OUTSIDE = ("/target", "/task", "/missing_values", "/schema")  # places that are not within the part schema
 
 
@@ -127,6 +129,8 @@ def remove(data_set_id: str) -> Response:
 
 def _read(query: Mapping[str, Any]) -> usecases.NewDataSet:
     settings = here().settings
+    if (request.content_length or LARGE) >= LARGE:
+        after_this_request(_give_back_at_the_end)
     catalog.check_data_set_name(query["name"])
     with open_upload(request, limit=settings.max_upload_mb * 2**20) as upload:
         declared = {
@@ -146,6 +150,11 @@ def _read(query: Mapping[str, Any]) -> usecases.NewDataSet:
                 raise BadRequest(f"the body is {error.faults[0].message}") from None
             raise
     return usecases.NewDataSet(query["name"], packed)
+
+
+def _give_back_at_the_end(response: Response) -> Response:
+    response.call_on_close(give_back)
+    return response
 
 
 def _in_schema(error: espalier.SchemaError) -> espalier.SchemaError:

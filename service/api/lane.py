@@ -30,8 +30,9 @@ from service.api.front import LATER, Later
 from service.api.malformed import ProblemWorker
 from service.api.recording import keep_together
 from service.errors import Unavailable
+from service.recent import in_haste
 
-__all__ = ["LaneWorker", "read_small"]
+__all__ = ["Arrival", "Lane", "LaneWorker", "read_small"]
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -96,7 +97,7 @@ def read_small(content: bytes) -> dict[str, Any] | None:
 
 
 @dataclass(slots=True, eq=False)
-class _Arrival:
+class Arrival:
     """A request in the lane, and the answer to it."""
 
     connection: Any  # gunicorn's TConn
@@ -127,13 +128,14 @@ class LaneWorker(ProblemWorker):
     """gunicorn's worker with threads, and a lane."""
 
     wsgi: Any
-    _lane: "_Lane | None" = None
+    _lane: "Lane | None" = None
 
     def run(self) -> None:
         """Serve until asked to stop."""
         service: Service = self.wsgi.extensions[EXTENSION]
         if service.has_front:
-            self._lane = _Lane(self, self.wsgi, service)
+            self._lane = Lane(self, self.wsgi, service)
+            self._lane.begin()
             self.wsgi = self._lane.with_what_was_handed
         super().run()
 
@@ -166,16 +168,20 @@ class LaneWorker(ProblemWorker):
             self.finish_request(connection, done)
 
 
-class _Lane:
+class Lane:
     """The requests that are answered together; `take` is called by the main loop, the rest is the lane's thread."""
 
     def __init__(self, worker: LaneWorker, application: Callable[..., Any], service: Service) -> None:
+        """Answer by `application`, which has the front of `service`; `worker` has the connections and the threads."""
         self._worker = worker
         self._application = application
         self._service = service
-        self._arrived: SimpleQueue[_Arrival] = SimpleQueue()
+        self._arrived: SimpleQueue[Arrival] = SimpleQueue()
         self._handed: dict[socket.socket, Mapping[str, Any]] = {}
         self._busy_since: float | None = None
+
+    def begin(self) -> None:
+        """Begin to answer what is taken."""
         threading.Thread(target=self._run, name="lane", daemon=True).start()
 
     def take(self, connection: Any, content: bytes) -> bool:
@@ -194,7 +200,7 @@ class _Lane:
             "SERVER_PORT": str(connection.server[1]),
             BEGAN: time.perf_counter(),
         }
-        self._arrived.put(_Arrival(connection, content, environ))
+        self._arrived.put(Arrival(connection, content, environ))
         return True
 
     def with_what_was_handed(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
@@ -206,27 +212,8 @@ class _Lane:
         """Drop what was handed over with a request on a connection: gunicorn may have refused it."""
         self._handed.pop(client, None)
 
-    def _run(self) -> None:
-        while True:
-            batch = [self._arrived.get(), *self._waiting()]
-            self._busy_since = time.monotonic()
-            try:
-                self._answer(batch)
-            except Exception as error:
-                LOG.error("the lane failed", exc_info=error)
-                held = [arrival.connection for arrival in batch if not arrival.is_over]
-                self._worker.method_queue.defer(self._worker.finish_all, held, _Done(keeps_open=False))
-            self._busy_since = None
-
-    def _waiting(self) -> list[_Arrival]:
-        found = []
-        try:
-            while True:
-                found.append(self._arrived.get_nowait())
-        except Empty:
-            return found
-
-    def _answer(self, batch: Sequence[_Arrival]) -> None:
+    def answer(self, batch: Sequence[Arrival]) -> None:
+        """Answer each, commit what is to be logged, and send; what is not answered here is left to threads."""
         newest = cache(self._service.finder.newest)  # all have arrived: what is the newest now is so for all
         answered = []
         is_away = False
@@ -247,7 +234,27 @@ class _Lane:
                 self._leave(arrival)
         self._send_all(kept)
 
-    def _answers(self, arrival: _Arrival, newest: Callable[[str], str | None]) -> bool:
+    def _run(self) -> None:
+        while True:
+            batch = [self._arrived.get(), *self._waiting()]
+            self._busy_since = time.monotonic()
+            try:
+                self.answer(batch)
+            except Exception as error:
+                LOG.error("the lane failed", exc_info=error)
+                held = [arrival.connection for arrival in batch if not arrival.is_over]
+                self._worker.method_queue.defer(self._worker.finish_all, held, _Done(keeps_open=False))
+            self._busy_since = None
+
+    def _waiting(self) -> list[Arrival]:
+        found = []
+        try:
+            while True:
+                found.append(self._arrived.get_nowait())
+        except Empty:
+            return found
+
+    def _answers(self, arrival: Arrival, newest: Callable[[str], str | None]) -> bool:
         """Make the answer to a request, if it is not a thread's to do."""
         environ = arrival.environ
         arrival.later = environ[LATER] = Later(newest, environ[BEGAN])
@@ -256,14 +263,15 @@ class _Lane:
             arrival.head = f"HTTP/1.1 {status}\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers)
 
         try:
-            arrival.body = b"".join(self._application(environ, start_response))
+            with in_haste():  # what has to be looked up is not looked up here: all others would wait for it
+                arrival.body = b"".join(self._application(environ, start_response))
         except Exception:  # of whatever kind: a thread meets it again, and says what is to be said
             if not isinstance(environ.get(RAISED), Unavailable):  # that is not waited for again
                 environ.pop(RAISED, None)
             return False
         return True
 
-    def _leave(self, arrival: _Arrival) -> None:
+    def _leave(self, arrival: Arrival) -> None:
         """Have a thread answer a request, as if it had never been here."""
         arrival.is_over = True
         connection = arrival.connection
@@ -271,7 +279,7 @@ class _Lane:
         connection.parser.unreader.unread(arrival.content)
         self._worker.enqueue_req(connection)
 
-    def _send_all(self, arrivals: Sequence[_Arrival]) -> None:
+    def _send_all(self, arrivals: Sequence[Arrival]) -> None:
         worker = self._worker
         # As gunicorn has it: where too many are kept open already, there would be no room for who comes new.
         keeps_open = bool(worker.alive) and len(worker.keepalived_conns) < worker.max_keepalived

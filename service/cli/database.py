@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from service.cli.command import Refused
 if TYPE_CHECKING:
     from service.settings import Settings
 
-__all__ = ["check_place", "failing_clearly", "read_settings"]
+__all__ = ["check_place", "failing_clearly", "has_tables_of_now", "read_settings"]
 
 
 def read_settings() -> "Settings":
@@ -46,6 +46,21 @@ def check_place(file: Path) -> None:
                 f"cannot write to {place}: it belongs to user {place.stat().st_uid}, and this is user {os.geteuid()}; "
                 "give it to this user (chown), or name another place in ESPALIER_DATABASE_URL"
             )
+
+
+def has_tables_of_now(file: Path) -> bool:
+    """Whether an SQLite file has the tables of this version; it is asked without what else databases need."""
+    import sqlite3  # noqa: PLC0415 - as above
+
+    from service.lineage import TABLE, head  # noqa: PLC0415 - as above
+
+    if not file.exists():
+        return False
+    try:
+        with closing(sqlite3.connect(file, timeout=1)) as connection:
+            return connection.execute(f"SELECT version_num FROM {TABLE}").fetchall() == [(head(),)]  # noqa: S608 - ours
+    except sqlite3.Error:  # no tables, or whatever the migration will say
+        return False
 
 
 @contextmanager

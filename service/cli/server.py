@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from service.cli.command import Command, Refused
-from service.cli.database import check_place, failing_clearly, read_settings
+from service.cli.database import check_place, failing_clearly, has_tables_of_now, read_settings
 from service.cli.lifeline import end_with_parent
 from service.cli.listening import address_of, host_of, listen, lock_database, url_of
 from service.cli.supervisor import Child, Supervisor
@@ -36,23 +36,25 @@ def up(arguments: Namespace) -> int:
     if arguments.examples and settings.auth == "keys" and settings.admin_key == "random":
         raise Refused("--examples needs a key where keys are on: give one in ESPALIER_ADMIN_KEY")
     with _claimed(settings) as listener:
-        # In a process of its own, which takes all that it loaded with it. The web server loads its code meanwhile, and
-        # does not answer before the tables are of its version.
-        migration = Child("the migration", ("migrate",), ends=True)
+        migration = _migration(settings)
+        # The worker would take the processor from those two, and is waited for by nobody yet.
+        answers = threading.Event()
         children = [
-            migration,
+            *([] if migration is None else [migration]),
             Child("the web server", ("serve", "--socket", str(listener.fileno())), keep_open=[listener.fileno()]),
-            Child("the worker", ("worker",), after=migration),
+            Child("the worker", ("worker",), after=migration, go=answers),
         ]
         # While this process held the port open, whoever comes would wait there in vain.
         supervisor = Supervisor(children, report=_report, before_stop=listener.close)
         greeting = threading.Thread(
-            target=_greet, args=(supervisor, settings, address_of(listener)), kwargs={"examples": arguments.examples}
+            target=_greet,
+            args=(supervisor, settings, address_of(listener)),
+            kwargs={"answers": answers, "examples": arguments.examples},
         )
         greeting.start()
         supervisor.run()
         greeting.join()
-    return migration.code or 0
+    return 0 if migration is None else migration.code or 0
 
 
 def serve(arguments: Namespace) -> int:
@@ -202,11 +204,31 @@ def _gunicorn(descriptor: int) -> int:
     return 0
 
 
-def _greet(supervisor: Supervisor, settings: "Settings", address: str, *, examples: bool) -> None:
-    """Say where the service is, once it answers; with `examples`, what to try, once they are there."""
+def _migration(settings: "Settings") -> Child | None:
+    """Give what brings the tables up to this version; None where they are, and there is no first key to be made.
+
+    In a process of its own, which takes all that it loaded with it. The web server loads its code meanwhile, and does
+    not answer before the tables are of its version.
+    """
+    file = settings.database_file
+    if settings.auth == "none" and file is not None and has_tables_of_now(file):
+        return None
+    return Child("the migration", ("migrate",), ends=True)
+
+
+def _greet(
+    supervisor: Supervisor, settings: "Settings", address: str, *, answers: threading.Event, examples: bool
+) -> None:
+    """Set `answers` and say where the service is, once it answers; with `examples`, what to try, too."""
     from service.cli.examples import is_ready  # noqa: PLC0415 - as above
 
-    if not is_ready(address, stopping=supervisor.stopping, seconds=READY_SECONDS):
+    patience = threading.Timer(PATIENCE_SECONDS, answers.set)  # jobs are done without a web server, too
+    patience.daemon = True
+    patience.start()
+    answered = is_ready(address, stopping=supervisor.stopping, seconds=READY_SECONDS)
+    answers.set()
+    patience.cancel()
+    if not answered:
         if not supervisor.stopping.is_set():
             _report("the web server does not answer; see the lines above")
         return

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 __all__ = ["Child", "Supervisor"]
 
 LOOK_SECONDS = 0.05
+SOON_SECONDS = 0.01  # between looks until all were started: somebody waits for that
 FIRST_WAIT_SECONDS = 0.2
 LONGEST_WAIT_SECONDS = 10.0
 SETTLED_SECONDS = 30.0  # a child that lived this long has started well: its next death counts as the first
@@ -40,6 +41,7 @@ class Child:
         keep_open: File descriptors that it inherits.
         ends: Whether it is to do its work once and end; if it fails, everything ends.
         after: One that ends, and must have ended well before this one is started.
+        go: Set when it may be started.
         process: The process that runs now; None between a death and the next start.
         started_at: When it was started, on the monotonic clock, seconds.
         deaths: How many times in a row it died before it had settled.
@@ -52,6 +54,7 @@ class Child:
     keep_open: Sequence[int] = ()
     ends: bool = False
     after: "Child | None" = None
+    go: threading.Event | None = None
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
     deaths: int = 0
@@ -83,7 +86,7 @@ class Supervisor:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._asked_to_stop)
         try:
-            while not self.stopping.wait(LOOK_SECONDS):
+            while not self.stopping.wait(LOOK_SECONDS if self._all_were_started() else SOON_SECONDS):
                 for child in self.children:
                     self._look_after(child)
                 self._bury_orphans()
@@ -92,9 +95,12 @@ class Supervisor:
 
     def wait_for_all(self) -> None:
         """Wait until all that are to be kept running were started, or everything ends; for another thread."""
-        while not all(child.ends or child.started_at for child in self.children):
-            if self.stopping.wait(LOOK_SECONDS):
+        while not self._all_were_started():
+            if self.stopping.wait(SOON_SECONDS):
                 return
+
+    def _all_were_started(self) -> bool:
+        return all(child.ends or child.started_at for child in self.children)
 
     def _asked_to_stop(self, _number: int, _frame: object) -> None:
         if self.stopping.is_set():  # asked twice: no more patience
@@ -106,7 +112,7 @@ class Supervisor:
     def _look_after(self, child: Child) -> None:
         now = time.monotonic()
         if child.process is None:
-            if child.code is None and now >= child.start_at and (child.after is None or child.after.code == 0):
+            if child.code is None and now >= child.start_at and _may_start(child):
                 _start(child)
         elif child.ends:
             child.code = child.process.poll()
@@ -147,6 +153,10 @@ class Supervisor:
                 process.wait(timeout=max(0.0, deadline - time.monotonic()))
             _signal_group(child, signal.SIGKILL)  # whoever is left of the group has had its time
             process.wait()
+
+
+def _may_start(child: Child) -> bool:
+    return (child.after is None or child.after.code == 0) and (child.go is None or child.go.is_set())
 
 
 def _start(child: Child) -> None:

@@ -1,16 +1,22 @@
 """On a connection that is kept open, small predictions are answered together: as each by itself, and all logged."""
 
+import http.client
 import json
+import os
+import signal
 import socket
+import sqlite3
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.acceptance.running import Service
+from tests.acceptance.running import Running, Service, running, unread, until
 
 CSV = "wind,play\n" + "weak,yes\nstrong,no\n" * 10
 BODY = {"rows": [{"wind": "weak"}]}
@@ -63,17 +69,17 @@ def test_clients_that_leave_without_their_answer_hold_nobody_up(running_service:
     for _ in range(30):
         with connected(running_service) as (connection, replies):
             connection.sendall(whole)
-            assert next(replies) == 200
+            assert next(replies)[0] == 200
             connection.sendall(whole)  # and gone before the answer
     with connected(running_service) as (connection, replies):
         for _ in range(3):
             connection.sendall(whole)
-            assert next(replies) == 200
+            assert next(replies)[0] == 200
         connection.sendall(whole.replace(b"\r\n\r\n", b"\r\nX-A: a\r\n\r\n", 1))
-        assert next(replies) == 200
+        assert next(replies)[0] == 200
         many = b"".join(b"\r\nX-%d: a" % place for place in range(120))
         connection.sendall(whole.replace(b"\r\n\r\n", many + b"\r\n\r\n", 1))
-        assert next(replies) == 431
+        assert next(replies)[0] == 431
 
 
 def test_what_is_refused_is_refused_as_by_a_thread_and_the_connection_goes_on(
@@ -101,7 +107,54 @@ def test_a_request_in_pieces_and_two_in_one_piece_are_answered(running_service: 
             for piece in pieces:
                 connection.sendall(piece)
             for _ in range(b"".join(pieces).count(b"POST ")):
-                assert next(replies) == 200
+                assert next(replies)[0] == 200
+
+
+def test_who_asks_and_never_reads_delays_nobody_and_takes_no_memory(tmp_path: Path) -> None:
+    with running(tmp_path) as own, ExitStack() as deaf_ones:
+        own.train("lane", own.upload(CSV, name="lane", target="play"), preset="id3")
+        whole = written(own, "/v1/models/lane/predict")
+        for _ in range(4):
+            deaf, replies = deaf_ones.enter_context(connected(own))
+            deaf.sendall(whole)
+            assert next(replies)[0] == 200
+            deaf.setblocking(False)
+            send_until_full(deaf, whole)
+        before = resident(own)
+        with connected(own) as (connection, replies):
+            for _ in range(50):
+                began = time.monotonic()
+                connection.sendall(whole)
+                assert next(replies)[0] == 200
+                assert time.monotonic() - began < 5  # a deaf client is waited for 20 s
+        assert resident(own) < before + 20
+
+
+def test_what_was_taken_is_answered_and_logged_when_the_process_is_asked_to_stop(tmp_path: Path) -> None:
+    with running(tmp_path) as own, ExitStack() as opened:
+        own.train("lane", own.upload(CSV, name="lane", target="play"), preset="id3")
+        whole = written(own, "/v1/models/lane/predict")
+        clients = [opened.enter_context(connected(own)) for _ in range(AT_ONCE)]
+        for connection, replies in clients:
+            connection.sendall(whole)
+            assert next(replies)[0] == 200
+        [server] = own.children("serve")
+        asking = http.client.HTTPConnection(own.address.removeprefix("http://"), timeout=60)
+        assert status_of(asking, "/readyz") == 200
+        with closing(asking), closing(sqlite3.connect(tmp_path / "espalier.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")  # no decision is committed until this one ends
+            for connection, _ in clients:
+                connection.sendall(whole)
+                until(lambda: unread(connection) == 0, what="the taking")  # noqa: B023
+            os.kill(server, signal.SIGTERM)
+            until(lambda: status_of(asking, "/readyz") == 503, what="the beginning of the end")
+            other.execute("ROLLBACK")
+        answers = [next(replies) for _, replies in clients]
+        assert {status for status, _ in answers} == {200}
+        until(lambda: own.children("serve") not in ([], [server]), what="the next web server")
+        for _, content in answers:
+            decision_id = json.loads(content)["predictions"][0]["decision_id"]
+            assert own.get(f"/v1/decisions/{decision_id}/explanation")["verified"] is True
 
 
 def answered_together(service: Service) -> float:
@@ -118,16 +171,40 @@ def written(service: Service, path: str) -> bytes:
     return f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content
 
 
+def send_until_full(connection: socket.socket, content: bytes) -> None:
+    """Send requests until nothing more is taken: nobody reads them, since the answers are not read either."""
+    until_full = time.monotonic() + 30
+    with suppress(BlockingIOError):
+        while time.monotonic() < until_full:
+            connection.send(content)
+    assert unread(connection) > 0
+
+
+def status_of(connection: http.client.HTTPConnection, path: str) -> int:
+    connection.request("GET", path)
+    with connection.getresponse() as answer:
+        answer.read()
+        return answer.status
+
+
+def resident(own: Running) -> float:
+    """Give what the web processes have in memory, MiB."""
+    [server] = own.children("serve")
+    tasks = Path(f"/proc/{server}/task").glob("*/children")
+    processes = [child for task in tasks for child in task.read_text().split()]
+    status = [Path(f"/proc/{process}/status").read_text() for process in processes]
+    return sum(int(text.partition("VmRSS:")[2].split()[0]) for text in status) / 1024
+
+
 @contextmanager
-def connected(service: Service) -> Iterator[tuple[socket.socket, Iterator[int]]]:
-    """Give a connection, and the statuses of the answers that come on it."""
+def connected(service: Service) -> Iterator[tuple[socket.socket, Iterator[tuple[int, bytes]]]]:
+    """Give a connection, and the answers that come on it: status and body."""
     host, port = service.address.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=60) as connection, connection.makefile("rb") as answers:
 
-        def statuses() -> Iterator[int]:
+        def replies() -> Iterator[tuple[int, bytes]]:
             while line := answers.readline():
                 fields = dict(iter(lambda: answers.readline().decode().rstrip("\r\n").partition(": ")[::2], ("", "")))
-                answers.read(int(fields["Content-Length"]))
-                yield int(line.split()[1])
+                yield int(line.split()[1]), answers.read(int(fields["Content-Length"]))
 
-        yield connection, statuses()
+        yield connection, replies()

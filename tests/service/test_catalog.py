@@ -9,9 +9,9 @@ from sqlalchemy import func, select, update
 
 import espalier
 from service import catalog, db, queue
-from service.catalog import ModelCache
 from service.db import Sessions, reading, transaction
 from service.errors import Conflict, NotFound, Rejected
+from service.model_cache import ModelCache
 from service.settings import Settings
 from service.tables import DataSetChunk, Job, Kind, ModelName, State, Version
 from tests.service.kept import keep_data_set, keep_version, new_version, patients

@@ -12,6 +12,7 @@ from service.catalog import LoadedVersion
 from service.db import Sessions, reading, transaction, utc_now
 from service.decisions import Filter
 from service.errors import NotFound, Rejected
+from service.model_cache import ModelCache
 from service.tables import DecisionRecord, Version
 from tests.service.kept import keep_version
 
@@ -149,7 +150,7 @@ def test_every_decision_of_a_batch_is_verified(source: Sessions, version: Loaded
 
 
 def test_a_decision_is_explained_by_its_own_version_after_a_newer_one_came(source: Sessions) -> None:
-    cache = catalog.ModelCache()
+    cache = ModelCache()
     first = keep_version(source)
     with reading(source) as session:
         [decision_id] = answer(source, cache.get(session, first.id), YOUNG)

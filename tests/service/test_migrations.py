@@ -1,6 +1,7 @@
 """The migrations: complete, repeatable, and safe when several processes begin them at once."""
 
 import multiprocessing
+from pathlib import Path
 
 import orjson
 import pytest
@@ -13,7 +14,8 @@ from sqlalchemy import Engine, inspect
 from sqlalchemy.pool import NullPool
 
 import espalier
-from service import catalog, db, decisions, queue
+from service import catalog, db, decisions, lineage, queue
+from service.cli.database import has_tables_of_now
 from service.db import Sessions, reading, transaction
 from service.replays import replay
 from service.settings import Settings
@@ -50,7 +52,7 @@ def test_migrations_make_the_same_check_constraints_as_the_code(engine: Engine, 
 def test_the_service_knows_the_revisions_that_alembic_knows(engine: Engine, database_url: str) -> None:
     db.migrate(Settings(database_url=database_url))
     script = ScriptDirectory.from_config(db.migrations_config())
-    assert db.lineage() == {one.revision: one.down_revision for one in script.walk_revisions()}
+    assert lineage.lineage() == {one.revision: one.down_revision for one in script.walk_revisions()}
     found, needed = db.revisions(engine)
     with engine.connect() as connection:
         assert found == set(MigrationContext.configure(connection).get_current_heads()) == {needed}
@@ -63,6 +65,23 @@ def test_migrating_again_changes_nothing(engine: Engine, database_url: str) -> N
     db.migrate(settings)
 
     assert db.is_current(engine)
+
+
+def test_whether_a_file_has_the_tables_of_now_is_seen_without_the_libraries_of_databases(tmp_path: Path) -> None:
+    file = tmp_path / "own.db"
+    settings = Settings(database_url=f"sqlite:///{file}")
+    seen = [has_tables_of_now(file)]
+    assert not file.exists()
+    file.write_bytes(b"no database")
+    seen.append(has_tables_of_now(file))
+    file.unlink()
+    db.migrate(settings)
+    seen.append(has_tables_of_now(file))
+    engine = db.connect(settings, pool=NullPool)
+    with engine.begin() as connection:
+        connection.execute(sqlalchemy.text("UPDATE alembic_version SET version_num = 'older'"))
+    seen.append(has_tables_of_now(file))
+    assert seen == [False, False, True, False]
 
 
 def test_migrations_can_be_taken_back(engine: Engine, database_url: str) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.recent import CAPACITY, Recent
+from service.recent import CAPACITY, NotKept, Recent, in_haste
 
 
 class Clock:
@@ -105,3 +105,29 @@ def test_only_so_many_are_kept() -> None:
 
     assert recent.get(CAPACITY, lambda: 2) == 1  # the newest is still there
     assert recent.get(0, lambda: 2) == 2  # the oldest made room
+
+
+def test_who_is_in_haste_looks_nothing_up_and_sends_away_one_a_renewal() -> None:
+    clock, looked_up = Clock(), []
+    recent: Recent[str, int] = Recent(clock)
+
+    def look_up() -> int:
+        looked_up.append(clock.seconds)
+        return len(looked_up)
+
+    def hastily() -> int | None:
+        with in_haste():
+            try:
+                return recent.get("a", look_up)
+            except NotKept:
+                return None
+
+    seen = [hastily(), hastily(), recent.get("a", look_up), hastily()]
+    assert (seen, looked_up) == ([None, None, 1, 1], [100.0])
+
+    clock.seconds = 100.9  # nearly too old
+    seen = [hastily(), hastily(), recent.get("a", look_up), hastily(), recent.get("a", look_up)]
+    assert (seen, looked_up) == ([None, 1, 2, 2, 2], [100.0, 100.9])
+
+    clock.seconds = 102  # too old
+    assert (hastily(), hastily(), looked_up) == (None, None, [100.0, 100.9])

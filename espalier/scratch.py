@@ -39,6 +39,7 @@ def scratch_arrays(
     is_rare = valid is not None or _is_rare(config, nominal=nominal)
     parts = {name: np.zeros(width) for name in scratch.Work._fields}
     parts["weight"] = np.zeros(table.n_rows)
+    parts["by_class"] = np.zeros((table.n_rows if table.n_classes == 2 else 0, 2))
     most = max([1, *(len(feature.categories) for feature in table.attributes if feature.unordered)])
     meeting = min(most, table.n_rows) + 1
     groups = _groups(most, meeting, width) if nominal or is_rare else None

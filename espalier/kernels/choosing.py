@@ -62,6 +62,11 @@ def place_of(rules, rows, work, rare, master, master_weight, start, stop, weight
             work.node[k] = stats[k]
         for at in range(start, stop):
             work.weight[master[at]] = master_weight[at]
+        if rules.n_classes == 2:
+            for at in range(start, stop):
+                row = master[at]
+                other = master_weight[at] * rows.target_class[row]  # the whole weight or none: nothing is rounded
+                work.by_class[row, 0], work.by_class[row, 1] = master_weight[at] - other, other
     else:
         centre = stats[1]
         clear(work.node)

@@ -130,11 +130,12 @@ class _Jobs:
             self.own.number, codes, target_class, target, orders,
         )  # fmt: skip
         weight = self.master_weight[start:stop].copy()
+        by_class = np.zeros((n_rows if len(task.work.by_class) else 0, 2))
         own = replace(
             task,
             columns=task.columns._replace(codes=codes),
             rows=task.rows._replace(target_class=target_class, target=target, weight=weight),
-            work=_copied(task.work._replace(weight=np.zeros(n_rows))),
+            work=_copied(task.work._replace(weight=np.zeros(n_rows), by_class=by_class)),
             groups=self.own.groups,
             subsets=self.own.subsets,
             orders=orders,

@@ -230,7 +230,7 @@ def _look_ahead(columns, rows, work, codes, sequence, first, count, first_value,
     for k in range(work.left.size):
         work.ahead_left[k], work.ahead_right[k] = work.left[k], work.right[k]
     if work.left.size == 2:
-        left_weight = _send_two_classes(rows, work, sequence[first : first + count], left_weight)
+        left_weight = _send_two_classes(work, sequence[first : first + count], left_weight)
         return left_weight, _n_cuts(columns, codes, sequence[first : first + count + 1], first_value, gap)
     n_cuts = 0
     row = sequence[first]
@@ -251,15 +251,13 @@ def _look_ahead(columns, rows, work, codes, sequence, first, count, first_value,
 
 
 @inner
-def _send_two_classes(rows, work, block, left_weight):
+def _send_two_classes(work, block, left_weight):
     """Do what `_look_ahead` does for two classes: their four sums stay in registers, and no class is guessed."""
     left, other_left = work.ahead_left[0], work.ahead_left[1]
     right, other_right = work.ahead_right[0], work.ahead_right[1]
     for row in block:
-        weight = work.weight[row]
-        other = weight * rows.target_class[row]  # the whole weight or none: nothing is rounded
-        one = weight - other
-        left_weight += weight
+        one, other = work.by_class[row, 0], work.by_class[row, 1]
+        left_weight += one + other
         left += one
         other_left += other
         right = max(0.0, right - one)
@@ -323,8 +321,8 @@ def _split_known(rules, rows, work, place, sequence, end):
             work.known[k] = work.node[k]
         return
     if rules.n_classes == 2:
-        _sum_two_classes(rows, work.weight, sequence[place.start : end], work.known)
-        _sum_two_classes(rows, work.weight, sequence[end : place.stop], work.unknown)
+        _sum_two_classes(work.by_class, sequence[place.start : end], work.known)
+        _sum_two_classes(work.by_class, sequence[end : place.stop], work.unknown)
         return
     clear(work.known)
     for at in range(place.start, end):
@@ -336,14 +334,12 @@ def _split_known(rules, rows, work, place, sequence, end):
 
 
 @inner
-def _sum_two_classes(rows, weights, sequence, sums):
+def _sum_two_classes(by_class, sequence, sums):
     """Sum the weight of each of two classes, as `add_row` does, without guessing the class."""
     one, other = 0.0, 0.0
     for row in sequence:
-        weight = weights[row]
-        of_other = weight * rows.target_class[row]
-        one += weight - of_other
-        other += of_other
+        one += by_class[row, 0]
+        other += by_class[row, 1]
     sums[0], sums[1] = one, other
 
 

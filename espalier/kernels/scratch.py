@@ -22,6 +22,7 @@ class Work(NamedTuple):
     """Scratch arrays of every tree."""
 
     weight: Any  # float64 (n): weight of each row in the node at hand
+    by_class: Any  # float64 (n, 2): that weight in the first class, and in the second; n = 0 unless there are just two
     node: Any  # float64 (width): statistics of the node
     known: Any  # float64 (width), and so on down to corner_right
     unknown: Any

@@ -10,7 +10,7 @@ from espalier.dataset import Dataset
 from espalier.errors import DataError, Fault
 from espalier.model import Model
 from espalier.schema import Feature
-from espalier.tree import NOMINAL
+from espalier.tree import LEAF
 
 __all__ = [
     "Cells",
@@ -130,7 +130,7 @@ def unseen_rows(model: Model, dataset: Dataset) -> npt.NDArray[np.bool_]:
         DataError: An attribute of the model is not there, or is of another kind.
     """
     cells_of(model, dataset)
-    asked = set(model.tree.feature[model.tree.test == NOMINAL].tolist())
+    asked = set(model.tree.feature[model.tree.test != LEAF].tolist())
     found = np.zeros(dataset.n_rows, dtype=np.bool_)
     for number, feature in enumerate(model.schema.attributes):
         place = dataset.schema.place(feature.name)

@@ -80,10 +80,15 @@ class Dataset:
         declared = next(self._columns_of(Role.WEIGHT), None)
         return np.ones(self.n_rows) if declared is None else np.asarray(declared, dtype=np.float64)
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
         """SHA-256 (hex) over the schema and every cell: one table has one fingerprint, whatever it was read from."""
-        return fingerprint_of(self.schema, ((column,) for column in self.columns))
+        # No `cached_property`: on Python 3.11 all tables share its lock, and hashing a large one takes seconds.
+        kept = self.__dict__
+        if "_fingerprint" not in kept:
+            kept["_fingerprint"] = fingerprint_of(self.schema, ((column,) for column in self.columns))
+        found: str = kept["_fingerprint"]
+        return found
 
     @property
     def notices(self) -> tuple[str, ...]:

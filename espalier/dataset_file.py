@@ -9,7 +9,6 @@ import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -118,10 +117,17 @@ class DatasetFile:
     columns: tuple[StoredColumn, ...]
     file: CellFile
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
         """As `Dataset.fingerprint`."""
-        return fingerprint_of(self.schema, (column.parts(self.file, 0, self.n_rows) for column in self.columns))
+        # No `cached_property`: on Python 3.11 all tables share its lock, and hashing a large one takes seconds.
+        kept = self.__dict__
+        if "_fingerprint" not in kept:
+            kept["_fingerprint"] = fingerprint_of(
+                self.schema, (column.parts(self.file, 0, self.n_rows) for column in self.columns)
+            )
+        found: str = kept["_fingerprint"]
+        return found
 
     def stretch(self, start: int, stop: int) -> tuple[Column, ...]:
         """Give the cells of rows ``start:stop``, an array a column."""

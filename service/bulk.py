@@ -38,7 +38,10 @@ def bulk_transaction(source: Sessions) -> Iterator[Session]:
     with translated(), source.bulk.begin() as session:
         yield session
     if source.engine.dialect.name == "sqlite":
-        threading.Thread(target=take_over, args=[source.engine], name="checkpoint", daemon=True).start()
+        try:
+            threading.Thread(target=take_over, args=[source.engine], name="checkpoint", daemon=True).start()
+        except RuntimeError as error:  # no thread can be made; what was written is committed all the same
+            _warn(error)
 
 
 def take_over(engine: Engine) -> None:
@@ -47,4 +50,8 @@ def take_over(engine: Engine) -> None:
         with _alone, closing(engine.raw_connection()) as connection:
             connection.cursor().execute("PRAGMA wal_checkpoint(PASSIVE)").close()
     except (Error, SQLAlchemyError) as error:  # the next commit of many pages does it
-        LOG.warning("SQLite's log was not taken over into its file: %s", type(error).__name__)
+        _warn(error)
+
+
+def _warn(error: Exception) -> None:
+    LOG.warning("SQLite's log was not taken over into its file: %s", type(error).__name__)

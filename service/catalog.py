@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from sqlalchemy import bindparam, delete, or_, select, update
 from sqlalchemy.exc import IntegrityError
@@ -324,7 +324,14 @@ def trace(session: Session, version_id: str) -> dict[str, Any] | None:
     found = session.execute(select(Version.trace).where(Version.id == version_id)).first()
     if found is None:
         raise NotFound("version", version_id)
-    return found.trace  # type: ignore[no-any-return]
+    return _with_notes(found.trace)
+
+
+def _with_notes(trace: Any) -> dict[str, Any] | None:
+    """Give a trace as it is written now: until November 2026 there was one note at most."""
+    if trace is None or "note" not in trace:
+        return cast("dict[str, Any] | None", trace)
+    return {**{name: value for name, value in trace.items() if name != "note"}, "notes": [trace["note"]]}
 
 
 def load_version(session: Session, version_id: str) -> LoadedVersion:

@@ -49,7 +49,10 @@ POOL_SPARE = 4  # connections beyond one a thread: heartbeats, readiness
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """Where sessions come from: `write` takes SQLite's write lock at its begin, `read` never; for `bulk` see there."""
+    """Where sessions come from: `write` takes SQLite's write lock at its begin, `read` never.
+
+    Those of `bulk` write much: see `service.bulk`.
+    """
 
     engine: Engine
     write: sessionmaker[Session]

@@ -6,8 +6,8 @@
                           └──> child
 
 The template has no threads of ours, opens no database, and ends with the last of its worker and the worker's children;
-these end when the pipe to a worker that died does. Where children start from nothing
-instead, each does the same when it begins.
+these end when the pipe to a worker that died does. Where children start from nothing instead, each does the same when
+it begins.
 """
 
 import gc

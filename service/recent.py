@@ -41,7 +41,7 @@ def in_haste() -> Iterator[None]:
 
 
 def check_leisure() -> None:
-    """Be called before something is looked up.
+    """Refuse to look something up in haste.
 
     Raises:
         NotKept: This thread is in haste.
@@ -95,7 +95,7 @@ class Recent(Generic[Key, Value]):
             self._kept[key] = (began, value)
             self._kept.move_to_end(key)
             while len(self._kept) > CAPACITY:
-                self._kept.popitem(last=False)
+                self._left_to_others.discard(self._kept.popitem(last=False)[0])
         return value
 
     def _renews(self, key: Key) -> bool:
@@ -112,9 +112,11 @@ class Recent(Generic[Key, Value]):
         with self._lock:
             self._n_forgotten += 1
             self._kept.pop(key, None)
+            self._left_to_others.discard(key)
 
     def forget_all(self) -> None:
         """Look everything up again next time."""
         with self._lock:
             self._n_forgotten += 1
             self._kept.clear()
+            self._left_to_others.clear()

@@ -234,7 +234,9 @@ class _Grower:
         """Write the share that is settled while the threads work."""
         left: set[Future[None]] = set(running)
         while left:
-            left = wait(left, timeout=WATCH_SECONDS).not_done
+            done, left = wait(left, timeout=WATCH_SECONDS)
+            if any(each.exception() for each in done):
+                self.state[1] = 1.0  # the others need not go on
             self.state[0] = sum(float(hand.settled[0]) for hand in self.hands) / self.rules.root_weight
         for each in running:
             each.result()

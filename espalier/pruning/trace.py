@@ -15,7 +15,7 @@ from espalier.model import Model
 from espalier.pruners import Pruner, pruner_name, pruner_to_dict
 from espalier.tree import Tree
 
-__all__ = ["Pruned", "PruningRows", "counts", "pruned_model", "step_lines"]
+__all__ = ["Pruned", "PruningRows", "collapsed", "counts", "pruned_model", "step_lines"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,10 @@ class Pruned:
         """JSON: what went and why.
 
         ``method``, ``parameters``, ``estimate`` (what was optimised, in words), ``before`` and ``after`` (leaves, nodes
-        and the estimate), and ``steps``: a line a node that went, in the order in which it happened, numbered as in the
-        parent's tree, with its rule, the estimate of its subtree before and of what took its place.
+        and the estimate), ``held_out_rows`` and ``notes`` (what a person should know of the rows that judged, a list of
+        sentences; only where there is something), and ``steps``: a line a node that went, in the order in which it
+        happened, numbered as in the parent's tree, with its rule, the estimate of its subtree before and of what took
+        its place.
         """
         return self.account() if callable(self.account) else self.account
 

@@ -123,7 +123,8 @@ def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
 def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
     """Look at the rules of a version, one a leaf of its tree: as json, as sentences, or in the notation of logic.
 
-    Of one class: what a row must be like to be answered with it.
+    Of one class: what a row must be like to be answered with it, in json as ``class`` and ``any_of``, the ways to it. A
+    model of numbers has no classes, and one that is a list of rules has no leaf a rule: there that is refused.
     """
     model, form, label = _model(name, number), query["format"], query["label"]
     if form == "json":

@@ -81,17 +81,18 @@ class _Body:
 
         Raises:
             RequestEntityTooLarge: There are more than are allowed.
-            BadRequest: There are fewer than were announced.
+            ClientDisconnected: There are fewer than were announced, or the last chunk is missing.
+            gunicorn.http.errors.ParseException: A chunk is not well-formed.
         """
         try:
             block = self._stream.read(size)
-        except (OSError, ValueError):  # the connection is gone, or a chunk is not well-formed
+        except (OSError, ValueError):  # the connection is gone: broken off, or closed already
             raise ClientDisconnected from None
         self._n_bytes += len(block)
         if self._n_bytes > self._limit:
             raise RequestEntityTooLarge
         if not block and self._length is not None and self._n_bytes < self._length:
-            raise BadRequest("the body is shorter than its Content-Length says")
+            raise ClientDisconnected
         return block
 
 

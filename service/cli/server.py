@@ -26,6 +26,7 @@ __all__ = ["COMMANDS"]
 GUNICORN_CONFIGURATION = Path(__file__).resolve().parent.parent / "gunicorn.conf.py"
 READY_SECONDS = 60.0
 PATIENCE_SECONDS = 3.0  # before a person is told what takes so long
+WORKER_SECONDS = 3.0  # after which the worker waits for the web server no longer
 LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where one that listens everywhere is found
 WHAT_TAKES_LONG = "Training the examples ..."
 
@@ -37,7 +38,7 @@ def up(arguments: Namespace) -> int:
         raise Refused("--examples needs a key where keys are on: give one in ESPALIER_ADMIN_KEY")
     with _claimed(settings) as listener:
         migration = _migration(settings)
-        # The worker would take the processor from those two, and is waited for by nobody yet.
+        # The worker would take the processor from those that somebody waits for.
         answers = threading.Event()
         children = [
             *([] if migration is None else [migration]),
@@ -222,7 +223,7 @@ def _greet(
     """Set `answers` and say where the service is, once it answers; with `examples`, what to try, too."""
     from service.cli.examples import is_ready  # noqa: PLC0415 - as above
 
-    patience = threading.Timer(PATIENCE_SECONDS, answers.set)  # jobs are done without a web server, too
+    patience = threading.Timer(WORKER_SECONDS, answers.set)  # jobs are done without a web server, too
     patience.daemon = True
     patience.start()
     answered = is_ready(address, stopping=supervisor.stopping, seconds=READY_SECONDS)

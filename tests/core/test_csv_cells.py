@@ -144,9 +144,7 @@ def test_the_last_line_is_found_eight_signs_at_a_time_as_sign_by_sign(content: b
 
 
 @pytest.mark.parametrize("name", ["read_cells", "last_line"])
-def test_what_is_compiled_beforehand_is_all_that_a_large_table_needs(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_reads_a_large_table_is_compiled_beforehand(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = getattr(csv_cells, name)
     if not hasattr(kernel, "overloads"):
         pytest.skip("kernels stay Python")

@@ -1,5 +1,6 @@
 """The application in this process, with what a test of the API needs: upload, train at once, call."""
 
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -107,8 +108,16 @@ def serving(settings: Settings, **changes: Any) -> Iterator[Served]:
         app = create_app(changed)
     service: Service = app.extensions[EXTENSION]
     yield Served(changed, service, app.test_client())
+    wait_for_copying()
     service.sessions.engine.dispose()
     free.append(app)
+
+
+def wait_for_copying() -> None:
+    """Wait until what is copied from SQLite's log after an upload has been copied."""
+    for thread in threading.enumerate():
+        if thread.name == "checkpoint":
+            thread.join()
 
 
 def assert_problem(response: TestResponse, status: int, *pointers: str) -> dict[str, Any]:

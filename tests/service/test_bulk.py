@@ -1,6 +1,5 @@
 """Transactions that write much: durable at their end, copied into SQLite's file afterwards."""
 
-import threading
 from pathlib import Path
 
 import pytest
@@ -11,15 +10,10 @@ from service.bulk import bulk_transaction, take_over
 from service.db import new_id, reading, transaction
 from service.settings import Settings
 from service.tables import ModelName
+from tests.service.served import wait_for_copying
 
 SQLITE_PAGE = 4096
 MUCH = "x" * (2 * db.PAGES_IN_LOG * SQLITE_PAGE)
-
-
-def wait_for_copying() -> None:
-    for thread in threading.enumerate():
-        if thread.name == "checkpoint":
-            thread.join()
 
 
 def file_size(settings: Settings) -> int:

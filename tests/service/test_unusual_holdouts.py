@@ -1,6 +1,6 @@
 """Held-out rows of an unusual kind: asked for over HTTP, done by the handlers, with an answer that can be read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -57,6 +57,35 @@ def test_a_column_of_numbers_may_be_empty_in_the_rows_that_are_held_out(served: 
     trained = done(served, served.post("/v1/training-jobs", body))
 
     assert trained["summary"]["holdout"]["errors"] == 1
+
+
+def test_a_target_of_numbers_may_not_be_empty_in_the_rows_that_are_held_out(served: Served) -> None:
+    dataset = served.upload("size,heat\n" + "1,1.5\n2,2.5\n3,3.25\n" * 9, target="heat", task="regression")["id"]
+    other = served.upload("size,heat\n1,\n2,\n")["id"]
+
+    refused = served.post("/v1/training-jobs", {"model": "m", "dataset": dataset, "holdout": {"dataset": other}})
+
+    assert "'heat' is nominal, and must be numeric" in assert_problem(refused, 422, "/holdout/dataset")["detail"]
+
+
+def test_rows_that_judge_with_an_unknown_grade_of_an_ordered_attribute_are_told_of(served: Served) -> None:
+    grade = {"name": "grade", "kind": "ordinal", "categories": ["low", "high"]}
+    learned = graded(served, "low,yes\nhigh,no\n" * 6, grade)
+    other = graded(served, "low,yes\nhighest,no\n", {**grade, "categories": ["low", "high", "highest"]})
+    done(served, served.post("/v1/training-jobs", {"model": "g", "dataset": learned, "holdout": {"dataset": other}}))
+    done(served, served.post("/v1/pruning-jobs", {"model": "g", "method": "reduced_error"}))
+
+    trace = served.client.get("/v1/models/g/versions/2/pruning").get_json()
+
+    assert any(each.startswith("1 row has a category") for each in trace["notes"]), trace
+
+
+def graded(served: Served, rows: str, grade: Mapping[str, Any]) -> str:
+    """Upload rows and declare their ordered attribute."""
+    found: str = served.upload(f"grade,play\n{rows}", target="play")["id"]
+    changed = served.client.patch(f"/v1/datasets/{found}", json={"columns": [grade]})
+    assert changed.status_code == 200, changed.text
+    return found
 
 
 def test_held_out_rows_that_are_none_are_refused_before_a_job_is_made(served: Served) -> None:

@@ -3,12 +3,17 @@
 The files of the container are seen through /proc, so this runs on the container's own machine, as root.
 """
 
+import json
 import os
 import signal
 import stat
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -24,6 +29,8 @@ COLOURS = ("red", "green", "blue")
 MIXED = "size,colour,late,y\n" + "".join(
     f"{n * 37 % 101 / 7 if n % 9 else ''},{COLOURS[n % 3]},{n % 2},{n * 7 % 5 > 2}\n" for n in range(300)
 )
+N_CONNECTIONS, N_QUESTIONS = 64, 100
+MOST_MEMORY = 512_000_000
 NUMBERS = "size,colour,y\n" + "".join(f"{n * 37 % 101},{COLOURS[n % 3]},{n * 7 % 11}.5\n" for n in range(300))
 PRUNINGS = (
     {"method": "reduced_error"},
@@ -117,6 +124,19 @@ def test_no_preset_and_no_pruning_has_to_be_compiled(image: Service, root: Path)
     assert list(root.glob("tmp/**/*.nbc")) == []
 
 
+def test_under_load_over_64_connections_all_its_processes_take_less_than_512_mb(image: Service, root: Path) -> None:
+    image.train("asked", image.upload(MIXED, target="y"))
+    with ThreadPoolExecutor(N_CONNECTIONS) as pool:
+        loads = [pool.submit(ask, image, "asked") for _ in range(N_CONNECTIONS)]
+        most = 0
+        while not all(load.done() for load in loads):
+            most = max(most, sum(map(memory_of, running_in(root))))
+            wait(loads, timeout=0.2)
+
+    assert [load.result() for load in loads] == [N_QUESTIONS] * N_CONNECTIONS
+    assert 0 < most < MOST_MEMORY, f"{most / 1e6:.0f} MB"
+
+
 def test_nothing_was_written_but_in_the_volume_and_the_temporary_folder(root: Path) -> None:
     # What the image is made of is another user's and closed to this one (seen above), so what it wrote is its own.
     # Moments would not tell: a machine's clock may be set between the making of a container and its start.
@@ -152,6 +172,30 @@ def same_files(process: Path, root: Path) -> bool:
         return (process / "root").stat().st_ino == root.stat().st_ino
     except OSError:  # it has ended
         return False
+
+
+def memory_of(process: int) -> int:
+    """Give the bytes that a process holds, with its part of what it shares (PSS); none once it has ended."""
+    try:
+        rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
+    except OSError:
+        return 0
+    return int(rollup.partition("\nPss:")[2].split()[0]) * 1024
+
+
+def ask(image: Service, model: str) -> int:
+    """Ask again and again over one connection; give how many answers were right."""
+    address = urlsplit(image.address)
+    connection = HTTPConnection(address.hostname or "", address.port, timeout=60)
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {image.key}"}
+    answered = 0
+    with closing(connection):
+        for number in range(N_QUESTIONS):
+            row = {"size": number, "colour": COLOURS[number % 3], "late": number % 2}
+            connection.request("POST", f"/v1/models/{model}/predict", json.dumps({"rows": [row]}), headers)
+            answer = connection.getresponse()
+            answered += "decision_id" in json.loads(answer.read())["predictions"][0]
+    return answered
 
 
 def files_of(root: Path) -> Iterator[Path]:

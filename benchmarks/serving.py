@@ -128,7 +128,7 @@ PEERS: Final[Mapping[str, Peer]] = MappingProxyType(
         "Flask + scikit-learn, label": Peer((), _flask, "/label", _rows, "tree"),
         "Flask + scikit-learn, path": Peer((), _flask, "/path", _rows, "tree"),
         "FastAPI + scikit-learn, label": Peer(
-            ("fastapi==0.165.0", "uvicorn==0.54.0", SCIKIT_LEARN), _fastapi, "/label", _rows
+            ("fastapi==0.165.0", "uvicorn[standard]==0.54.0", SCIKIT_LEARN), _fastapi, "/label", _rows
         ),
         "MLServer + scikit-learn, label": Peer(
             ("mlserver==1.7.1", "mlserver-sklearn==1.7.1"), _mlserver, "/v2/models/tree/infer", _tensor

@@ -7,7 +7,7 @@ that a row can be shown with its id.
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -18,7 +18,7 @@ import orjson
 
 from espalier.schema import Feature, FeatureKind, Label, Role, Schema, instant_text
 
-__all__ = ["Column", "Dataset", "fingerprint_of", "notices_of"]
+__all__ = ["Column", "Dataset", "fingerprint_of", "kept_fingerprint", "notices_of"]
 
 Column = npt.NDArray[np.float64] | npt.NDArray[np.float32] | npt.NDArray[np.int32]
 
@@ -83,12 +83,7 @@ class Dataset:
     @property
     def fingerprint(self) -> str:
         """SHA-256 (hex) over the schema and every cell: one table has one fingerprint, whatever it was read from."""
-        # No `cached_property`: on Python 3.11 all tables share its lock, and hashing a large one takes seconds.
-        kept = self.__dict__
-        if "_fingerprint" not in kept:
-            kept["_fingerprint"] = fingerprint_of(self.schema, ((column,) for column in self.columns))
-        found: str = kept["_fingerprint"]
-        return found
+        return kept_fingerprint(self, lambda: ((column,) for column in self.columns))
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -120,6 +115,17 @@ class Dataset:
         return (
             column for feature, column in zip(self.schema.features, self.columns, strict=True) if feature.role is role
         )
+
+
+def kept_fingerprint(table: Any, columns: Callable[[], Iterable[Iterable[Column]]]) -> str:
+    """Give the fingerprint of a table with a schema, found the first time; `columns` as `fingerprint_of` has them.
+
+    No `cached_property`: on Python 3.11 all tables would share its lock, and hashing a large one takes seconds.
+    """
+    kept: dict[str, str] = table.__dict__
+    if "_fingerprint" not in kept:
+        kept["_fingerprint"] = fingerprint_of(table.schema, columns())
+    return kept["_fingerprint"]
 
 
 def fingerprint_of(schema: Schema, columns: Iterable[Iterable[Column]]) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.dataset import Column, Dataset, fingerprint_of
+from espalier.dataset import Column, Dataset, kept_fingerprint
 from espalier.schema import Schema
 
 __all__ = ["CellFile", "DatasetFile", "Segment", "StoredColumn"]
@@ -120,14 +120,7 @@ class DatasetFile:
     @property
     def fingerprint(self) -> str:
         """As `Dataset.fingerprint`."""
-        # No `cached_property`: on Python 3.11 all tables share its lock, and hashing a large one takes seconds.
-        kept = self.__dict__
-        if "_fingerprint" not in kept:
-            kept["_fingerprint"] = fingerprint_of(
-                self.schema, (column.parts(self.file, 0, self.n_rows) for column in self.columns)
-            )
-        found: str = kept["_fingerprint"]
-        return found
+        return kept_fingerprint(self, lambda: (column.parts(self.file, 0, self.n_rows) for column in self.columns))
 
     def stretch(self, start: int, stop: int) -> tuple[Column, ...]:
         """Give the cells of rows ``start:stop``, an array a column."""

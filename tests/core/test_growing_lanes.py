@@ -1,5 +1,6 @@
 """The fast lane against the general one, and one thread against two: the same tree, whoever grows it."""
 
+import time
 from typing import Any
 
 import numpy as np
@@ -116,3 +117,25 @@ def test_the_tree_does_not_depend_on_the_number_of_threads(
     several = tree_of(data)
     assert several == one
     several.validate(n_attributes=len(data.schema.attributes))
+
+
+def test_a_thread_that_fails_says_why_and_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    grown = fast.grow_binary.grow_subtree
+    begun, deadline = [], time.monotonic() + 20
+
+    def grow_or_fail(*arguments: Any) -> Any:
+        begun.append(arguments)
+        if len(begun) == 1:
+            raise MemoryError("no room for the subtree")
+        stopped = arguments[-1]
+        while not stopped[1] and time.monotonic() < deadline:  # one that takes longer than until the failure is seen
+            time.sleep(0.001)
+        return grown(*arguments)
+
+    monkeypatch.setattr(fast.grow_binary, "grow_subtree", grow_or_fail)
+    monkeypatch.setattr(fast, "n_threads", lambda: 2)
+    monkeypatch.setattr(fast, "LEAST_ROWS_OF_A_JOB", 100)
+    monkeypatch.setattr(fast, "LEAST_ROWS_TO_SHARE", 100)
+    with pytest.raises(MemoryError, match="no room for the subtree"):
+        tree_of(table(3000, KINDS["two classes"]))
+    assert len(begun) <= 2  # of many: the other thread's own, if it had begun

@@ -1,5 +1,6 @@
 """Transactions that write much: durable at their end, copied into SQLite's file afterwards."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,25 @@ def test_a_log_that_cannot_be_taken_over_is_left_to_the_next_commit(
     take_over(source.engine)
 
     assert "was not taken over" in caplog.text
+
+
+def test_what_is_committed_is_no_failure_where_no_thread_can_be_made(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, source = migrated(tmp_path)
+
+    def full(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as no_more:
+        no_more.setattr(threading.Thread, "start", full)
+        with bulk_transaction(source) as session:
+            session.add(ModelName(id=new_id(), name="kept", created=db.utc_now()))
+
+    assert "was not taken over" in caplog.text
+    with reading(source) as session:
+        assert session.scalars(select(ModelName.name)).all() == ["kept"]
+    source.engine.dispose()
 
 
 def test_on_each_database_a_bulk_transaction_is_kept_as_a_whole(source: db.Sessions) -> None:

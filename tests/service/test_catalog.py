@@ -184,6 +184,15 @@ def test_processes_that_add_versions_at_once_get_different_numbers(settings: Set
         assert session.scalar(select(func.count()).select_from(ModelName)) == 1
 
 
+def test_a_trace_of_before_there_were_several_notes_is_given_as_those_of_now(source: Sessions) -> None:
+    old = keep_version(source, trace={"method": "reduced_error", "note": "2 rows go several ways"})
+
+    with reading(source) as session:
+        found = catalog.trace(session, old.id)
+
+    assert found == {"method": "reduced_error", "notes": ["2 rows go several ways"]}
+
+
 def test_the_cache_decodes_a_version_once(source: Sessions) -> None:
     version = keep_version(source)
     cache = ModelCache()

@@ -25,7 +25,7 @@ SHOWN = schemas.AliasEvent()
 @takes_query(schemas.AliasesQuery)
 @answers_tagged(schemas.AliasPage)
 @refuses(404, 422)
-def list_all(query: dict[str, Any], name: str) -> Response:
+def list_aliases(query: dict[str, Any], name: str) -> Response:
     """List the aliases of a model in the order of their names, each with the change that is in force."""
     with reading(here().sessions) as session:
         return page_answer(pointers.list_current(session, name, **query), SHOWN)
@@ -35,7 +35,7 @@ def list_all(query: dict[str, Any], name: str) -> Response:
 @takes_json(schemas.AliasRequest)
 @answers(200, schemas.AliasEvent)
 @refuses(400, 404, 409, 413, 415, 422)
-def point(asked: dict[str, Any], name: str, alias: str) -> Response:
+def point_alias(asked: dict[str, Any], name: str, alias: str) -> Response:
     """Have an alias point at a version; with `if_current` only if it points where the caller thinks."""
     with transaction(here().sessions) as session:
         made = pointers.point(session, name, alias, **asked, key_id=caller().key_id)
@@ -48,7 +48,7 @@ def point(asked: dict[str, Any], name: str, alias: str) -> Response:
 @takes_query(schemas.AliasQuery)
 @answers_tagged(schemas.AliasPage)
 @refuses(404, 422)
-def get_history(query: dict[str, Any], name: str, alias: str) -> Response:
+def get_alias_history(query: dict[str, Any], name: str, alias: str) -> Response:
     """Look at every change of an alias, newest first; with `at`, at the one that was in force at that moment."""
     with reading(here().sessions) as session:
         return page_answer(pointers.history(session, name, alias, **query), SHOWN)
@@ -57,7 +57,7 @@ def get_history(query: dict[str, Any], name: str, alias: str) -> Response:
 @aliases.post(f"{ALIAS}/rollback", scope=Scope.TRAIN, creates=True)
 @answers(200, schemas.AliasEvent)
 @refuses(404, 409)
-def roll_back(name: str, alias: str) -> Response:
+def roll_alias_back(name: str, alias: str) -> Response:
     """Have an alias point again at what it pointed at before; asked twice, it goes back two steps."""
     with transaction(here().sessions) as session:
         shown = SHOWN.dump(pointers.roll_back(session, name, alias, key_id=caller().key_id))

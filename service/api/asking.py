@@ -24,7 +24,7 @@ asking = Resource("asking", __name__, description="What would change an answer, 
 @takes_json(schemas.CounterfactualRequest)
 @answers(200, schemas.Counterfactuals)
 @refuses(400, 404, 409, 413, 415, 422)
-def counterfactuals(asked: dict[str, Any], decision_id: str) -> Response:
+def find_counterfactuals(asked: dict[str, Any], decision_id: str) -> Response:
     """Ask what would have to be otherwise for another answer: the nearest changes, each answered by the version.
 
     They are exact: of each leaf the nearest row that it answers, by the spans of the training values and the costs of

@@ -95,6 +95,8 @@ class ContractParser(FlaskParser):
 class Resource(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is untyped
     """A group of routes under one heading of the documentation.
 
+    The name of a view is its ``operationId``, unlike any other's: generated clients call their functions by it.
+
     Attributes:
         scopes: The scope that a caller needs, by the name of the view; None: everybody may.
     """
@@ -136,9 +138,10 @@ class Resource(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is u
 
     def _answer(self, method: str, rule: str, scope: Scope | None) -> Callable[[View[P, R]], View[P, R]]:
         def decorate(view: View[P, R]) -> View[P, R]:
-            self.scopes[view.__name__] = scope
+            name = view.__name__
+            self.scopes[name] = scope
             needed = [] if scope is None else [{SECURITY: [scope.value]}]
-            self.route(rule, methods=[method])(self.doc(security=needed)(view))
+            self.route(rule, methods=[method])(self.doc(security=needed, operationId=name)(view))
             return view
 
         return decorate

@@ -28,7 +28,7 @@ SHOWN_VERSION = schemas.Version()
 @takes_json(schemas.ModelChange)
 @answers(200, schemas.Model)
 @refuses(400, 404, 413, 415, 422)
-def change(changes: dict[str, Any], name: str) -> Response:
+def change_model(changes: dict[str, Any], name: str) -> Response:
     """Describe a model, tag it, mask inputs, set how long its decisions are kept.
 
     Values of masked inputs are not logged from then on, everywhere within a second. Decisions older than
@@ -43,7 +43,7 @@ def change(changes: dict[str, Any], name: str) -> Response:
 @curation.post(f"{VERSION}/archive", scope=Scope.TRAIN)
 @answers(200, schemas.Version)
 @refuses(404, 409)
-def archive(name: str, number: int) -> Response:
+def archive_version(name: str, number: int) -> Response:
     """Have a version answer no more, everywhere within a second; what it has answered can still be explained.
 
     Refused while an alias points at it. Asked again, it stays as it was. There is no way back but to import the
@@ -58,7 +58,7 @@ def archive(name: str, number: int) -> Response:
 @curation.delete(VERSION, scope=Scope.TRAIN)
 @answers(204, description="It is gone")
 @refuses(404, 409)
-def remove_version(name: str, number: int) -> Response:
+def delete_version(name: str, number: int) -> Response:
     """Delete a version that no decision, no alias, no unfinished job and no other version refers to."""
     with transaction(here().sessions) as session:
         disposal.delete_version(session, name, number)
@@ -69,7 +69,7 @@ def remove_version(name: str, number: int) -> Response:
 @curation.delete(MODEL, scope=Scope.TRAIN)
 @answers(204, description="It is gone")
 @refuses(404, 409)
-def remove_model(name: str) -> Response:
+def delete_model(name: str) -> Response:
     """Delete a model with its versions and aliases; refused while there are decisions by it, or unfinished jobs."""
     with transaction(here().sessions) as session:
         disposal.delete_model(session, name)

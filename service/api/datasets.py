@@ -36,7 +36,7 @@ OUTSIDE = ("/target", "/task", "/missing_values", "/schema")  # places that are 
 @answers(201, schemas.DataSet, headers=LOCATION)
 @refuses(400, 413, 415, 422)
 @documents(requestBody=schemas.DATA_SET_REQUEST)
-def upload(query: dict[str, Any]) -> Response:
+def upload_data_set(query: dict[str, Any]) -> Response:
     """Upload a data set.
 
     As CSV (UTF-8, commas, the first line holds the names), JSON rows or columns, NDJSON, Parquet, an Arrow stream or
@@ -54,7 +54,7 @@ def upload(query: dict[str, Any]) -> Response:
 @takes_query(schemas.PageQuery)
 @answers_tagged(schemas.DataSetPage)
 @refuses(422)
-def list_all(query: dict[str, Any]) -> Response:
+def list_data_sets(query: dict[str, Any]) -> Response:
     """List data sets, newest first."""
     with reading(here().sessions) as session:
         return page_answer(catalog.list_data_sets(session, **query), SHOWN)
@@ -63,7 +63,7 @@ def list_all(query: dict[str, Any]) -> Response:
 @data_sets.get("/v1/datasets/<id:data_set_id>", scope=Scope.READ)
 @answers_tagged(schemas.DataSet)
 @refuses(404)
-def get_one(data_set_id: str) -> Response:
+def get_data_set(data_set_id: str) -> Response:
     """Look at a data set."""
     with reading(here().sessions) as session:
         return tagged_answer(SHOWN.dump(catalog.find_data_set(session, data_set_id)))
@@ -73,7 +73,7 @@ def get_one(data_set_id: str) -> Response:
 @takes_query(schemas.RowsQuery)
 @answers_tagged(schemas.RowPage)
 @refuses(404, 422)
-def get_rows(query: dict[str, Any], data_set_id: str) -> Response:
+def get_data_set_rows(query: dict[str, Any], data_set_id: str) -> Response:
     """Look at some rows of a data set, in the order of the upload."""
     start, stop = query["cursor"], query["cursor"] + query["limit"]
     with reading(here().sessions) as session:
@@ -86,7 +86,7 @@ def get_rows(query: dict[str, Any], data_set_id: str) -> Response:
 @takes_query(schemas.ProfileQuery)
 @answers_tagged({"type": "object"}, description="The profile")
 @refuses(404, 409, 422)
-def get_profile(query: dict[str, Any], data_set_id: str) -> Response:
+def get_data_set_profile(query: dict[str, Any], data_set_id: str) -> Response:
     """Look at how much each attribute says of the target: counts, missing values, entropies, gain, gain ratio.
 
     Gini or variance decrease and chi-square besides. A data set without a target has no profile.
@@ -102,7 +102,7 @@ def get_profile(query: dict[str, Any], data_set_id: str) -> Response:
 @takes_json(schemas.DataSetChange)
 @answers(200, schemas.DataSet)
 @refuses(400, 404, 409, 413, 415, 422)
-def redeclare(changes: dict[str, Any], data_set_id: str) -> Response:
+def redeclare_data_set(changes: dict[str, Any], data_set_id: str) -> Response:
     """Declare the same rows anew: target, kinds, roles, order of categories, missing values.
 
     Refused while an unfinished job uses the data set, and once a version was trained on it.
@@ -120,7 +120,7 @@ def redeclare(changes: dict[str, Any], data_set_id: str) -> Response:
 @data_sets.delete("/v1/datasets/<id:data_set_id>", scope=Scope.TRAIN)
 @answers(204, description="It is gone")
 @refuses(404, 409)
-def remove(data_set_id: str) -> Response:
+def delete_data_set(data_set_id: str) -> Response:
     """Delete a data set that no unfinished job uses and no version was trained on."""
     with transaction(here().sessions) as session:
         catalog.delete_data_set(session, data_set_id)

@@ -33,7 +33,7 @@ DECISION = "/v1/decisions/<decision:decision_id>"
 @takes_query(schemas.DecisionQuery)
 @answers_tagged(schemas.DecisionPage)
 @refuses(422)
-def list_all(query: dict[str, Any]) -> Response:
+def list_decisions(query: dict[str, Any]) -> Response:
     """List decisions, newest first.
 
     The search is thin: a page may hold fewer than `limit`, even none, and still have a `next`.
@@ -48,7 +48,7 @@ def list_all(query: dict[str, Any]) -> Response:
 @takes_query(schemas.ErasureQuery)
 @answers(200, schemas.Erasure)
 @refuses(422)
-def erase(query: dict[str, Any]) -> Response:
+def erase_subject(query: dict[str, Any]) -> Response:
     """Erase the inputs of all decisions about a subject; the records stay, with their answers, and say so.
 
     Asked again, it erases what has come since.
@@ -59,7 +59,7 @@ def erase(query: dict[str, Any]) -> Response:
 @decisions.get(DECISION, scope=Scope.AUDIT)
 @answers_tagged(schemas.Decision)
 @refuses(404)
-def get_one(decision_id: str) -> Response:
+def get_decision(decision_id: str) -> Response:
     """Look a decision up."""
     with reading(here().sessions) as session:
         decision = log.find(session, decision_id)
@@ -73,7 +73,7 @@ def get_one(decision_id: str) -> Response:
 @answers_tagged({"type": "string"}, content_type="text/plain")
 @answers_tagged({"type": "string"}, content_type=SVG)
 @refuses(404, 409, 422)
-def get_explanation(query: dict[str, Any], decision_id: str) -> Response:
+def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
     """Have a decision explained: derived again from the version that made it, and compared with what was answered.
 
     As json, as lines (text), or as a picture of the tree with the way that led to the answer (svg).

@@ -17,7 +17,7 @@ health = Resource("health", __name__, description="For those who watch over the 
 
 @health.get("/livez", scope=None)
 @answers(200, schemas.Status)
-def live() -> Response:
+def is_live() -> Response:
     """Say that the process runs."""
     return json_answer({"status": "live"})
 
@@ -25,7 +25,7 @@ def live() -> Response:
 @health.get("/readyz", scope=None)
 @answers(200, schemas.Status)
 @refuses(503)
-def ready() -> Response:
+def is_ready() -> Response:
     """Say whether requests can be answered: the database is there, its tables are ours, nobody has asked to stop."""
     if here().is_stopping():
         raise Unavailable("this process was asked to stop: it finishes what it has begun, and takes nothing new")
@@ -37,7 +37,7 @@ def ready() -> Response:
 @health.get("/metrics", scope=Scope.READ)
 @answers(200, {"type": "string"}, content_type="text/plain")
 @refuses(404)
-def metrics() -> Response:
+def get_metrics() -> Response:
     """Give figures of all web processes and of the queue, in Prometheus' text form.
 
     They speak of all models: a key that is limited to some is refused. Where `ESPALIER_METRICS` is off there are none.

@@ -53,14 +53,14 @@ INFERRING: Mapping[str, Any] = {
 
 @inference.get(INFERENCE, scope=None)
 @answers(200, schemas.InferenceServer)
-def get_server() -> Response:
+def get_inference_server() -> Response:
     """Say what serves here, and what it offers beyond the protocol."""
     return json_answer({"name": PLATFORM, "version": current_app.config["API_VERSION"], "extensions": EXTENSIONS})
 
 
 @inference.get(f"{INFERENCE}/health/live", scope=None)
 @answers(200, schemas.InferenceHealth)
-def live() -> Response:
+def inference_is_live() -> Response:
     """Say that the process runs."""
     return json_answer({"live": True})
 
@@ -68,7 +68,7 @@ def live() -> Response:
 @inference.get(f"{INFERENCE}/health/ready", scope=None)
 @answers(200, schemas.InferenceHealth)
 @refuses_inference(503)
-def ready() -> Response:
+def inference_is_ready() -> Response:
     """Say whether requests can be answered."""
     if here().is_stopping() or not db.is_ready(here().sessions.engine):
         raise Unavailable("the database does not answer, or its tables are not of this version (espalier migrate)")
@@ -78,7 +78,7 @@ def ready() -> Response:
 @inference.get(INFERENCE_MODEL, scope=Scope.PREDICT)
 @answers(200, schemas.InferenceModel)
 @refuses_inference(404, 409)
-def get_model(name: str) -> Response:
+def get_inference_model(name: str) -> Response:
     """Look at the tensors that a model takes and gives, by the version that would answer."""
     return _metadata(name, None)
 
@@ -86,7 +86,7 @@ def get_model(name: str) -> Response:
 @inference.get(INFERENCE_VERSION, scope=Scope.PREDICT)
 @answers(200, schemas.InferenceModel)
 @refuses_inference(404, 409)
-def get_model_version(name: str, number: int) -> Response:
+def get_inference_version(name: str, number: int) -> Response:
     """Look at the tensors that a version of a model takes and gives."""
     return _metadata(name, number)
 
@@ -94,7 +94,7 @@ def get_model_version(name: str, number: int) -> Response:
 @inference.get(f"{INFERENCE_MODEL}/ready", scope=Scope.PREDICT)
 @answers(200, schemas.InferenceReadiness)
 @refuses_inference(404, 409)
-def model_ready(name: str) -> Response:
+def inference_model_is_ready(name: str) -> Response:
     """Say whether a model answers."""
     return json_answer({"name": _loaded(name, None).version.model_name, "ready": True})
 
@@ -102,7 +102,7 @@ def model_ready(name: str) -> Response:
 @inference.get(f"{INFERENCE_VERSION}/ready", scope=Scope.PREDICT)
 @answers(200, schemas.InferenceReadiness)
 @refuses_inference(404, 409)
-def version_ready(name: str, number: int) -> Response:
+def inference_version_is_ready(name: str, number: int) -> Response:
     """Say whether a version of a model answers."""
     return json_answer({"name": _loaded(name, number).version.model_name, "ready": True})
 
@@ -127,7 +127,7 @@ def infer_by_version(name: str, number: int) -> Response:
 @documents(requestBody=schemas.INDEX_REQUEST)
 @answers(200, {"type": "array", "items": schemas.InferenceEntry}, description="One entry a version, newest first")
 @refuses_inference(400, 413, 415)
-def index() -> Response:
+def list_inference_models() -> Response:
     """List the versions of models that the key reaches, archived ones as not ready; with `ready` only the others."""
     asked = read_framed(request, optional=True).json.get("ready", False)
     if not isinstance(asked, bool):

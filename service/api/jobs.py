@@ -72,7 +72,7 @@ def evaluate(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
 @takes_request(schemas.PredictionJobRequest)
 @answers(202, schemas.Job, headers=LOCATION)
 @refuses(400, 413, 415, 422)
-def predict(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
+def predict_data_set(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
     """Answer every row of a data set; each answer is a decision in the log, and all of them are the job's result."""
     return _requested(plan_prediction, asked, faults)
 
@@ -81,7 +81,7 @@ def predict(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
 @takes_query(schemas.JobQuery)
 @answers_tagged(schemas.JobPage)
 @refuses(422)
-def list_all(query: dict[str, Any]) -> Response:
+def list_jobs(query: dict[str, Any]) -> Response:
     """List jobs, newest first."""
     with reading(here().sessions) as session:
         return page_answer(queue.list_jobs(session, models=caller().models, key_id=caller().key_id, **query), SHOWN)
@@ -91,7 +91,7 @@ def list_all(query: dict[str, Any]) -> Response:
 @takes_query(schemas.JobWaitQuery)
 @answers_tagged(schemas.Job)
 @refuses(404, 422)
-def get_one(query: dict[str, Any], job_id: str) -> Response:
+def get_job(query: dict[str, Any], job_id: str) -> Response:
     """Look at a job, or wait for its end.
 
     With `wait` the answer comes when the job has ended or the seconds are over. At most a quarter of the threads may be
@@ -107,7 +107,7 @@ def get_one(query: dict[str, Any], job_id: str) -> Response:
 @documents(parameters=[SEEN])
 @answers(200, schemas.JOB_EVENT, content_type=job_stream.CONTENT_TYPE, description="Server-sent events")
 @refuses(404, 422)
-def get_events(job_id: str) -> Response:
+def watch_job(job_id: str) -> Response:
     """Watch a job: its transitions, its progress with phase and rate, and its end, as server-sent events.
 
     After a break the events go on behind the one named in `Last-Event-ID`. Streams and those who `wait` may hold a
@@ -138,7 +138,7 @@ def get_events(job_id: str) -> Response:
 @answers(200, {"type": "string"}, content_type=RESULT_TYPES["csv"])
 @answers(200, {"type": "string", "format": "binary"}, content_type=RESULT_TYPES["parquet"])
 @refuses(404, 409, 422)
-def get_result(query: dict[str, Any], job_id: str) -> Response:
+def get_job_result(query: dict[str, Any], job_id: str) -> Response:
     """Look at what came of a job that has succeeded: the new version, all of a comparison, or every answer.
 
     The answers of a prediction job come as lines of JSON, as CSV or as Parquet, by `format` or by the header Accept.
@@ -156,7 +156,7 @@ def get_result(query: dict[str, Any], job_id: str) -> Response:
 @jobs.post("/v1/jobs/<id:job_id>/cancel", scope=Scope.TRAIN)
 @answers(202, schemas.Job, description="Cancelled at once if it was queued; a running one stops within seconds")
 @refuses(404, 409)
-def cancel(job_id: str) -> Response:
+def cancel_job(job_id: str) -> Response:
     """Cancel a job."""
     with transaction(here().sessions) as session:
         caller().check_job(queue.find_job(session, job_id))
@@ -166,7 +166,7 @@ def cancel(job_id: str) -> Response:
 @jobs.post("/v1/jobs/<id:job_id>/retry", scope=Scope.TRAIN)
 @answers(202, schemas.Job, headers=LOCATION)
 @refuses(404, 409)
-def retry(job_id: str) -> Response:
+def retry_job(job_id: str) -> Response:
     """Queue a job again that has failed, was cancelled or has spent its attempts; it counts for the key that asks now.
 
     Refused where one of its data sets was deleted or declared anew since: ask for a new job.

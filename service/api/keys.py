@@ -26,7 +26,7 @@ KEY = "/v1/keys/<id:key_id>"
 @takes_json(schemas.KeyRequest)
 @answers(201, schemas.NewKey, description="The key; `token` is shown this once")
 @refuses(400, 409, 413, 415, 422)
-def create(asked: dict[str, Any]) -> Response:
+def create_key(asked: dict[str, Any]) -> Response:
     """Make a key.
 
     Several keys may bear one name. To change a key, make a new one, give it out, and revoke the old one when it is no
@@ -44,7 +44,7 @@ def create(asked: dict[str, Any]) -> Response:
 @takes_query(schemas.PageQuery)
 @answers_tagged(schemas.KeyPage)
 @refuses(422)
-def list_all(query: dict[str, Any]) -> Response:
+def list_keys(query: dict[str, Any]) -> Response:
     """List keys, newest first; of their secrets nothing is shown."""
     with reading(here().sessions) as session:
         return page_answer(ring.list_keys(session, **query), SHOWN)
@@ -53,7 +53,7 @@ def list_all(query: dict[str, Any]) -> Response:
 @keys.delete(KEY, scope=Scope.ADMIN)
 @answers(204, description="It is revoked: within a second it works nowhere")
 @refuses(404)
-def revoke(key_id: str) -> Response:
+def revoke_key(key_id: str) -> Response:
     """Revoke a key, for good."""
     with transaction(here().sessions) as session:
         ring.revoke(session, key_id)

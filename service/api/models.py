@@ -43,7 +43,7 @@ NO_TRACE = "a pruning leaves one, or a training that ends with pruning, and none
 @takes_query(schemas.PageQuery)
 @answers_tagged(schemas.ModelPage)
 @refuses(422)
-def list_all(query: dict[str, Any]) -> Response:
+def list_models(query: dict[str, Any]) -> Response:
     """List models, newest first."""
     with reading(here().sessions) as session:
         return page_answer(catalog.list_models(session, names=caller().models, **query), SHOWN)
@@ -52,7 +52,7 @@ def list_all(query: dict[str, Any]) -> Response:
 @models.get(MODEL, scope=Scope.READ)
 @answers_tagged(schemas.Model)
 @refuses(404)
-def get_one(name: str) -> Response:
+def get_model(name: str) -> Response:
     """Look at a model."""
     with reading(here().sessions) as session:
         return tagged_answer(SHOWN.dump(catalog.find_model(session, name)))

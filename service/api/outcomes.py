@@ -25,7 +25,7 @@ SHOWN = schemas.Outcome()
 @takes_json(schemas.OutcomeRequest)
 @answers(200, schemas.Outcome)
 @refuses(400, 404, 409, 413, 415, 422)
-def tell(said: Mapping[str, Any], decision_id: str) -> Response:
+def report_outcome(said: Mapping[str, Any], decision_id: str) -> Response:
     """Say what turned out to be true of a decision: the class, or of a regression the number.
 
     Said again, the last word counts. It feeds the accuracy of the version that made the decision.
@@ -44,7 +44,7 @@ def tell(said: Mapping[str, Any], decision_id: str) -> Response:
 @outcomes.get(f"{VERSION}/accuracy", scope=Scope.READ)
 @answers_tagged(schemas.Accuracy)
 @refuses(404)
-def get_accuracy(name: str, number: int) -> Response:
+def get_version_accuracy(name: str, number: int) -> Response:
     """Look at how often a version was right, of the decisions whose outcome is known.
 
     Of a classification the accuracy and the confusion matrix, a row for each true class and a column for each answer;

@@ -60,7 +60,7 @@ BY_ALIAS: Mapping[str, Any] = {
 
 @predictions.post(f"{MODEL}/predict", scope=Scope.PREDICT)
 @documents(**DOCUMENTED, parameters=[BY_ALIAS, *PARAMETERS])
-def predict_by_alias(name: str) -> Response:
+def predict(name: str) -> Response:
     """Answer rows by the version that the alias points at; without one, that is `production`, else the newest."""
     return _answer(name, None)
 

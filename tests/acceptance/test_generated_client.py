@@ -74,44 +74,44 @@ def rows() -> list[dict[str, str]]:
 
 def test_it_uploads_trains_predicts_and_reads_the_explanation(generated: str, service: Running) -> None:
     models = module(generated, "models")
-    table = models.PostV1DatasetsJsonTableOfRows.from_dict({"rows": rows()})
-    data = ask(generated, service, "data_sets", "post_v1_datasets", body=table, name="days", target="PlayTennis")
+    table = models.UploadDataSetJsonTableOfRows.from_dict({"rows": rows()})
+    data = ask(generated, service, "data_sets", "upload_data_set", body=table, name="days", target="PlayTennis")
     assert (data.n_rows, data.task) == (14, "classification")
 
     asked = models.TrainingJobRequest(model="tennis", dataset=data.id, preset=models.TrainingJobRequestPreset.ID3)
-    job = ask(generated, service, "jobs", "post_v1_training_jobs", body=asked)
+    job = ask(generated, service, "jobs", "train", body=asked)
     for _ in range(30):
-        job = ask(generated, service, "jobs", "get_v1_jobs_job_id", job.id, wait=20)
+        job = ask(generated, service, "jobs", "get_job", job.id, wait=20)
         if job.finished is not None:
             break
     assert (job.state, job.result.version) == ("succeeded", 1)
 
-    body = models.PostV1ModelsNamePredictJsonAskedRows.from_dict({"rows": [SUNNY, {"Outlook": "Overcast"}]})
-    answer = ask(generated, service, "predictions", "post_v1_models_name_predict", "tennis", body=body)
+    body = models.PredictJsonAskedRows.from_dict({"rows": [SUNNY, {"Outlook": "Overcast"}]})
+    answer = ask(generated, service, "predictions", "predict", "tennis", body=body)
     assert (answer.model, answer.version) == ("tennis", 1)
     assert [one.label for one in answer.predictions] == ["No", "Yes"]
     first = answer.predictions[0]
     assert [step.attribute for step in first.path] == ["Outlook", "Humidity"]
 
-    explanation = ask(generated, service, "decisions", "get_v1_decisions_decision_id_explanation", first.decision_id)
+    explanation = ask(generated, service, "decisions", "explain_decision", first.decision_id)
     assert explanation.verified is True
     assert explanation.explanation.rule == "if Outlook is Sunny and Humidity is High then No"
-    listed = ask(generated, service, "decisions", "get_v1_decisions", model="tennis", limit=10)
+    listed = ask(generated, service, "decisions", "list_decisions", model="tennis", limit=10)
     assert [one.id for one in listed.items] == [one.decision_id for one in answer.predictions]
 
 
 def test_it_reads_a_refusal_as_a_problem(generated: str, service: Running) -> None:
     models = module(generated, "models")
     asked = models.TrainingJobRequest(model="tennis", dataset="01890000-0000-7000-8000-000000000000")
-    problem = ask(generated, service, "jobs", "post_v1_training_jobs", body=asked)
+    problem = ask(generated, service, "jobs", "train", body=asked)
     assert (problem.status, problem.errors[0].pointer) == (422, "/dataset")
 
 
 def test_it_sends_a_form_and_looks_the_data_set_up(generated: str, service: Running) -> None:
-    body = module(generated, "models").PostV1DatasetsFilesBody
+    body = module(generated, "models").UploadDataSetFilesBody
     file = module(generated, "types").File(
         payload=io.BytesIO(TENNIS.encode()), file_name="days.csv", mime_type="text/csv"
     )
-    data = ask(generated, service, "data_sets", "post_v1_datasets", body=body(file=file), target="PlayTennis")
+    data = ask(generated, service, "data_sets", "upload_data_set", body=body(file=file), target="PlayTennis")
     assert data.n_rows == 14
-    assert ask(generated, service, "data_sets", "get_v1_datasets_data_set_id", data.id).fingerprint == data.fingerprint
+    assert ask(generated, service, "data_sets", "get_data_set", data.id).fingerprint == data.fingerprint

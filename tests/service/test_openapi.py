@@ -50,6 +50,13 @@ def test_every_route_is_described_and_every_described_route_exists(served: Serve
     assert routes == {name for name, _ in operations(document)}
 
 
+def test_every_operation_has_a_name_of_its_own_for_generated_clients(document: dict[str, Any]) -> None:
+    names = [operation.get("operationId", "") for _, operation in operations(document)]
+    assert sorted(names) == sorted(set(names))
+    assert all(re.fullmatch(r"[a-z]+(_[a-z]+)*", name) for name in names)
+    assert {"upload_data_set", "train", "get_job", "predict", "explain_decision"} <= set(names)
+
+
 def test_every_operation_has_a_summary_and_a_success_with_its_shape(document: dict[str, Any]) -> None:
     for name, operation in operations(document):
         assert operation["summary"], name

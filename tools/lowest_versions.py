@@ -8,7 +8,7 @@ import re
 import tomllib
 from pathlib import Path
 
-BOUND = re.compile(r"([A-Za-z0-9_.\[\]-]+)(?:>=|~=)([0-9.]+)")
+BOUND = re.compile(r"([A-Za-z0-9_.\[\]-]+)(?:>=|~=|==)([0-9.]+)")
 
 
 def main() -> None:

@@ -16,7 +16,8 @@
 `surrogates`   the cuts that stand in for a node's own test (rpart)
 `validating`   validation rows on their way down; `waiting` nodes that are split best first
 `grow`         any tree that a configuration can ask for: the loop over all of these
-`grow_binary`  the fast lane: complete data, two branches; `scans` the best cut of a column
+`grow_binary`  the fast lane: complete data, two branches; `binary_nodes`, `binary_sides`, `own_tables` its parts
+`scans`        the best cut of a column there; `counted_scans` of a coded one
 `fast_table`   the columns as it takes them, sorted by `packed_sort`; `fast` the threads
 `fast_nodes`   the nodes as it keeps them; `joining` its parts made one tree
 `linear`       linear models of the nodes of a grown tree: least squares, columns dropped

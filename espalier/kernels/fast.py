@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.kernels import grow_binary, scans
+from espalier.kernels import binary_nodes, binary_sides, grow_binary, scans
 from espalier.kernels.fast_nodes import N_INTS, N_REALS, WEIGHT
 from espalier.kernels.fast_table import FastTable
 from espalier.kernels.joining import Part
@@ -175,7 +175,7 @@ class _Grower:
         grow_binary.totals_of(table.numeric, table.kind, self.stats, node, totals)
 
         def scan(low: int, high: int, coded_low: int, coded_high: int) -> None:
-            grow_binary.scan_columns(
+            binary_nodes.scan_columns(
                 rules, table.numeric, table.kind, table.orders, table.codes, table.cells, table.first, table.n_codes,
                 table.sorted_attribute, table.coded_attribute, table.rows_of, self.stats[node], self.reals[node],
                 totals, job.start, job.stop, low, high, coded_low, coded_high, job.flat, counts, gains, places,
@@ -201,7 +201,7 @@ class _Grower:
         sides = hands[0].sides
 
         def deal(low: int, high: int, left: int, right: int, place: int) -> None:
-            grow_binary.deal_columns(
+            binary_sides.deal_columns(
                 table.orders, low, high, divided, start, stop, sides, job.flat, hands[place].spare, left, right
             )
 

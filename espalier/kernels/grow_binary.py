@@ -22,299 +22,22 @@ import math
 
 import numpy as np
 
-from espalier.kernels.fast_nodes import FEATURE, FIRST_CHILD, FIRST_RIGHT, GAIN, LAST_LEFT, WEIGHT, start_leaf
-from espalier.kernels.jit import compiled, inner
-from espalier.kernels.nodes import more_int_rows, more_long_rows, more_real_rows
-from espalier.kernels.scans import (
-    CLASSES,
-    CONSTANT,
-    MOST_CODES,
-    NUMBERS,
-    ROW_BITS,
-    ROW_MASK,
-    SMALL,
-    TWO_CLASSES,
-    WEIGHTED_PAIR,
-    count_rows,
-    is_flat,
-    scan_counts,
-    scan_order,
-    scan_small,
+from espalier.kernels.binary_nodes import (
+    best_attribute,
+    count_classes,
+    impurity_and_form,
+    is_leaf,
+    least_side,
+    node_totals,
+    scan_totals,
 )
-
-WORD_BITS = np.uint32(5)
-BIT_MASK = np.uint32(31)
-CLASS_MASK = np.uint32(0xFF000000)
-ONE = np.uint32(1)
-
-
-@inner
-def deal(orders, column, start, stop, sides, spare, left_lives, right_lives):
-    """Partition a stretch of an order by side, stably; a side that has become a leaf is dropped.
-
-    orders: uint32. sides: uint32, a bit a row. spare: uint32 scratch, as long as the stretch.
-    """
-    stretch = orders[column, start:stop]
-    one = np.uint64(1)
-    n_left, n_right = np.uint64(0), np.uint64(0)
-    if left_lives == 1 and right_lives == 1:
-        for value in stretch:
-            row = value & ROW_MASK
-            right = np.uint64((sides[row >> WORD_BITS] >> (row & BIT_MASK)) & ONE)
-            stretch[n_left] = value
-            spare[n_right] = value
-            n_left += one - right
-            n_right += right
-        for at in range(np.int64(n_right)):
-            stretch[n_left] = spare[at]
-            n_left += one
-    elif left_lives == 1:
-        for value in stretch:
-            row = value & ROW_MASK
-            right = np.uint64((sides[row >> WORD_BITS] >> (row & BIT_MASK)) & ONE)
-            stretch[n_left] = value
-            n_left += one - right
-    elif right_lives == 1:
-        to = stretch.size - 1
-        for at in range(stretch.size - 1, -1, -1):
-            value = stretch[at]
-            row = value & ROW_MASK
-            stretch[to] = value
-            to -= np.int64((sides[row >> WORD_BITS] >> (row & BIT_MASK)) & ONE)
-
-
-@inner
-def put_left(sides, row):
-    """Clear the bit of a row."""
-    sides[row >> WORD_BITS] &= ~(ONE << (row & BIT_MASK))
-
-
-@inner
-def put_right(sides, row):
-    """Set the bit of a row."""
-    sides[row >> WORD_BITS] |= ONE << (row & BIT_MASK)
-
-
-@inner
-def node_totals(numeric, kind, rows, row_class, target, row_weight, stats):
-    """Sum a node; returns (weight, whether the target is a number that does not vary).
-
-    numeric: 1: the target is a number. stats: float64, class weights, or (weight, mean, sum of squared deviations),
-    written.
-    """
-    weight, constant = 0.0, False
-    if numeric == 1:
-        total, lowest, highest = 0.0, math.inf, -math.inf
-        heavy = 1.0
-        for value in rows:
-            row = value & ROW_MASK
-            if kind == WEIGHTED_PAIR:
-                heavy = row_weight[row]
-            weight += heavy
-            total += heavy * target[row]
-            lowest = min(lowest, target[row])
-            highest = max(highest, target[row])
-        mean = min(max(total / weight, lowest), highest)
-        squares = 0.0
-        for value in rows:
-            row = value & ROW_MASK
-            if kind == WEIGHTED_PAIR:
-                heavy = row_weight[row]
-            squares += heavy * (target[row] - mean) * (target[row] - mean)
-        stats[0], stats[1], stats[2] = weight, mean, squares
-        constant = lowest == highest
-    else:
-        weight = count_classes(kind, rows, row_class, row_weight, stats)
-    return weight, constant
-
-
-@inner
-def count_classes(kind, rows, row_class, row_weight, stats):
-    """Write the class weights of some rows; returns their sum."""
-    weight = 0.0
-    for k in range(stats.size):
-        stats[k] = 0.0
-    if kind == TWO_CLASSES:
-        n_second = np.uint32(0)
-        for value in rows:
-            n_second += value >> ROW_BITS
-        weight = float(rows.size)
-        stats[0], stats[1] = weight - float(n_second), float(n_second)
-    elif kind == CLASSES:
-        for value in rows:
-            stats[value >> ROW_BITS] += 1.0
-        weight = float(rows.size)
-    else:
-        for value in rows:
-            row = value & ROW_MASK
-            stats[np.int64(row_class[row])] += row_weight[row]
-            weight += row_weight[row]
-    return weight
-
-
-@inner
-def scan_totals(numeric, kind, stats, totals):
-    """Write what the scans want of a node from what the tree keeps of it.
-
-    totals: float64, class weights, or (weight, sum of values), written.
-    """
-    if numeric == 1:
-        totals[0], totals[1] = stats[0], stats[0] * stats[1]
-    elif kind == WEIGHTED_PAIR:
-        totals[0], totals[1] = stats[0] + stats[1], stats[1]
-    else:
-        for k in range(stats.size):
-            totals[k] = stats[k]
-
-
-@inner
-def is_leaf(rules, numeric, depth, stats, weight, constant):
-    """Whether a node is a leaf before any attribute is looked at; weight, constant: from `node_totals`."""
-    if weight < max(rules.min_weight_split, 2.0 * rules.min_weight_leaf) - 1e-6:
-        return True
-    if rules.max_depth >= 0 and depth >= rules.max_depth:
-        return True
-    if numeric == 1:
-        if constant:
-            return True
-        variance = stats[2] / weight
-        return variance < rules.min_variance or math.sqrt(variance) < rules.min_sd
-    n_present = 0
-    for k in range(stats.size):
-        if stats[k] > 0.0:
-            n_present += 1
-    return n_present < 2
-
-
-@inner
-def impurity_and_form(numeric, kind, stats, weight):
-    """Give (impurity, offset, scale): a cut's gain is ``offset + scale · numerator / denominator``."""
-    if numeric == 1:
-        return stats[2] / weight, 0.0, 1.0
-    squares = 0.0
-    for k in range(stats.size):
-        squares += (stats[k] / weight) * (stats[k] / weight)
-    if kind == TWO_CLASSES:
-        return 1.0 - squares, 0.0, 2.0 / (weight * weight)
-    if kind == WEIGHTED_PAIR:
-        return 1.0 - squares, 0.0, 2.0
-    return 1.0 - squares, -squares, 1.0 / weight
-
-
-@inner
-def best_attribute(rules, gains, n_attributes, impurity, weight):
-    """Give the attribute of the largest gain, the first of equals; -1 where none is allowed. NaN: no offer."""
-    tie = 1e-9 * impurity
-    best = -1
-    worth = 0.0
-    for attribute in range(n_attributes):
-        gain = gains[attribute]
-        if math.isnan(gain):
-            continue
-        if math.isnan(rules.min_impurity_decrease):
-            if not gain > tie:
-                continue
-        elif weight / rules.root_weight * gain < rules.min_impurity_decrease - tie:
-            continue
-        if best < 0 or gain > worth + tie:
-            best, worth = attribute, gain
-    return best
-
-
-@inner
-def least_side(rules, kind):
-    """Give the least weight of a side; for whole counts a whole number of at least 1."""
-    if kind <= NUMBERS:
-        return max(1.0, math.ceil(rules.min_weight_leaf - 1e-6))
-    return rules.min_weight_leaf - 1e-6
-
-
-@compiled
-def scan_columns(
-    rules, numeric, kind, orders, codes, cells, first, n_codes, sorted_attribute, coded_attribute, rows_of, stats,
-    reals, totals, start, stop, low, high, coded_low, coded_high, flat, counts, gains, places, progress,
-):  # fmt: skip
-    """Scan some columns at one node: for the top of the tree, where columns are shared out over threads.
-
-    Writes gains and places of their attributes; a column that is constant gets its `flat` set.
-    """
-    row_class, row_value, row_weight = rows_of
-    weight = reals[WEIGHT]
-    impurity, offset, scale = impurity_and_form(numeric, kind, stats, weight)
-    tie = 1e-9 * impurity / scale
-    least = least_side(rules, kind)
-    left = np.empty(max(2, stats.size), np.float64)
-    right = np.empty(max(2, stats.size), np.float64)
-    n_sorted = codes.shape[0]
-    highest = -1.0
-    for column in range(low, high):
-        if progress[1] != 0.0:
-            return
-        attribute = sorted_attribute[column]
-        gains[attribute] = math.nan
-        if flat[column] == 1:
-            continue
-        numerator, denominator, place = scan_order(
-            kind, orders, codes, column, start, stop, row_class, row_value, row_weight, totals, weight, least, tie,
-            highest - 10.0 * tie, left, right,
-        )  # fmt: skip
-        if place == CONSTANT:
-            flat[column] = 1
-        elif place >= 0:
-            highest = max(highest, numerator / denominator)
-            gains[attribute] = offset + scale * (numerator / denominator)
-            places[attribute] = place
-    width = totals.size
-    if coded_high > coded_low:
-        active, base = np.empty(n_codes.size, np.uint64), np.empty(n_codes.size, np.uint64)
-        count_rows(
-            kind, counts, orders[n_sorted, start:stop], cells, first, n_codes, flat[n_sorted:], width, coded_low,
-            coded_high, row_class, row_value, row_weight, active, base,
-        )  # fmt: skip
-    for column in range(coded_low, coded_high):
-        attribute = coded_attribute[column]
-        gains[attribute] = math.nan
-        if flat[n_sorted + column] == 1:
-            continue
-        if is_flat(kind, counts, first[column], n_codes[column], width):
-            flat[n_sorted + column] = 1
-            continue
-        numerator, denominator, code, _ = scan_counts(
-            kind, counts, first[column], n_codes[column], width, totals, weight, least, tie, left, right
-        )
-        if code >= 0:
-            gains[attribute] = offset + scale * (numerator / denominator)
-            places[attribute] = code
-
-
-@compiled
-def deal_columns(orders, low, high, divided, start, stop, sides, flat, spare, left_lives, right_lives):
-    """Partition the orders low:high but `divided`, the one that was cut (the last is the rows' own, never flat)."""
-    for column in range(low, high):
-        if column == orders.shape[0] - 1:
-            deal(orders, column, start, stop, sides, spare, 1, 1)
-        elif flat[column] == 0 and column != divided:
-            deal(orders, column, start, stop, sides, spare, left_lives, right_lives)
-
-
-@inner
-def keeps_rows(kind, n_coded):
-    """Whether the rows' own order is partitioned at every node.
-
-    Classes of unit weight are counted in whichever order was cut; else sums are taken in the rows' own order, so that
-    they do not depend on the attribute, and coded columns are looked up by it.
-    """
-    return n_coded > 0 or kind > CLASSES
-
-
-@inner
-def other_lives(flat, n_sorted, divided):
-    """Whether another sorted column than the one that was cut has still to be partitioned."""
-    n_others = 0
-    for column in range(n_sorted):
-        if column != divided and flat[column] == 0:
-            n_others += 1
-    return n_others > 0
+from espalier.kernels.binary_sides import deal, keeps_rows, mark_coded, mark_sorted, other_lives
+from espalier.kernels.counted_scans import SMALL, count_rows, is_flat, scan_counts, scan_small
+from espalier.kernels.fast_nodes import FEATURE, FIRST_CHILD, FIRST_RIGHT, GAIN, LAST_LEFT, WEIGHT, start_leaf
+from espalier.kernels.jit import compiled
+from espalier.kernels.nodes import more_int_rows, more_long_rows, more_real_rows
+from espalier.kernels.own_tables import move_rows, picked_bytes, picked_cells, picked_codes, picked_numbers
+from espalier.kernels.scans import CLASSES, CONSTANT, ROW_MASK, WEIGHTED_PAIR, scan_order
 
 
 @compiled
@@ -334,7 +57,7 @@ def split_node(
         if marks == 1:
             mark_sorted(order, sides, start, middle, stop)
     else:
-        middle = _mark_coded(
+        middle = mark_coded(
             orders[orders.shape[0] - 1], cells, coded_column[attribute], sides, start, stop, place, ints[node]
         )
     ints[node, FEATURE] = attribute
@@ -342,35 +65,6 @@ def split_node(
     reals[node, GAIN] = gain
     start_leaf(ints, reals, first_child)
     start_leaf(ints, reals, first_child + 1)
-    return middle
-
-
-@inner
-def mark_sorted(order, sides, start, middle, stop):
-    """Write the sides of the rows of a stretch that was cut at `middle`."""
-    for value in order[start:middle]:
-        put_left(sides, value & ROW_MASK)
-    for value in order[middle:stop]:
-        put_right(sides, value & ROW_MASK)
-
-
-@inner
-def _mark_coded(rows, cells, column, sides, start, stop, code, node_ints):
-    middle = start
-    following = np.int64(MOST_CODES)
-    for value in rows[start:stop]:
-        row = value & ROW_MASK
-        own = np.int64(cells[row, column])
-        if own > code:
-            put_right(sides, row)
-            if own < following:
-                following = own
-                node_ints[FIRST_RIGHT] = row
-        else:
-            put_left(sides, row)
-            middle += 1
-            if own == code:
-                node_ints[LAST_LEFT] = row
     return middle
 
 
@@ -429,69 +123,6 @@ def choose(rules, numeric, kind, gains, stats, reals, node):
 
 
 @compiled
-def move_rows(orders, start, stop, places, own_orders):
-    """Copy a subtree's stretch of the orders, its rows numbered anew from 0 in their own order.
-
-    places: int32 (n), written for the rows of the subtree. own_orders: uint32 (orders, rows), written. Returns the old
-    number of each new one, int32 (rows).
-    """
-    rows = orders[orders.shape[0] - 1, start:stop]
-    home = np.empty(rows.size, np.int32)
-    for at in range(rows.size):
-        row = rows[at] & ROW_MASK
-        home[at] = row
-        places[row] = at
-    for column in range(orders.shape[0]):
-        own = own_orders[column]
-        at = np.uint64(0)
-        for value in orders[column, start:stop]:
-            own[at] = (value & CLASS_MASK) | np.uint32(places[value & ROW_MASK])
-            at += np.uint64(1)
-    return home
-
-
-@compiled
-def _picked_numbers(values, home):
-    """Give values[home]; an array of one entry, which is not looked at, as it is."""
-    if values.size <= 1:
-        return values
-    picked = np.empty(home.size, np.float64)
-    for at in range(home.size):
-        picked[at] = values[home[at]]
-    return picked
-
-
-@compiled
-def _picked_bytes(values, home):
-    if values.size <= 1:
-        return values
-    picked = np.empty(home.size, np.uint8)
-    for at in range(home.size):
-        picked[at] = values[home[at]]
-    return picked
-
-
-@compiled
-def _picked_codes(codes, flat, home):
-    picked = np.empty((codes.shape[0], home.size), np.uint32)
-    for column in range(codes.shape[0]):
-        if flat[column] == 0:
-            here, own = codes[column], picked[column]
-            for at in range(home.size):
-                own[at] = here[home[at]]
-    return picked
-
-
-@compiled
-def _picked_cells(cells, home):
-    picked = np.empty((home.size, cells.shape[1]), np.uint8)
-    for at in range(home.size):
-        for column in range(cells.shape[1]):
-            picked[at, column] = cells[home[at], column]
-    return picked
-
-
-@compiled
 def grow_subtree(  # one loop, told from top to bottom
     rules, numeric, kind, all_orders, all_codes, all_cells, first, n_codes, sorted_attribute, coded_attribute,
     sorted_column, coded_column, all_rows_of, all_target, places_of, flat_at_root, depth_at_root, root_ints, root_reals,
@@ -510,12 +141,12 @@ def grow_subtree(  # one loop, told from top to bottom
     width = root_stats.shape[1] if numeric == 0 else 2
     orders = np.empty((n_sorted + 1, n_here), np.uint32)
     home = move_rows(all_orders, start_at_root, stop_at_root, places_of, orders)
-    codes = _picked_codes(all_codes, flat_at_root, home)
-    cells = _picked_cells(all_cells, home)
-    row_class = _picked_bytes(all_rows_of[0], home) if kind >= WEIGHTED_PAIR else all_rows_of[0]
-    row_value = _picked_numbers(all_rows_of[1], home)
-    row_weight = _picked_numbers(all_rows_of[2], home)
-    target = _picked_numbers(all_target, home)
+    codes = picked_codes(all_codes, flat_at_root, home)
+    cells = picked_cells(all_cells, home)
+    row_class = picked_bytes(all_rows_of[0], home) if kind >= WEIGHTED_PAIR else all_rows_of[0]
+    row_value = picked_numbers(all_rows_of[1], home)
+    row_weight = picked_numbers(all_rows_of[2], home)
+    target = picked_numbers(all_target, home)
     rows_of = (row_class, row_value, row_weight)
     rows = orders[n_sorted]
     sides = np.zeros(n_here // 32 + 1, np.uint32)

@@ -3,6 +3,8 @@
     codes     1, 2 or 4 bytes a cell: 0 is missing, else the code and one
     numbers   most tables are typed or printed: 36.6 is 366 tenths. Where every number of the column is exactly so many
               tenths, hundredths, …, that is kept: how many above the least, in 1 to 6 bytes, all ones for missing
+    words     what is printed of single precision, or measured to some digits, has its decimal point in other places:
+              4 bytes a cell (`espalier.DecimalWords`), and 8 for each of the few numbers that do not fit
     others    8 bytes a cell: float64
 
 The bytes of a cell of 5 or 6 stand in two arrays, | 4 of each cell | 1 or 2 more of each |, so that numpy reads both at
@@ -16,7 +18,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["PackedColumn", "pack_column", "unpack_column"]
+import espalier
+
+__all__ = ["PackedColumn", "pack_column", "packed_size", "unpack_column"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -28,6 +32,8 @@ WIDTHS: Final[Mapping[int, tuple[str, ...]]] = {
     6: ("<u4", "<u2"),
 }
 """Bytes of a cell, and the arrays that they stand in."""
+NUMBER_BYTES: Final = 8
+WORD_BYTES: Final = 4
 MOST_PLACES: Final = 15
 """Behind the decimal point."""
 LARGEST: Final = 2.0**52
@@ -44,7 +50,8 @@ class PackedColumn:
 
     Attributes:
         form: What `unpack_column` must know beside the bytes, as JSON: ``width``, bytes of a cell, and for decimals
-            ``places`` behind the point and the ``least``, in units of the last place. Codes and float64 have none.
+            ``places`` behind the point and the ``least``, in units of the last place; for words their ``first`` places
+            and how many ``others`` follow them. Codes and float64 have none.
         content: The bytes.
     """
 
@@ -56,11 +63,23 @@ def pack_column(column: npt.NDArray[Any]) -> PackedColumn:
     """Pack int32 codes, -1 for missing, or float64 numbers, NaN for missing; (n_rows,)."""
     if column.dtype == np.int32:
         return _pack_codes(column)
-    return _pack_decimals(column) or PackedColumn({"width": 8}, column.astype("<f8", copy=False).tobytes())
+    ways = (_pack_decimals, _pack_words) if _is_short(column) else (_pack_words, _pack_decimals)
+    return next((packed for way in ways if (packed := way(column)) is not None), None) or _as_they_are(column)
+
+
+def packed_size(form: Mapping[str, Any], n_rows: int) -> int:
+    """Give how many bytes a column of this form takes."""
+    size: int = form["width"] * n_rows + NUMBER_BYTES * form.get("others", 0)
+    return size
 
 
 def unpack_column(form: Mapping[str, Any], content: memoryview, out: npt.NDArray[Any]) -> None:
     """Unpack a column into `out`: (n_rows,) int32 for codes, float64 for numbers."""
+    if "first" in form:
+        words = np.frombuffer(content, dtype="<u4", count=len(out))
+        others = np.frombuffer(content, dtype="<f8", offset=words.nbytes)
+        espalier.DecimalWords(form["first"], words, others).write_numbers(out)
+        return
     arrays = WIDTHS.get(form["width"])
     if arrays is None:
         out[:] = np.frombuffer(content, dtype="<f8")
@@ -92,6 +111,32 @@ def _pack_codes(codes: npt.NDArray[np.int32]) -> PackedColumn:
     most = int(above.max(initial=0))
     width = next(width for width in WIDTHS if most < 256**width)
     return PackedColumn({"width": width}, above.astype(WIDTHS[width][0]).tobytes())
+
+
+def _as_they_are(numbers: Floats) -> PackedColumn:
+    return PackedColumn({"width": NUMBER_BYTES}, numbers.astype("<f8", copy=False).tobytes())
+
+
+def _is_short(numbers: Floats) -> bool:
+    """Say whether whole numbers of one unit, as some cells need it, would take no more than a word."""
+    looked_at = numbers[:: max(1, len(numbers) // SAMPLE)]
+    looked_at = looked_at[~np.isnan(looked_at)]
+    if not len(looked_at):
+        return True
+    places = _places_of(looked_at, 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        span = float(np.fmax.reduce(numbers) - np.fmin.reduce(numbers))
+    return places is not None and span * 10.0**places < 256.0**WORD_BYTES
+
+
+def _pack_words(numbers: Floats) -> PackedColumn | None:
+    """Pack numbers into words; None where too many do not fit, or no compiled code is there to find them."""
+    found = espalier.decimal_words(numbers)
+    if found is None or NUMBER_BYTES * len(found.others) > len(numbers):
+        return None
+    form = {"width": WORD_BYTES, "first": found.first, "others": len(found.others)}
+    content = found.words.astype("<u4", copy=False).tobytes() + found.others.astype("<f8", copy=False).tobytes()
+    return PackedColumn(form, content)
 
 
 def _pack_decimals(numbers: Floats) -> PackedColumn | None:

@@ -2,10 +2,11 @@
 
     rows      0 ........ 65 535 | 65 536 ........ 131 071 | ...
     chunk     first_row = 0     | first_row = 65 536      |
-    content   "ESPC" | 4 bytes: length of the forms | the forms, JSON: one a column | column 0 | column 1 | …
+    content   "ESPD" | 4 bytes: length of the forms | the forms, JSON: one a column | column 0 | column 1 | …
 
 A column is one of the schema's features, in their order; `service.cell_packing` says how it is packed. Chunks from
-before this layout are Parquet files, whose columns are called c0, c1, …; they are read by pyarrow.
+before there were words begin with "ESPC". Those from before this layout are Parquet files, whose columns are called c0,
+c1, …; they are read by pyarrow.
 """
 
 import io
@@ -20,12 +21,14 @@ import numpy.typing as npt
 import orjson
 
 import espalier
-from service.cell_packing import pack_column, unpack_column
+from service.cell_packing import pack_column, packed_size, unpack_column
 
 __all__ = ["CHUNK_ROWS", "Chunk", "encode_rows", "unpack_rows"]
 
 CHUNK_ROWS = 65_536
-MAGIC: Final = b"ESPC"
+MAGIC: Final = b"ESPD"
+MAGICS: Final = (MAGIC, b"ESPC")
+"""Of chunks that are read; a program that does not know the forms of a chunk must not know its first bytes either."""
 LENGTH: Final = struct.Struct("<I")
 HEAD: Final = len(MAGIC) + LENGTH.size
 
@@ -48,13 +51,13 @@ def unpack_rows(
     content: bytes, places: Sequence[int], *, start: int, stop: int, out: Sequence[npt.NDArray[Any]]
 ) -> None:
     """Unpack rows ``start:stop`` of a chunk's columns at `places`, each into its array of `out`: (stop - start,)."""
-    if not content.startswith(MAGIC):
+    if not content.startswith(MAGICS):
         _read_parquet(content, places, start=start, stop=stop, out=out)
         return
     (length,) = LENGTH.unpack_from(content, len(MAGIC))
     told = orjson.loads(memoryview(content)[HEAD : HEAD + length])
     n_rows, forms = told["n_rows"], told["columns"]
-    ends = list(accumulate((form["width"] * n_rows for form in forms), initial=HEAD + length))
+    ends = list(accumulate((packed_size(form, n_rows) for form in forms), initial=HEAD + length))
     for place, column in zip(places, out, strict=True):
         packed = memoryview(content)[ends[place] : ends[place + 1]]
         if start == 0 and stop == n_rows:

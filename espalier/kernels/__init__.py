@@ -22,7 +22,7 @@
 `fast_nodes`   the nodes as it keeps them; `joining` its parts made one tree
 `linear`       linear models of the nodes of a grown tree: least squares, columns dropped
 `route`        many rows down one tree
-`csv_cells`    the cells of CSV where they stand
+`csv_cells`    the cells of CSV where they stand; `decimal_words` numbers of a few digits in 32 bits
 `freeze`       nodes in the order of their making -> preorder arrays
 =============  ==========================================================================================
 

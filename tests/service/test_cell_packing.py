@@ -10,9 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.cell_packing import PackedColumn, pack_column, unpack_column
+from espalier import decimal_words
+from espalier.csv_compiled import compile_reading
+from service.cell_packing import PackedColumn, pack_column, packed_size, unpack_column
 
-DRAWS = hypothesis.settings(max_examples=300, deadline=None)
+# Of kernels that stay Python numpy says that sums and products of 64 bits wrap around, as they are to.
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
+DRAWS = hypothesis.settings(
+    max_examples=300, deadline=None, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture]
+)
 MISSING = float("nan")
 
 decimals = st.builds(lambda digits, places: digits / 10**places, st.integers(-(2**53), 2**53), st.integers(0, 17))
@@ -32,6 +38,12 @@ mixed = st.lists(
 )
 
 
+@pytest.fixture(autouse=True)
+def _compiled_code() -> None:
+    """As in a process that has read a long CSV."""
+    compile_reading()
+
+
 def restored(packed: PackedColumn, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
     out = np.empty_like(column)
     unpack_column(packed.form, memoryview(packed.content), out)
@@ -43,8 +55,10 @@ def restored(packed: PackedColumn, column: npt.NDArray[Any]) -> npt.NDArray[Any]
 def test_numbers_come_back_bit_by_bit(cells: list[float]) -> None:
     column = np.array(cells, dtype=np.float64)
 
-    back = restored(pack_column(column), column)
+    packed = pack_column(column)
+    back = restored(packed, column)
 
+    assert len(packed.content) == packed_size(packed.form, len(column))
     expected = [struct.pack("<d", cell) if cell == cell else None for cell in cells]  # noqa: PLR0124 - NaN differs
     assert [struct.pack("<d", cell) if cell == cell else None for cell in back.tolist()] == expected  # noqa: PLR0124
 
@@ -86,4 +100,25 @@ def test_a_number_of_more_places_than_the_sample_shows_is_seen() -> None:
     packed = pack_column(column)
 
     assert packed.form["places"] == 6
+    np.testing.assert_array_equal(restored(packed, column), column)
+
+
+def test_numbers_whose_points_are_in_other_places_take_four_bytes_and_the_few_others_eight_more() -> None:
+    column = np.array([float(str(np.float32(number))) for number in np.linspace(-3, 3, 1_001)])  # sevenths, and so on
+    column[[7, 500]] = 1 / 3
+
+    packed = pack_column(column)
+
+    np.testing.assert_array_equal(restored(packed, column), column)
+    assert len(packed.content) == packed_size(packed.form, len(column))
+    if decimal_words(column) is not None:  # kernels are compiled here
+        assert packed.form == {"width": 4, "first": 7, "others": 2}
+
+
+def test_numbers_of_too_many_digits_are_kept_as_they_are() -> None:
+    column = 1 / np.arange(3.0, 100.0)
+
+    packed = pack_column(column)
+
+    assert packed.form == {"width": 8}
     np.testing.assert_array_equal(restored(packed, column), column)

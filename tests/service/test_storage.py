@@ -8,8 +8,9 @@ import pytest
 from pyarrow import parquet
 
 import espalier
+from espalier.csv_compiled import compile_reading
 from service import storage
-from service.chunks import Chunk
+from service.chunks import Chunk, encode_rows, unpack_rows
 from service.db import Sessions, reading, transaction
 from service.errors import NotFound
 from service.staging import packed_chunks
@@ -84,6 +85,39 @@ def test_a_range_beyond_the_end_is_empty(source: Sessions) -> None:
     with reading(source) as session:
         assert storage.rows(session, data_set_id, start=12) == []
         assert storage.rows(session, data_set_id, start=5, stop=5) == []
+
+
+def test_chunks_from_before_there_were_words_are_read() -> None:
+    forms = b'{"n_rows":3,"columns":[{"width":1,"places":1,"least":366},{"width":1}]}'
+    content = b"ESPC" + len(forms).to_bytes(4, "little") + forms + bytes([0, 4, 255]) + bytes([2, 0, 1])
+    numbers, codes = np.empty(3), np.empty(3, np.int32)
+
+    unpack_rows(content, [0, 1], start=0, stop=3, out=[numbers, codes])
+
+    assert numbers[:2].tolist() == [36.6, 37.0]
+    assert np.isnan(numbers[2])
+    assert codes.tolist() == [1, -1, 0]
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")  # of kernels that stay Python
+def test_a_chunk_of_several_forms_is_read_column_by_column() -> None:
+    compile_reading()
+    printed = np.array([float(str(np.float32(number))) for number in np.linspace(-3, 3, 1_001)])
+    printed[500] = 1 / 3
+    columns = (np.arange(1_001.0), printed, np.arange(1_001, dtype=np.int32))
+    features = (
+        espalier.Feature("a", espalier.FeatureKind.NUMERIC),
+        espalier.Feature("b", espalier.FeatureKind.NUMERIC),
+        espalier.Feature("c", espalier.FeatureKind.NOMINAL, categories=tuple(map(str, range(1_001)))),
+    )
+    chunk = encode_rows(espalier.Dataset(espalier.Schema(features), columns), 0, 1_001)
+
+    for start, stop in ((0, 1_001), (499, 502)):
+        out = [np.empty(stop - start), np.empty(stop - start, np.int32)]
+        unpack_rows(chunk.content, [1, 2], start=start, stop=stop, out=out)
+
+        assert out[0].tolist() == printed[start:stop].tolist()
+        assert out[1].tolist() == list(range(start, stop))
 
 
 def test_rows_are_streamed_chunk_by_chunk(source: Sessions) -> None:

@@ -13,6 +13,7 @@ from gunicorn.workers import gthread
 
 from service.api.context import EXTENSION
 from service.api.metrics import forget_process
+from service.api.sharing import OpenConnections
 from service.cli.lifeline import end_with_parent
 from service.cli.listening import host_of
 from service.cli.pinning import cores, least_taken, pin
@@ -21,6 +22,7 @@ from service.logs import configuration
 from service.settings import Settings, check_listening
 
 settings = Settings.from_env()
+open_connections = OpenConnections()
 
 
 class WithoutRequests(Logger):  # type: ignore[misc] # the parent is untyped
@@ -77,9 +79,11 @@ def when_ready(server: Any) -> None:
 
 
 def pre_fork(server: Any, worker: Any) -> None:
-    """Choose the core of a web process, where each is to have one."""
+    """Give a web process its place among those that share connections, and its core, where each is to have one."""
+    others = server.WORKERS.values()
+    worker.open_connections, worker.place = open_connections, open_connections.place([one.place for one in others])
     if settings.web_pinning == "on":
-        worker.core = least_taken(cores(), [other.core for other in server.WORKERS.values()])
+        worker.core = least_taken(cores(), [other.core for other in others])
 
 
 def post_fork(server: Any, worker: Any) -> None:
@@ -100,6 +104,7 @@ def worker_exit(_server: Any, worker: Any) -> None:
 def child_exit(_server: Any, worker: Any) -> None:
     """Forget what only a living process has."""
     forget_process(worker.pid)
+    open_connections.leave(worker.place)
 
 
 def _is_not_silence(record: logging.LogRecord) -> bool:

@@ -27,8 +27,8 @@ from gunicorn.util import http_date
 
 from service.api.context import ADMITTED, BEGAN, EXTENSION, RAISED, Service
 from service.api.front import LATER, Later
-from service.api.malformed import ProblemWorker
 from service.api.recording import keep_together
+from service.api.sharing import SharingWorker
 from service.errors import Unavailable
 from service.recent import in_haste
 
@@ -124,7 +124,7 @@ class _Done:
         return self.keeps_open
 
 
-class LaneWorker(ProblemWorker):
+class LaneWorker(SharingWorker):
     """gunicorn's worker with threads, and a lane."""
 
     wsgi: Any

@@ -26,13 +26,14 @@ def scan_counts(kind, counts, first, n_codes, width, totals, weight, least, tie,
     best = -1
     best_left = 0.0
     left_weight = 0.0
+    last = _last_code(counts, first, n_codes, width)
     if kind in (CLASSES, WEIGHTED_CLASSES):
         left_squares, right_squares = 0.0, 0.0
         for k in range(width):
             left[k] = 0.0
             right[k] = totals[k]
             right_squares += totals[k] * totals[k]
-        for code in range(n_codes):
+        for code in range(last):
             here = 0.0
             base = first + code * width
             for k in range(width):
@@ -59,7 +60,7 @@ def scan_counts(kind, counts, first, n_codes, width, totals, weight, least, tie,
     apart = 0.0
     scale = weight if kind == TWO_CLASSES else 1.0
     share = totals[1] if kind == TWO_CLASSES else totals[1] / weight
-    for code in range(n_codes):
+    for code in range(last):
         base = first + 2 * code
         here = counts[base] + counts[base + 1] if kind == TWO_CLASSES else counts[base]
         if here <= 0.0:
@@ -75,6 +76,16 @@ def scan_counts(kind, counts, first, n_codes, width, totals, weight, least, tie,
             best_numerator, best_denominator, best, best_left = numerator, denominator, code, left_weight
             limit = numerator + tie * denominator
     return best_numerator, best_denominator, best, best_left
+
+
+@inner
+def _last_code(counts, first, n_codes, width):
+    """Give the last code with rows. Behind it nothing is left; what weights leave there is rounding, and no side."""
+    for code in range(n_codes - 1, -1, -1):
+        for k in range(width):
+            if counts[first + code * width + k] != 0.0:
+                return code
+    return 0
 
 
 @inner

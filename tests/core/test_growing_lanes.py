@@ -18,7 +18,7 @@ KINDS = {"two classes": 2, "four classes": 4, "numbers": 0}
 def table(
     n_rows: int, n_classes: int, *, weights: str = "unit", n_values: int | None = None, n_columns: int = 6
 ) -> Dataset:
-    """Random columns, a third of them continuous, the others of few or of very few values; dyadic weights."""
+    """Random columns, a third of them continuous, the others of few values; weights that add up exactly, or do not."""
     random = np.random.default_rng(n_rows + n_classes)
     features, columns = [], []
     for place in range(n_columns):
@@ -42,7 +42,8 @@ def table(
     columns.append(target)
     if weights != "unit":
         features.append(Feature("weight", FeatureKind.NUMERIC, Role.WEIGHT))
-        columns.append(random.choice([0.0, 0.25, 0.5, 1.0, 2.0], n_rows))
+        some = [0.0, 0.25, 0.5, 1.0, 2.0] if weights == "dyadic" else [0.1, 0.3, 1.0004, 0.9991]
+        columns.append(random.choice(some, n_rows))
     return Dataset(Schema(tuple(features)), tuple(columns))
 
 
@@ -82,6 +83,14 @@ def test_both_lanes_grow_the_same_tree(
 ) -> None:
     data = table(700, KINDS[kind], weights=weights)
     same_tree(tree_of(data, **fields), general_tree(data, monkeypatch, **fields))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_rows", [40, 700, 2500])
+def test_each_branch_has_rows_where_weights_do_not_add_up_exactly(kind: str, n_rows: int) -> None:
+    tree = tree_of(table(n_rows, KINDS[kind], weights="decimal", n_values=3), max_depth=9)
+    lost = tree.weight[tree.parent[1:]] - tree.weight[1:]
+    assert np.min(lost) > 0.09  # the lightest row weighs 0.1
 
 
 @pytest.mark.parametrize("kind", ["two classes", "four classes"])

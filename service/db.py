@@ -146,17 +146,31 @@ def translated() -> Iterator[None]:
     except IntegrityError as error:
         raise Conflict("something this request depends on was changed by another one at the same time") from error
     except OperationalError as error:
-        raise Unavailable("the database cannot be used at the moment") from error
+        raise Unavailable("the database cannot be used at the moment", reason=reason_of(error)) from error
     except DataError as error:
         # A net: whoever takes such a value in should have said where it stands.
         message = "a text with the character NUL, or a number that is too large, can be neither kept nor looked for"
         raise Rejected([Fault("", "not_kept", message)]) from error
     except DBAPIError as error:
         if error.connection_invalidated:
-            raise Unavailable("the connection to the database was lost") from error
+            raise Unavailable("the connection to the database was lost", reason=reason_of(error)) from error
         if type(error) is DatabaseError:  # what SQLite says of a file that is damaged, or no database at all
-            raise Unavailable("the database cannot be read") from error
+            raise Unavailable("the database cannot be read", reason=reason_of(error)) from error
         raise
+
+
+def reason_of(error: DBAPIError) -> str:
+    """Say why a database cannot be used, in words that hold no data.
+
+    These are SQLite's name of the fault; PostgreSQL's code of it, by which its manual lists it; or, where no connection
+    came about, the first line of what the driver says: it names the server, never a password.
+    """
+    fault = error.orig
+    kind = type(fault).__name__
+    if isinstance(fault, sqlite3.Error):
+        return getattr(fault, "sqlite_errorname", kind)
+    code = getattr(fault, "sqlstate", None)
+    return f"{code} {kind}" if code is not None else next(iter(str(fault).splitlines()), kind)
 
 
 def take_turn(session: Session, name: str) -> None:

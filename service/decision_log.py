@@ -133,7 +133,7 @@ class DecisionLog:
             self._rows.insert([waiter.entry for waiter in batch])
         except Unavailable as fault:
             for waiter in batch:
-                waiter.fault = Unavailable(str(fault))
+                waiter.fault = Unavailable(str(fault), reason=fault.reason)
         except Exception as fault:
             if len(batch) == 1:
                 batch[0].fault = fault

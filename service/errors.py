@@ -125,10 +125,20 @@ class LeaseLost(ServiceError):  # noqa: N818 - as above
 
 
 class Unavailable(ServiceError):  # noqa: N818 - as above
-    """The database does not answer or cannot write now; the same request may well succeed later."""
+    """The database does not answer or cannot write now; the same request may well succeed later.
 
-    def __init__(self, message: str) -> None:
+    Attributes:
+        reason: What the database or its driver says, for whoever keeps the service running; callers are not told.
+    """
+
+    def __init__(self, message: str, *, reason: str | None = None) -> None:
+        self.reason = reason
         super().__init__(message)
+
+    @property
+    def told(self) -> str:
+        """The message with its reason, for the log."""
+        return str(self) if self.reason is None else f"{self} ({self.reason})"
 
 
 class OtherTables(Unavailable):

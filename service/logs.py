@@ -10,7 +10,9 @@ system, or of our own words are written (``SPEAKING``); of the others the type a
 """
 
 import logging
+import math
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
@@ -22,7 +24,7 @@ import structlog
 import espalier
 from service import errors
 
-__all__ = ["FORMATS", "LEVELS", "about", "configuration", "formatter"]
+__all__ = ["FORMATS", "LEVELS", "Seldom", "about", "configuration", "formatter"]
 
 FORMATS = ("auto", "json", "text")
 LEVELS = ("debug", "info", "warning", "error")
@@ -41,6 +43,7 @@ SPEAKING: tuple[type[BaseException], ...] = (
 )
 LONGEST_MESSAGE = 500  # characters
 MOST_FRAMES = 30
+SECONDS_BETWEEN = 10.0
 CONTEXT: ContextVar[Mapping[str, Any]] = ContextVar("what the lines are about", default={})  # noqa: B039 - never changed
 
 Line = MutableMapping[str, Any]
@@ -54,6 +57,24 @@ def about(**fields: Any) -> Iterator[None]:
         yield
     finally:
         CONTEXT.reset(token)
+
+
+class Seldom:
+    """A warning that every request may give rise to: one line in ten seconds, which says how many were left out."""
+
+    def __init__(self, log: logging.Logger) -> None:
+        self._log = log
+        self._next = -math.inf
+        self._left_out = 0
+
+    def warn(self, message: str, /, **fields: Any) -> None:
+        """Write the line, or count it; two threads at once may write it twice."""
+        present = time.monotonic()
+        if present < self._next:
+            self._left_out += 1
+            return
+        left_out, self._left_out, self._next = self._left_out, 0, present + SECONDS_BETWEEN
+        self._log.warning(message, extra={**fields, "left_out": left_out})
 
 
 def configuration(form: str, level: str) -> dict[str, Any]:

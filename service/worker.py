@@ -165,7 +165,7 @@ def _work_once(
         stop.wait(PAUSE_SECONDS)
         return False
     except Unavailable as error:
-        LOG.warning("%s; trying again", error)
+        LOG.warning("%s; trying again", error.told)
         stop.wait(1.0)
         return False
     except Exception:  # the worker outlives every fault; the lease of the job runs out and it is taken up again
@@ -236,7 +236,7 @@ def _watch(settings: Settings, source: Sessions, attempt: Attempt, stop: threadi
         except LeaseLost:
             return Lost()
         except Unavailable as error:  # the token still guards us: keep computing until the database is back
-            LOG.warning("job %s: no heartbeat: %s", attempt.claim.job_id, error)
+            LOG.warning("job %s: no heartbeat: %s", attempt.claim.job_id, error.told)
 
 
 def _receive(attempt: Attempt) -> Outcome | None:
@@ -269,7 +269,7 @@ def _log_part(settings: Settings, source: Sessions, attempt: Attempt, stop: thre
                 )
             attempt.part = None
         except Unavailable as error:
-            LOG.warning("job %s: a part is not logged yet: %s", attempt.claim.job_id, error)
+            LOG.warning("job %s: a part is not logged yet: %s", attempt.claim.job_id, error.told)
             stop.wait(PAUSE_SECONDS)
 
 
@@ -361,7 +361,7 @@ def _settle(source: Sessions, claim: Claim, outcome: Outcome | Lost, stop: threa
         except OtherTables:
             raise
         except Unavailable as error:
-            LOG.warning("job %s: not saved yet: %s", claim.job_id, error)
+            LOG.warning("job %s: not saved yet: %s", claim.job_id, error.told)
             if stop.wait(PAUSE_SECONDS):
                 return "not saved"
         except Exception:

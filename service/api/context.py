@@ -1,5 +1,6 @@
 """What the views share within one process: made once by `create_app`, found through the current application."""
 
+import logging
 import re
 import threading
 import uuid
@@ -17,6 +18,7 @@ from service.catalog import NEWEST, LoadedVersion
 from service.db import Sessions, check_tables, reading
 from service.decision_log import DecisionLog
 from service.keys import Caller, KeyRing
+from service.logs import Seldom
 from service.model_cache import ModelCache
 from service.prepared import Prepared
 from service.recent import Recent
@@ -49,6 +51,7 @@ class Service:
         rates: Counts the requests of each key.
         waiting: Permits to hold a thread while waiting for a job: a quarter of the threads.
         has_front: Whether predictions are answered in front of Flask.
+        away: Warns that requests are answered 503.
         is_stopping: Whether the process was asked to end; those who wait then answer at once.
     """
 
@@ -62,6 +65,7 @@ class Service:
     rates: Rates = field(init=False)
     waiting: threading.Semaphore = field(init=False)
     has_front: bool = False
+    away: Seldom = field(default_factory=lambda: Seldom(logging.getLogger("service")))
     is_stopping: Callable[[], bool] = bool  # bool() is False
     _tables: Recent[None, None] = field(default_factory=Recent)
 

@@ -20,7 +20,7 @@ from werkzeug.exceptions import ClientDisconnected, HTTPException, MethodNotAllo
 import espalier
 from service import errors
 from service.api.bodies import JSON, discard_rest
-from service.api.context import REQUEST_ID, request_id
+from service.api.context import REQUEST_ID, here, request_id
 from service.api.names import INFERENCE
 
 __all__ = [
@@ -135,6 +135,8 @@ def answer(error: Exception) -> Response:
     name = request_id()
     if problem.status >= 500 and problem.status != 503:
         log.error("a request failed", exc_info=error, extra={"request_id": name, **route_of(request)})
+    elif isinstance(error, errors.Unavailable):
+        here().away.warn("requests are answered 503", reason=error.told, request_id=name, **route_of(request))
     if problem.status == 413:
         discard_rest(request)
     instance = request.root_path + request.path

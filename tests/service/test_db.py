@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, select, text
+from sqlalchemy.orm import Session
 
 from service import db
 from service.db import Sessions, new_id, now, reading, transaction
@@ -127,8 +128,9 @@ def test_a_database_that_cannot_be_opened_is_unavailable(tmp_path: Path) -> None
     folder.mkdir()
     engine = db.connect(Settings(database_url=f"sqlite:///{folder}"))
 
-    with pytest.raises(Unavailable), reading(db.sessions(engine)) as session:
+    with pytest.raises(Unavailable) as caught, reading(db.sessions(engine)) as session:
         session.execute(text("SELECT 1"))
+    assert (caught.value.reason, str(folder) in caught.value.told) == ("SQLITE_CANTOPEN", False)
     assert not db.is_ready(engine)
 
 
@@ -137,19 +139,35 @@ def test_a_file_of_another_kind_is_unavailable_at_once(tmp_path: Path) -> None:
     engine = db.connect(Settings(database_url=f"sqlite:///{tmp_path}/text.db"))
     began = time.monotonic()
 
-    with pytest.raises(Unavailable, match="cannot be read"), reading(db.sessions(engine)) as session:
+    with pytest.raises(Unavailable, match="cannot be read") as caught, reading(db.sessions(engine)) as session:
         session.execute(select(ModelName))
 
     engine.dispose()
+    assert caught.value.reason == "SQLITE_NOTADB"
     assert time.monotonic() - began < db.BUSY_SECONDS / 2
 
 
 def test_a_server_that_does_not_answer_is_unavailable() -> None:
-    engine = db.connect(Settings(database_url="postgresql+psycopg://nobody@127.0.0.1:1/none"))
+    engine = db.connect(Settings(database_url="postgresql+psycopg://nobody:secret@127.0.0.1:1/none"))
 
-    with pytest.raises(Unavailable), reading(db.sessions(engine)) as session:
+    with pytest.raises(Unavailable) as caught, reading(db.sessions(engine)) as session:
         session.execute(text("SELECT 1"))
+    assert "port 1 failed: Connection refused" in caught.value.told
+    assert "secret" not in caught.value.told
+    assert "refused" not in str(caught.value)
     assert not db.is_ready(engine)
+
+
+@pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
+def test_of_a_connection_that_the_server_ends_its_code_is_the_reason(source: Sessions) -> None:
+    def idle(session: Session) -> None:
+        session.execute(text("SET LOCAL idle_in_transaction_session_timeout = 50"))
+        time.sleep(0.5)
+        session.execute(text("SELECT 1"))
+
+    with pytest.raises(Unavailable) as caught, transaction(source) as session:
+        idle(session)
+    assert caught.value.reason == "25P03 IdleInTransactionSessionTimeout"
 
 
 def test_the_clock_of_the_database_is_utc_and_moves_by_seconds(source: Sessions) -> None:

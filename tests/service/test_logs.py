@@ -17,7 +17,7 @@ from service.db import transaction
 from service.errors import Unavailable
 from service.settings import Settings
 from tests.acceptance.running import environment_for, run_command, running
-from tests.service.served import Served, serving
+from tests.service.served import Served, assert_problem, serving
 
 SECRET = "hunter2-4711"  # noqa: S105 - what a caller would not want to read in a log
 Lines = Callable[[], list[dict[str, Any]]]
@@ -137,9 +137,30 @@ def test_a_failure_is_written_with_its_request_and_without_the_parameters_of_a_s
         assert served.client.get("/v1/models").status_code in (500, 503)
         _train_and_fail(served, monkeypatch)
 
-    assert {line["event"] for line in lines()} == {"a request failed"}
+    assert {line["event"] for line in lines()} - {"requests are answered 503"} == {"a request failed"}
     assert SECRET not in json.dumps(lines())
-    assert all(len(line["request_id"]) == 32 and line["exception"]["frames"] for line in lines())
+    failed = [line for line in lines() if line["event"] == "a request failed"]
+    assert all(len(line["request_id"]) == 32 and line["exception"]["frames"] for line in failed)
+
+
+def test_why_the_database_cannot_be_used_is_written_once_in_a_while(
+    tmp_path: Path, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moment = 100.0
+    monkeypatch.setattr("service.logs.time.monotonic", lambda: moment)
+    folder = tmp_path / "folder.db"
+    folder.mkdir()
+    with serving(Settings(database_url=f"sqlite:///{folder}")) as served:
+        for _ in range(5):
+            assert "SQLITE" not in assert_problem(served.client.get("/v1/models"), 503)["detail"]
+        moment += logs.SECONDS_BETWEEN
+        assert_problem(served.client.get("/v1/models/none"), 503)
+
+    first, second = lines()
+    assert first["event"] == "requests are answered 503"
+    assert first["reason"] == "the database cannot be used at the moment (SQLITE_CANTOPEN)"
+    assert (first["route"], second["route"]) == ("/v1/models", "/v1/models/<model:name>")
+    assert (first["left_out"], second["left_out"]) == (0, 4)
 
 
 def _train_and_fail(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

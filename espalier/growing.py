@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from espalier.config import TrainingConfig
 from espalier.dataset import Dataset
+from espalier.encoding import encoded
 from espalier.errors import Cancelled, ConfigError, DataError, Fault
 from espalier.preparation import Preparation
 from espalier.processors import n_threads, thread_pool
@@ -24,7 +25,6 @@ from espalier.training_table import (
     filled,
     imputed_values,
     many_valued,
-    ranks_by_mean,
     training_table,
     with_imputed,
 )
@@ -104,7 +104,7 @@ def _grown_tree(
         tree = _grown_fast(rules, table, watch)
         if tree is not None:
             return (_collapsed(tree) if config.collapse else tree), ()
-    columns, orders = _encoded(table, config, watch)
+    columns, orders = encoded(table, config, watch)
     work, groups, subsets, rare = scratch_arrays(table, config, columns, valid, watch)
     task = general.Task(rules, columns, _rows(table), work, groups, subsets, rare, orders)
     limits = MAX_NODES, MAX_CODE_ENTRIES
@@ -179,74 +179,6 @@ def _rules(table: Table, config: TrainingConfig) -> Any:
         cheapest=min([1.0, *costs.values()]),
         root_weight=root_weight,
     )
-
-
-def _encoded(table: Table, config: TrainingConfig, watch: Progress) -> tuple[Any, Ints]:
-    """Give the kernels' Columns and the presorted orders, int32 (ordered attributes, n)."""
-    from espalier.kernels import codes, encode  # noqa: PLC0415
-
-    n_rows, features = table.n_rows, table.attributes
-    binaries = config.nominal == "ordered_binaries"
-    kind = [
-        (codes.BINARIES_KIND if binaries else codes.NOMINAL_KIND) if feature.unordered else codes.ORDERED_KIND
-        for feature in features
-    ]
-    order_place = np.cumsum([each != codes.NOMINAL_KIND for each in kind]) - 1
-    coded = np.empty((len(features), n_rows), dtype=np.int32)
-    orders = np.empty((int(order_place[-1]) + 1 if len(features) else 0, n_rows), dtype=np.int32)
-    values: list[Floats] = []
-    recodes: list[Ints] = []
-    keys, other_keys = np.empty(n_rows, np.uint64), np.empty(n_rows, np.uint64)
-    other_order, distinct = np.empty(n_rows, np.int32), np.empty(n_rows)
-    for place, (feature, column) in enumerate(zip(features, table.columns, strict=True)):
-        watch.check()
-        recode = np.zeros(0, dtype=np.int32)
-        value = np.zeros(0)
-        if feature.coded:
-            coded[place] = column
-            if kind[place] == codes.BINARIES_KIND:
-                recode = ranks_by_mean(table, column, len(feature.categories))
-                if len(recode):  # else no value of it is known
-                    coded[place] = np.where(column < 0, -1, recode[np.maximum(column, 0)])
-                value = np.arange(len(feature.categories), dtype=np.float64)
-            if kind[place] == codes.ORDERED_KIND:
-                value = _ranked(coded[place], len(feature.categories))
-            if kind[place] != codes.NOMINAL_KIND:
-                encode.sort_codes(coded[place], len(feature.categories), orders[order_place[place]])
-        else:
-            cells, order = np.array(column, np.float64), orders[order_place[place]]
-            n_known = encode.sort_column(cells, order, keys, other_keys, other_order)
-            n_distinct = encode.rank_column(cells, order, n_known, coded[place], distinct)
-            value = distinct[:n_distinct].copy()
-        values.append(value)
-        recodes.append(recode)
-    costs = dict(config.attribute_costs or ())
-    columns = codes.Columns(
-        codes=coded,
-        kind=np.array(kind, dtype=np.int32),
-        n_codes=np.array([len(feature.categories) for feature in features], dtype=np.int32),
-        order_place=order_place.astype(np.int32),
-        value_start=_starts(values),
-        value=np.concatenate([*values, np.zeros(0)]),
-        recode_start=_starts(recodes),
-        recode=np.concatenate([*recodes, np.zeros(0, np.int32)]).astype(np.int32),
-        many_valued=many_valued(table, config),
-        cost=np.array([costs.get(feature.name, 1.0) for feature in features]),
-    )
-    return columns, orders
-
-
-def _ranked(column: Ints, n_categories: int) -> Floats:
-    """Put the rank among the codes that occur in place of each code; gives those codes: a cut's possible thresholds."""
-    occurs = np.zeros(n_categories, dtype=bool)
-    occurs[column[column >= 0]] = True
-    rank = np.append(np.cumsum(occurs) - 1, -1).astype(np.int32)
-    column[:] = rank[column]
-    return np.flatnonzero(occurs).astype(np.float64)
-
-
-def _starts(parts: list[Any]) -> npt.NDArray[np.int64]:
-    return np.concatenate(([0], np.cumsum([len(part) for part in parts]))).astype(np.int64)
 
 
 def _rows(table: Table) -> Any:

@@ -27,6 +27,8 @@ LONGEST_AS_IT_IS: Final = 32_768
 SHORTEST: Final = 64
 CELLS_OF_A_STRETCH: Final = 1_000_000
 PARTS_A_THREAD: Final = 4
+PACKED_AT_ONCE: Final = 65_536
+"""Nodes of a tree that are packed together."""
 MOST_FULL_LEVELS: Final = 10
 """Of a tree that is laid out in full: 16 KiB, a part of the nearest cache."""
 MOST_ROOM: Final = 16
@@ -175,17 +177,14 @@ def in_parts(n_rows: int, work: Callable[[int, int], None]) -> None:
 def _packed(tree: Tree, features: Sequence[Feature]) -> PackedTree:
     from espalier.kernels import route as kernel  # noqa: PLC0415 - numba is loaded by the first many rows, not before
 
-    node = np.concatenate(([0], tree.child)).astype(np.int32)
-    test, numbers = tree.test[node], np.arange(len(node))
-    is_leaf, is_cut = test == LEAF, test == NUMERIC
-    cuts = np.zeros(2 * len(node))
-    cuts[0::2] = np.where(is_leaf, np.inf, tree.threshold[node])
+    node = np.empty(tree.n_nodes, np.int32)
+    node[0], node[1:] = 0, tree.child
+    cuts = np.empty(2 * len(node))
     links = cuts.view(np.int32)
-    # Whoever stays at a leaf looks at the attribute that led there, which is known to be there.
-    asked_above = np.maximum(tree.feature[tree.parent[node]], 0)
-    links[2::4] = np.where(is_leaf, asked_above, np.where(is_cut, tree.feature[node], kernel.OTHER))
-    links[3::4] = np.where(is_leaf, numbers, 1 + tree.child_start[node])
-    only_cuts = tree.n_nodes > 1 and bool(np.all(is_cut | is_leaf))
+    # Piece by piece: what is written on the way would take more memory than the tree.
+    for low in range(0, len(node), PACKED_AT_ONCE):
+        _pack(tree, node, cuts, links, low, min(low + PACKED_AT_ONCE, len(node)))
+    only_cuts = tree.n_nodes > 1 and bool(np.all((tree.test == NUMERIC) | (tree.test == LEAF)))
     none = np.zeros(0, np.int32)
     names = ("start", "feature", "test", "threshold", "below", "code_start", "code_branch")
     if tree.surrogates is None:
@@ -205,6 +204,21 @@ def _packed(tree: Tree, features: Sequence[Feature]) -> PackedTree:
     attributes = tuple(np.unique(np.concatenate(asked)).tolist())
     coded = frozenset(place for place, feature in enumerate(features) if feature.coded)
     return PackedTree(kernel.route, ways, only_cuts, attributes, coded, kernel.most_open(tree.parent, tree.child_start))
+
+
+def _pack(tree: Tree, node: Ints, cuts: Floats, links: Ints, low: int, high: int) -> None:  # noqa: PLR0917 - tables
+    """Write the entries ``low:high`` of ``cuts`` and ``links`` of `espalier.kernels.route.Ways`."""
+    from espalier.kernels import route as kernel  # noqa: PLC0415
+
+    own = node[low:high]
+    test = tree.test[own]
+    is_leaf = test == LEAF
+    cuts[2 * low : 2 * high : 2] = np.where(is_leaf, np.inf, tree.threshold[own])
+    # Whoever stays at a leaf looks at the attribute that led there, which is known to be there.
+    asked_above = np.maximum(tree.feature[tree.parent[own]], 0)
+    asked = np.where(test == NUMERIC, tree.feature[own], kernel.OTHER)
+    links[4 * low + 2 : 4 * high : 4] = np.where(is_leaf, asked_above, asked)
+    links[4 * low + 3 : 4 * high : 4] = np.where(is_leaf, np.arange(low, high), 1 + tree.child_start[own])
 
 
 def _in_full(cuts: Floats, links: Ints) -> tuple[Floats, Ints, Ints]:

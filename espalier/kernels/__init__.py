@@ -8,7 +8,7 @@
 `deviation`    sums of absolute deviations from the median, for every prefix of a sequence of rows
 `scratch`      the arrays that growing writes while it looks for a split; None for what is not asked for
 `offers`       what one attribute offers a node, and how its worth is told
-`ordered`      the best cut of an ordered attribute
+`ordered`      the best cut of an ordered attribute; `blocks` the stretches that cannot hold it
 `nominal`      the best division of a nominal one; `groups` its categories, `subsets` those divided in two
 `choosing`     which attribute a node is split by
 `nodes`        the tables of nodes; `children` what stands in a node

@@ -133,6 +133,7 @@ class Columns(NamedTuple):
     kind: int32 (F): ORDERED_KIND, NOMINAL_KIND or BINARIES_KIND (a nominal one recoded by mean target).
     n_codes: int32 (F); order_place: int32 (F), its row in the presorted orders, -1 for a nominal one.
     value_start: int64 (F+1), value: float64: the value of each rank, ascending.
+    step: uint8, as many, or none without C4.5's window: from how many ranks above on a value is another one for it.
     recode_start: int64 (F+1), recode: int32: of a BINARIES_KIND attribute the rank of each category, -1 never seen.
     many_valued: int32 (F): left out of the average of the average-gain guard. cost: float64 (F).
     """
@@ -143,6 +144,7 @@ class Columns(NamedTuple):
     order_place: Any
     value_start: Any
     value: Any
+    step: Any
     recode_start: Any
     recode: Any
     many_valued: Any

@@ -4,7 +4,9 @@ import math
 
 import numpy as np
 
+from espalier.kernels.blocks import FAR_APART
 from espalier.kernels.jit import compiled, maker
+from espalier.kernels.offers import NEIGHBOUR_GAP
 
 DIGIT_BITS = 11
 N_DIGITS = 6
@@ -70,11 +72,12 @@ def sort_column(values, order, keys, other_keys, other_order):
 
 
 @compiled
-def rank_column(values, order, n_known, codes, distinct):
+def rank_column(values, order, n_known, codes, distinct, steps):
     """Give each row the rank of its value, -1 where it is missing.
 
-    order: int32 (n) from `sort_column`. codes: int32 (n) and distinct: float64 (n), written. Returns the number of
-    distinct values, which are the first entries of `distinct`.
+    order: int32 (n) from `sort_column`. codes: int32 (n) and distinct: float64 (n), written. steps: uint8 (n or 0),
+    written: by how many ranks, FAR_APART at most, the next value lies above that is more than NEIGHBOUR_GAP away.
+    Returns the number of distinct values, which are the first entries of `distinct` and `steps`.
     """
     n_distinct = 0
     for place in range(n_known):
@@ -86,6 +89,11 @@ def rank_column(values, order, n_known, codes, distinct):
         codes[row] = n_distinct - 1
     for place in range(n_known, values.size):
         codes[order[place]] = -1
+    above = 0
+    for rank in range(min(n_distinct, steps.size)):
+        while above < n_distinct and not distinct[rank] + NEIGHBOUR_GAP < distinct[above]:
+            above += 1
+        steps[rank] = min(above - rank, FAR_APART)
     return n_distinct
 
 

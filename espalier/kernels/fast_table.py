@@ -173,7 +173,7 @@ def _sort(
     n_rows = len(values)
     ascending, ranks = np.empty(n_rows, np.int32), np.empty(n_rows, np.int32)
     n_known = encode.sort_column(values, ascending, near, far, np.empty(n_rows, np.int32))
-    encode.rank_column(values, ascending, n_known, ranks, near.view(np.float64))
+    encode.rank_column(values, ascending, n_known, ranks, near.view(np.float64), np.empty(0, np.uint8))
     codes[:] = ranks
     order[:] = ascending
     if class_bits:

@@ -1,9 +1,9 @@
 """How the growing of one tree in the general lane is shared out over threads.
 
-`grow_tree` grows the top and leaves every node of few rows as it is; each of these is one job, the largest first. A job
-moves: its rows are numbered from 0, and their codes, targets and orders are copied into tables of its own, which fit
-the cache. Then `grow_tree` grows it as if it were a whole tree. Each node sees the same rows in the same order either
-way, so the tree does not depend on the number of threads.
+The work is a list of nodes, from which each thread takes the largest. `grow_tree` splits one of many rows and leaves
+its children to the list; one of few rows it grows to its leaves. Before that a node moves: its rows are numbered from
+0, and their codes, targets and orders are copied into tables of its own, which are grown as if they were a whole
+tree's. Each node sees the same rows in the same order either way, so the tree does not depend on the number of threads.
 """
 
 import threading
@@ -19,6 +19,7 @@ from espalier.kernels import codes as c
 from espalier.kernels.grow import grow_tree
 from espalier.kernels.jit import compiled, phase_of
 from espalier.kernels.nodes import CODE_START, DEPTH, FIRST_CHILD, N_CHILDREN, PARENT, SHARE
+from espalier.kernels.work_list import WorkList
 from espalier.processors import n_threads, thread_pool
 
 __all__ = ["Task", "grow_in_parts", "phase"]
@@ -28,7 +29,7 @@ Array = npt.NDArray[Any]
 LEAST_ROWS_TO_SHARE: Final = 10_000
 """A table of fewer rows is grown in one go."""
 LARGEST_SHARE: Final = 4
-"""The largest job has at most one part in this many of the rows."""
+"""What is grown in one go has at most one part in this many of the rows, or in twice as many as there are threads."""
 WATCH_SECONDS: Final = 0.05
 
 
@@ -45,6 +46,11 @@ class Task:
     rare: Any
     orders: Array
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.rows.weight)
+
 
 def phase(task: Task, state: Array, limits: tuple[int, int]) -> str:
     """Name the phase that `grow_in_parts` is, as `phase_of` does."""
@@ -56,14 +62,11 @@ def grow_in_parts(task: Task, state: Array, limits: tuple[int, int], threads: in
 
     state: float64 (2), share settled (written) and stop flag (read). limits: most nodes, most entries of code tables.
     """
-    n_rows = len(task.rows.weight)
     # What is rare looks beyond its node: at the path above, at other nodes that wait, at rows that vote.
-    hand_over = n_rows // LARGEST_SHARE if task.rare is None and n_rows >= LEAST_ROWS_TO_SHARE else 0
-    top = grow_tree(*_arguments(task, state, 0, hand_over, limits))
-    answer, (left, master, master_weight, orders) = top[:-4], top[-4:]
-    if answer[0] != c.DONE or not len(left):
-        return tuple(answer)
-    return _Jobs(task, answer, (master, master_weight, orders), state, limits).grown(left, threads or n_threads())
+    if task.rare is not None or task.n_rows < LEAST_ROWS_TO_SHARE:
+        answer: tuple[Any, ...] = grow_tree(*_arguments(task, state, 0, 0, limits))
+        return answer[:-4]
+    return _Grower(task, state, limits, threads or n_threads()).grown()
 
 
 def _arguments(task: Task, state: Array, depth: int, hand_over: int, limits: tuple[int, int]) -> tuple[Any, ...]:
@@ -95,103 +98,162 @@ def move(  # type: ignore[no-untyped-def]
             to_orders[order, at] = number[orders[order, start + at]]
 
 
-class _Jobs:
-    """The nodes that the top has left, and what becomes of them."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """The nodes of one call of `grow_tree`; those that it has left stand among them as leaves.
 
-    def __init__(
-        self, task: Task, top: tuple[Any, ...], sequences: tuple[Array, Array, Array], state: Array,
-        limits: tuple[int, int],
-    ) -> None:  # fmt: skip
-        self.task, self.top, self.state, self.limits = task, top, state, limits
-        self.master, self.master_weight, self.orders = sequences
+    Attributes:
+        status: How the call ended.
+        tables: Of its nodes: whole numbers, reals, statistics.
+        code_table: Of its tests of categories.
+        node: Its root's number in the whole tree; first: that of its next node, and so on.
+        first_code: Where its table of codes begins in the whole one.
+    """
+
+    status: int
+    tables: tuple[Array, Array, Array]
+    code_table: Array
+    node: int
+    first: int
+    first_code: int
+
+    def numbers(self, own: Array) -> Array:
+        """Give the numbers in the whole tree of some of its nodes."""
+        return np.where(own == 0, self.node, own + (self.first - 1)).astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Job:
+    """A node that is still to be grown: its number, and its stretch of the tables of the one above."""
+
+    node: int
+    depth: int
+    task: Task
+    master: Array
+    master_weight: Array
+    orders: Array
+    start: int
+    stop: int
+
+    @property
+    def n_rows(self) -> int:
+        return self.stop - self.start
+
+
+class _Grower:
+    """One growing of one tree."""
+
+    def __init__(self, task: Task, state: Array, limits: tuple[int, int], threads: int) -> None:
+        self.task, self.state, self.limits, self.threads = task, state, limits, threads
+        self.most_rows = task.n_rows // max(LARGEST_SHARE, 2 * threads)
+        self.states: list[Array] = []
+        self.parts: list[_Part] = []
+        self.surrogates: tuple[Any, ...] = ()  # none: who asks for them is grown in one go
+        self.n_nodes, self.n_codes = 1, 0
+        self.numbering = threading.Lock()
         self.own = threading.local()
 
-    def grown(self, left: Array, threads: int) -> tuple[Any, ...]:
+    def grown(self) -> tuple[Any, ...]:
         """Grow all, and give the whole tree."""
-        by_size = left[np.argsort(left[:, 1] - left[:, 2], kind="stable")]
-        states = [np.zeros(2) for _ in by_size]
-        with thread_pool(threads) as pool:
-            running = [pool.submit(self._grow, *each) for each in zip(by_size.tolist(), states, strict=True)]
-            self._watch(running, states)
-        made = [each.result() for each in running]
-        return self._joined(by_size[:, 0].tolist(), made)
+        work = WorkList(self._grow_top(), size=lambda job: job.n_rows)
+        with thread_pool(self.threads) as pool:
+            self._watch([pool.submit(work.work_off, self._grow_moved) for _ in range(self.threads)])
+        return self._joined()
 
-    def _grow(self, left: tuple[int, int, int], state: Array) -> tuple[Any, ...]:
-        node, start, stop = left
-        task, n_rows = self.task, stop - start
+    def _grow_top(self) -> list[_Job]:
+        return self._grow(self.task, 0, 0)
+
+    def _grow_moved(self, job: _Job) -> list[_Job]:
+        return [] if self._must_end() else self._grow(self._moved(job), job.node, job.depth)
+
+    def _grow(self, task: Task, node: int, depth: int) -> list[_Job]:
+        """Split a node of many rows, or grow all of one of few; gives what is left to do below it."""
+        state = np.array([0.0, self.state[1]])
+        self.states.append(state)
+        hand_over = task.n_rows - 1 if task.n_rows > self.most_rows else 0
+        answer = grow_tree(*_arguments(task, state, depth, hand_over, self.limits))
+        status, n_nodes, ints, reals, stats, code_table, n_codes = answer[:7]
+        self.surrogates, (left, master, master_weight, orders) = answer[7:-4], answer[-4:]
+        tables = ints[:n_nodes], reals[:n_nodes], stats[:n_nodes]
+        with self.numbering:
+            part = _Part(status, tables, code_table[:n_codes], node, self.n_nodes, self.n_codes)
+            self.parts.append(part)
+            self.n_nodes += n_nodes - 1
+            self.n_codes += n_codes
+        numbers, depths = part.numbers(left[:, 0]).tolist(), ints[left[:, 0], DEPTH].tolist()
+        return [
+            _Job(number, below, task, master, master_weight, orders, start, stop)
+            for number, below, (_, start, stop) in zip(numbers, depths, left.tolist(), strict=True)
+        ]
+
+    def _moved(self, job: _Job) -> Task:
+        """Copy what a job needs into tables of its own."""
+        task, n_rows = job.task, job.n_rows
         if not hasattr(self.own, "number"):
-            self.own.number = np.empty(len(task.rows.weight), np.int32)
-            self.own.groups, self.own.subsets = _copied(task.groups), _copied(task.subsets)
+            self.own.number = np.empty(self.task.n_rows, np.int32)
+            # The first task's own: nobody writes them any more. Those of the task above are another thread's.
+            self.own.groups, self.own.subsets = _copied(self.task.groups), _copied(self.task.subsets)
         codes = np.empty((len(task.columns.codes), n_rows), np.int32)
         target_class, target = np.empty(n_rows, np.int32), np.empty(n_rows)
-        orders = np.empty((len(self.orders), n_rows), np.int32)
+        orders = np.empty((len(job.orders), n_rows), np.int32)
         move(
-            task.columns.codes, task.rows.target_class, task.rows.target, self.orders, self.master, start, stop,
+            task.columns.codes, task.rows.target_class, task.rows.target, job.orders, job.master, job.start, job.stop,
             self.own.number, codes, target_class, target, orders,
         )  # fmt: skip
-        weight = self.master_weight[start:stop].copy()
-        by_class = np.zeros((n_rows if len(task.work.by_class) else 0, 2))
-        own = replace(
+        weight = job.master_weight[job.start : job.stop].copy()
+        work = self.task.work
+        by_class = np.zeros((n_rows if len(work.by_class) else 0, 2))
+        return replace(
             task,
             columns=task.columns._replace(codes=codes),
             rows=task.rows._replace(target_class=target_class, target=target, weight=weight),
-            work=_copied(task.work._replace(weight=np.zeros(n_rows), by_class=by_class)),
+            work=_copied(work._replace(weight=np.zeros(n_rows), by_class=by_class)),
             groups=self.own.groups,
             subsets=self.own.subsets,
             orders=orders,
         )
-        depth = int(self.top[2][node, DEPTH])
-        answer: tuple[Any, ...] = grow_tree(*_arguments(own, state, depth, 0, self.limits))
-        return answer[:-4]
 
-    def _watch(self, running: Sequence[Future[Any]], states: Sequence[Array]) -> None:
-        """Write the share that is settled, and stop the jobs when all must stop or they pass a limit together."""
-        settled_at_top = self.state[0]
-        unfinished: set[Future[Any]] = set(running)
-        while unfinished:
-            unfinished = wait(unfinished, timeout=WATCH_SECONDS).not_done
-            passed = self._limit_passed([each.result() for each in running if each.done()])
+    def _watch(self, running: Sequence[Future[None]]) -> None:
+        """Write the share that is settled, and stop the threads when all must stop or pass a limit together."""
+        left: set[Future[None]] = set(running)
+        while left:
+            done, left = wait(left, timeout=WATCH_SECONDS)
+            if any(each.exception() for each in done):
+                self.state[1] = 1.0  # the others need not go on
+            states = self.states.copy()
             for each in states:
-                each[1] = self.state[1] or passed != c.DONE
-            self.state[0] = settled_at_top + sum(float(each[0]) for each in states)
+                each[1] = self._must_end()
+            self.state[0] = sum(float(each[0]) for each in states)
+        for thread in running:
+            thread.result()
 
-    def _joined(self, nodes: Sequence[int], made: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
-        """Put the jobs' nodes behind those of the top, numbers shifted."""
-        _, n_nodes, ints, reals, stats, code_table, n_codes, *surrogates = self.top
-        status = max(self._limit_passed(made), *(each[0] for each in made))
-        if self.state[1]:
-            status = c.STOPPED
-        tables = [[ints[:n_nodes]], [reals[:n_nodes]], [stats[:n_nodes]]]
-        code_tables = [code_table[:n_codes]]
-        for node, (_, count, own_ints, own_reals, own_stats, own_codes, own_n_codes, *_) in zip(
-            nodes, made, strict=True
-        ):
-            shift = n_nodes - 1
-            part = own_ints[:count]
-            part[:, FIRST_CHILD] += np.where(part[:, N_CHILDREN] > 0, shift, 0).astype(np.int32)
-            part[:, CODE_START] += np.where(part[:, CODE_START] >= 0, n_codes, 0).astype(np.int32)
-            part[1:, PARENT] = np.where(part[1:, PARENT] == 0, node, part[1:, PARENT] + shift)
-            part[0, PARENT], own_reals[0, SHARE] = ints[node, PARENT], reals[node, SHARE]
-            for table, own in zip(tables, (part, own_reals[:count], own_stats[:count]), strict=True):
-                table[0][node] = own[0]
-                table.append(own[1:])
-            code_tables.append(own_codes[:own_n_codes])
-            n_nodes += count - 1
-            n_codes += own_n_codes
-        return (
-            status, n_nodes, *(np.concatenate(table) for table in tables), np.concatenate(code_tables), n_codes,
-            *surrogates,
-        )  # fmt: skip
+    def _must_end(self) -> bool:
+        return bool(self.state[1]) or self._limit_passed() != c.DONE
 
-    def _limit_passed(self, made: Sequence[tuple[Any, ...]]) -> int:
-        """Say which limit the top and the jobs that are done pass together; DONE if none."""
-        n_nodes, n_codes = self.top[1], self.top[6]
-        for each in made:
-            n_nodes += each[1] - 1
-            n_codes += each[6]
-        if n_nodes > self.limits[0]:
+    def _limit_passed(self) -> int:
+        """Say which limit the parts that are done pass together; DONE if none."""
+        if self.n_nodes > self.limits[0]:
             return c.TOO_MANY_NODES
-        return c.TOO_MANY_CATEGORIES if n_codes > self.limits[1] else c.DONE
+        return c.TOO_MANY_CATEGORIES if self.n_codes > self.limits[1] else c.DONE
+
+    def _joined(self) -> tuple[Any, ...]:
+        """Put the nodes of all parts into one table, a part's root where the part above has left it."""
+        status = c.STOPPED if self.state[1] else max(self._limit_passed(), *(each.status for each in self.parts))
+        tables = [np.empty((self.n_nodes, each.shape[1]), each.dtype) for each in self.parts[0].tables]
+        ints, reals, _ = tables
+        code_table = np.empty(self.n_codes, np.int32)
+        for part in self.parts:
+            own, own_reals, _ = part.tables
+            own[:, FIRST_CHILD] = np.where(own[:, N_CHILDREN] > 0, part.numbers(own[:, FIRST_CHILD]), -1)
+            own[:, CODE_START] += np.where(own[:, CODE_START] >= 0, part.first_code, 0).astype(np.int32)
+            own[1:, PARENT] = part.numbers(own[1:, PARENT])
+            if part.node != 0:
+                own[0, PARENT], own_reals[0, SHARE] = ints[part.node, PARENT], reals[part.node, SHARE]
+            for table, made in zip(tables, part.tables, strict=True):
+                table[part.node] = made[0]
+                table[part.first : part.first + len(made) - 1] = made[1:]
+            code_table[part.first_code : part.first_code + len(part.code_table)] = part.code_table
+        return status, self.n_nodes, *tables, code_table, self.n_codes, *self.surrogates
 
 
 def _copied(arrays: Any) -> Any:

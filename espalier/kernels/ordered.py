@@ -10,6 +10,16 @@ is known stand first, ascending, and the others behind them::
 import math
 
 from espalier.kernels import codes as c
+from espalier.kernels.blocks import (
+    block_of,
+    count_cuts,
+    has_bound,
+    is_apart,
+    look_ahead,
+    may_win,
+    most_of_block,
+    most_of_cut,
+)
 from espalier.kernels.deviation import deviations_of_order, group_deviation
 from espalier.kernels.impurity import add_row, clear, gain_form, term, weight_of
 from espalier.kernels.jit import inner
@@ -21,19 +31,12 @@ from espalier.kernels.offers import (
     INT_HEURISTIC,
     INT_TEST,
     INT_UNKNOWN,
-    NEIGHBOUR_GAP,
     finish_two,
     keep_sides,
     least_side,
     term_with_unknown,
     tie_of_gains,
 )
-
-MOST_CORNERED = 3
-"""Classes up to which all corners of a block are looked at: 2 to the power of this."""
-SMALL = 100
-LARGE = 2_000
-"""Known rows of a node from which blocks of 16, and of 32, are tried."""
 
 
 @inner
@@ -63,7 +66,6 @@ def offer_ordered(rules, columns, rows, work, rare, place, sequence, attribute, 
     form_weight = place.weight if both else known_weight
     offset, scale = gain_form(rules.criterion, totals, whole, form_weight, place.weight)
     margin = least_side(rules, known_weight)
-    gap = NEIGHBOUR_GAP if rules.window == 1 else 0.0
     first_value = columns.value_start[attribute]
     expert, last_expert = 0, 0
     if rare is not None:
@@ -76,7 +78,7 @@ def offer_ordered(rules, columns, rows, work, rare, place, sequence, attribute, 
     # Which cuts are tried is said of numbers: of ordered categories each is one binary column, and has one cut.
     numeric = rules.numeric if columns.kind[attribute] == c.ORDERED_KIND else c.BEST
     if rare is not None and not experts and numeric in (c.MEDIAN, c.NEAR_MEDIAN):
-        middle = _middle_place(rules, columns, rows, sequence, attribute, start, n_known, gap, lowest, highest)
+        middle = _middle_place(rules, columns, rows, sequence, attribute, start, n_known, lowest, highest)
         lowest, highest = max(middle, 1), middle
     clear(work.left)
     for k in range(work.known.size):
@@ -93,19 +95,21 @@ def offer_ordered(rules, columns, rows, work, rare, place, sequence, attribute, 
     best_test = c.NUMERIC
     # An expert's threshold may have all known rows on one side, if unknown ones are sent to the other.
     edge = 1 if experts and both else 0
-    block = 0 if rare is not None or both else _block_of(rules, n_known)
+    bounded = rare is None and not both and has_bound(rules)
+    block = block_of(rules, n_known) if bounded else 0
     i, next_block = -edge, lowest
     while i + 1 < n_known + edge:
         i += 1
         if block > 0 and found and i >= next_block and i + block - 1 <= highest and left_weight >= margin:
-            ahead_weight, n_cuts = _look_ahead(
-                columns, rows, work, codes, sequence, start + i - 1, block, first_value, gap, left_weight
-            )
-            if known_weight - ahead_weight >= margin and not _may_win(rules, work, totals, offset, scale, worth):
+            ahead_weight = look_ahead(rows, work, sequence[start + i - 1 : start + i - 1 + block], left_weight)
+            if known_weight - ahead_weight >= margin and (
+                most_of_block(rules, work, known_weight, left_weight, ahead_weight) <= worth * place.weight
+                or not may_win(rules, work, totals, offset, scale, worth)
+            ):
+                n_tried += count_cuts(rules, columns, codes, sequence[start + i - 1 : start + i + block], first_value)
                 for k in range(work.left.size):
                     work.left[k], work.right[k] = work.ahead_left[k], work.ahead_right[k]
                 left_weight = ahead_weight
-                n_tried += n_cuts
                 i += block - 1
                 continue
             next_block = i + block
@@ -136,7 +140,7 @@ def offer_ordered(rules, columns, rows, work, rare, place, sequence, attribute, 
         else:
             if i < lowest or i > highest:
                 continue
-            if gap > 0.0 and not (columns.value[first_value + here] + gap < columns.value[first_value + following]):
+            if rules.window == 1 and not is_apart(columns, first_value, here, following):
                 continue
             if (
                 rare is not None
@@ -160,6 +164,8 @@ def offer_ordered(rules, columns, rows, work, rare, place, sequence, attribute, 
             if left_full < margin or right_full < margin:
                 continue
             n_tried += n_alike
+            if bounded and found and most_of_cut(rules, work, known_weight, left_weight) <= worth * place.weight:
+                continue
             if rare is not None and absolute:
                 if not both:
                     inner = rare.forward[i] + rare.backward[n_known - i]
@@ -211,93 +217,6 @@ def offer_ordered(rules, columns, rows, work, rare, place, sequence, attribute, 
         worth -= math.log2(n_tried) / place.weight
     aside = 0.0 if both else unknown_weight
     finish_two(rules, columns, work, rare, place, attribute, paid, worth, aside, ints, reals)
-
-
-@inner
-def _block_of(rules, n_known):
-    """Give how many rows are looked at together; 0, one at a time, where a block would hardly ever be passed over."""
-    if rules.criterion > c.GINI or rules.n_classes < 2 or rules.n_classes > MOST_CORNERED or n_known < SMALL:
-        return 0
-    return 16 if n_known < LARGE else 32
-
-
-@inner
-def _look_ahead(columns, rows, work, codes, sequence, first, count, first_value, gap, left_weight):
-    """Send the next `count` rows to the left, in ``work.ahead_left`` and ``ahead_right``.
-
-    Returns the weight of the left side then, and the number of cuts among them.
-    """
-    for k in range(work.left.size):
-        work.ahead_left[k], work.ahead_right[k] = work.left[k], work.right[k]
-    if work.left.size == 2:
-        left_weight = _send_two_classes(work, sequence[first : first + count], left_weight)
-        return left_weight, _n_cuts(columns, codes, sequence[first : first + count + 1], first_value, gap)
-    n_cuts = 0
-    row = sequence[first]
-    here = codes[row]
-    for at in range(first + 1, first + count + 1):
-        weight, k = work.weight[row], rows.target_class[row]
-        left_weight += weight
-        work.ahead_left[k] += weight
-        work.ahead_right[k] = max(0.0, work.ahead_right[k] - weight)
-        row = sequence[at]
-        following = codes[row]
-        if here != following and (
-            gap <= 0.0 or columns.value[first_value + here] + gap < columns.value[first_value + following]
-        ):
-            n_cuts += 1
-        here = following
-    return left_weight, n_cuts
-
-
-@inner
-def _send_two_classes(work, block, left_weight):
-    """Do what `_look_ahead` does for two classes: their four sums stay in registers, and no class is guessed."""
-    left, other_left = work.ahead_left[0], work.ahead_left[1]
-    right, other_right = work.ahead_right[0], work.ahead_right[1]
-    for row in block:
-        one, other = work.by_class[row, 0], work.by_class[row, 1]
-        left_weight += one + other
-        left += one
-        other_left += other
-        right = max(0.0, right - one)
-        other_right = max(0.0, other_right - other)
-    work.ahead_left[0], work.ahead_left[1] = left, other_left
-    work.ahead_right[0], work.ahead_right[1] = right, other_right
-    return left_weight
-
-
-@inner
-def _n_cuts(columns, codes, block, first_value, gap):
-    """Count the cuts between neighbours of a block."""
-    count = 0
-    here = codes[block[0]]
-    for row in block[1:]:
-        following = codes[row]
-        if here != following and (
-            gap <= 0.0 or columns.value[first_value + here] + gap < columns.value[first_value + following]
-        ):
-            count += 1
-        here = following
-    return count
-
-
-@inner
-def _may_win(rules, work, totals, offset, scale, worth):
-    """Whether a cut between the two states of the sides may gain more than `worth`.
-
-    On the way each class's weight goes from one to the other. Gain is convex in these weights, so it is largest where
-    each is at one end of its way, and no cut in between gains more.
-    """
-    for corner in range(1 << work.left.size):
-        for k in range(work.left.size):
-            moved = (corner >> k) & 1 == 1
-            work.corner_left[k] = work.ahead_left[k] if moved else work.left[k]
-            work.corner_right[k] = work.ahead_right[k] if moved else work.right[k]
-        inner = term(rules.criterion, work.corner_left, totals) + term(rules.criterion, work.corner_right, totals)
-        if offset + scale * inner > worth:
-            return True
-    return False
 
 
 @inner
@@ -366,7 +285,7 @@ def _changes_class(rules, rows, codes, sequence, at, start, end):
 
 
 @inner
-def _middle_place(rules, columns, rows, sequence, attribute, start, n_known, gap, lowest, highest):
+def _middle_place(rules, columns, rows, sequence, attribute, start, n_known, lowest, highest):
     """Give the place nearest to the middle where the value (near_median: and the class) changes; 0 for none.
 
     Tried in the order m−1|m, m|m+1, then for d = 2, 3, …: m+d−1|m+d, m−d|m−d+1.
@@ -386,7 +305,7 @@ def _middle_place(rules, columns, rows, sequence, attribute, start, n_known, gap
         below, above = codes[before], codes[after]
         if below == above:
             continue
-        if gap > 0.0 and not (columns.value[first_value + below] + gap < columns.value[first_value + above]):
+        if rules.window == 1 and not is_apart(columns, first_value, below, above):
             continue
         if rules.numeric == c.NEAR_MEDIAN:
             if rules.n_classes > 0 and rows.target_class[before] == rows.target_class[after]:

@@ -85,14 +85,14 @@ def test_the_tree_is_the_same_in_one_go_and_in_parts(
     whole = tree_of(data, preset, fields)
     monkeypatch.setattr(general, "LEAST_ROWS_TO_SHARE", 10)
     jobs = 0
-    grown = general._Jobs.grown
+    moved = general._Grower._moved
 
-    def counted(self: Any, left: Any, threads: int) -> Any:
+    def counted(self: Any, job: Any) -> Any:
         nonlocal jobs
-        jobs += len(left)
-        return grown(self, left, threads)
+        jobs += 1
+        return moved(self, job)
 
-    monkeypatch.setattr(general._Jobs, "grown", counted)
+    monkeypatch.setattr(general._Grower, "_moved", counted)
     for share, threads in ((2, 1), (3, 2), (40, 3)):
         monkeypatch.setattr(general, "LARGEST_SHARE", share)
         monkeypatch.setattr(general, "n_threads", lambda threads=threads: threads)
@@ -103,13 +103,13 @@ def test_the_tree_is_the_same_in_one_go_and_in_parts(
 def test_a_stop_reaches_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(general, "LEAST_ROWS_TO_SHARE", 10)
     progress = Progress()
-    jobs = general._Jobs.grown
+    moved = general._Grower._moved
 
-    def stopped(self: Any, left: Any, threads: int) -> Any:
+    def stopped(self: Any, job: Any) -> Any:
         progress.stop()
-        return jobs(self, left, threads)
+        return moved(self, job)
 
-    monkeypatch.setattr(general._Jobs, "grown", stopped)
+    monkeypatch.setattr(general._Grower, "_moved", stopped)
     with pytest.raises(Cancelled):
         tree_of(table("classes", weighted=False), "c45", {}, progress)
 

@@ -24,7 +24,7 @@ from espalier import (
     training_config,
 )
 from espalier.config import resolved
-from espalier.growing import _encoded
+from espalier.encoding import encoded
 from espalier.kernels import encode, kept
 from espalier.kernels.deviation import LOOK_EVERY, prefix_deviations
 from espalier.kernels.jit import compiled, inner, maker, phase_of
@@ -50,7 +50,7 @@ def forms(kind: FeatureKind, target: FeatureKind, preset: str, **fields: object)
     data = Dataset(schema, (column, answer))
     config = resolved(training_config(preset, **fields), schema)
     table = training_table(data, config)
-    columns, _ = _encoded(table, config, Progress())
+    columns, _ = encoded(table, config, Progress())
     _, groups, subsets, rare = scratch_arrays(table, config, columns, None, Progress())
     return groups is not None, subsets is not None, rare is not None
 

@@ -20,7 +20,6 @@ __all__ = [
     "stands_for",
     "target_of",
     "unseen_rows",
-    "write_rows",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -152,15 +151,6 @@ def encoded_columns(model: Model, dataset: Dataset) -> Floats:
     for attribute, row in enumerate(values):
         cells.write(attribute, 0, dataset.n_rows, row)
     return values
-
-
-def write_rows(model: Model, cells: Cells, values: Floats, low: int, high: int) -> None:
-    """Write rows ``low:high`` into `values`, float64 (rows, attributes), each missing value as NaN."""
-    for attribute, feature in enumerate(model.schema.attributes):
-        column = values[low:high, attribute]
-        cells.write(attribute, low, high, column)
-        if feature.coded:
-            column[column < 0] = np.nan
 
 
 def target_of(model: Model, dataset: Dataset) -> npt.NDArray[Any]:

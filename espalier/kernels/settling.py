@@ -15,7 +15,17 @@ import numpy as np
 from espalier.kernels.codes import NOMINAL, NUMERIC
 from espalier.kernels.jit import compiled, inner, maker
 from espalier.kernels.route import N_SLOTS
-from espalier.kernels.spreading import AT_LEAVES, KEEP_SHARES, copy, fill, first_of, other_branch, own_branch, spread
+from espalier.kernels.spreading import (
+    AT_LEAVES,
+    KEEP_SHARES,
+    copy,
+    fill,
+    first_of,
+    most_branches,
+    other_branch,
+    own_branch,
+    spread,
+)
 
 __all__ = [
     "Settled",
@@ -24,15 +34,18 @@ __all__ = [
     "Table",
     "arrive",
     "empty_slots",
+    "seat",
     "send_down",
     "set_step",
     "settle",
     "steps_of",
     "table_of",
+    "take_seats",
 ]
 
 CUT = 0
 CODES = 1
+ROWS_AT_ONCE = 1024
 
 
 class Steps(NamedTuple):
@@ -141,8 +154,8 @@ def empty_slots():  # type: ignore[no-untyped-def]
 
 
 @inner
-def take_steps(steps, flat, slots, n_rows):  # type: ignore[no-untyped-def]
-    """Take the rows in the first slots down until none can go on.
+def take_steps(steps, flat, apart, slots, n_rows):  # type: ignore[no-untyped-def]
+    """Take the rows in the first slots down until none can go on; apart: how far a row's values are from each other.
 
     A row stays where what it is asked for is missing or was never seen. No number below is a choice: which side a row
     takes cannot be foreseen, and a wrong guess is dear. Nor is it asked which row has arrived.
@@ -154,7 +167,7 @@ def take_steps(steps, flat, slots, n_rows):  # type: ignore[no-untyped-def]
         for slot in range(np.uint64(n_rows)):
             node = np.uint64(at[slot])
             link = np.uint64(8) * node
-            value = flat[first[slot] + np.uint64(links[link + np.uint64(2)])]
+            value = flat[first[slot] + np.uint64(apart) * np.uint64(links[link + np.uint64(2)])]
             below, above = np.int64(links[link + np.uint64(4)]), np.int64(links[link + np.uint64(5)])
             following = above + (below - above) * np.int64(value <= cuts[np.uint64(4) * node])
             is_known = np.int64(value == value)  # noqa: PLR0124 - NaN is not
@@ -171,29 +184,26 @@ def take_steps(steps, flat, slots, n_rows):  # type: ignore[no-untyped-def]
 
 @inner
 def send_down(  # type: ignore[no-untyped-def]
-    nodes, steps, substitutes, shape, table, pieces, pieces_from, pieces_to, start, reached, slots
+    nodes, steps, substitutes, shape, table, rows, going, n_going, start, reached, first, slots
 ):  # fmt: skip
-    """Send some of the pieces down from the node `start`.
+    """Send the rows of the pieces ``going[:n_going]`` down from the node `start`.
 
-    reached: int32 (pieces_to - pieces_from), written: the leaf of each, -1 where it goes several ways. slots: scratch.
-
-    Returns how many go several ways.
+    rows: int32, by piece. reached: int32, written by piece from `first` on: the leaf of each, -1 where it goes several
+    ways. slots: scratch.
     """
-    n_left_out, n_attributes = 0, len(table.values)
-    for low in range(pieces_from, pieces_to, N_SLOTS):
-        n_rows = min(N_SLOTS, pieces_to - low)
-        for slot in range(n_rows):
-            own = pieces[low + slot]
+    n_attributes = len(table.values)
+    for low in range(0, n_going, N_SLOTS):
+        n_together = min(N_SLOTS, n_going - low)
+        for slot in range(n_together):
+            own = rows[going[low + slot]]
             slots.at[slot], slots.first[slot] = start, (own if own >= 0 else ~own) * n_attributes
-        take_steps(steps, table.flat, slots, n_rows)
-        for slot in range(n_rows):
+        take_steps(steps, table.flat, 1, slots, n_together)
+        for slot in range(n_together):
             node = np.int64(slots.at[slot])
-            own = pieces[low + slot]
+            own = rows[going[low + slot]]
             while node >= 0 and shape[node] >= 0:
                 node = next_node(nodes, substitutes, shape[node], table.values, own if own >= 0 else ~own)
-            reached[low - pieces_from + slot] = node
-            n_left_out += node < 0
-    return n_left_out
+            reached[going[low + slot] - first] = node
 
 
 @inner
@@ -206,56 +216,110 @@ def next_node(nodes, substitutes, split, values, row):  # type: ignore[no-untype
 
 
 @compiled
-def arrive(nodes, steps, substitutes, shape, values, target, low, high, reached):  # type: ignore[no-untyped-def]
+def arrive(nodes, steps, substitutes, shape, columns, low, high, reached):  # type: ignore[no-untyped-def]
     """Send the rows ``low:high`` down from the root; several threads may, each its own rows.
 
-    values, target: as in `table_of`.
+    columns: float64 (F, n), codes of categories, NaN missing.
     reached: int32 (n), written there: the leaf of each, -1 where it goes several ways.
     """
-    table, rows = table_of(values, target), np.empty(high - low, np.int32)
-    for each in range(high - low):
-        rows[each] = low + each
-    send_down(nodes, steps, substitutes, shape, table, rows, 0, high - low, 0, reached[low:high], empty_slots())
+    n_columns, slots = len(columns), empty_slots()
+    block = np.empty(n_columns * ROWS_AT_ONCE)
+    for first in range(low, high, ROWS_AT_ONCE):
+        last = min(first + ROWS_AT_ONCE, high)
+        # They are read in no order that a processor could foresee, so they should be near.
+        for column in range(n_columns):
+            for row in range(first, last):
+                block[column * ROWS_AT_ONCE + row - first] = columns[column, row]
+        send_block(nodes, steps, substitutes, shape, columns, block, first, last, slots, reached)
+
+
+@inner
+def send_block(nodes, steps, substitutes, shape, columns, block, first, last, slots, reached):  # type: ignore[no-untyped-def]
+    """Do what `arrive` does for rows whose values are in a block, ROWS_AT_ONCE of each column side by side."""
+    for low in range(first, last, N_SLOTS):
+        n_together = min(N_SLOTS, last - low)
+        for slot in range(n_together):
+            slots.at[slot], slots.first[slot] = 0, low - first + slot
+        take_steps(steps, block, ROWS_AT_ONCE, slots, n_together)
+        for slot in range(n_together):
+            node = np.int64(slots.at[slot])
+            while node >= 0 and shape[node] >= 0:
+                node = next_node(nodes, substitutes, shape[node], columns, low + slot)
+            reached[low + slot] = node
+
+
+@compiled
+def seat(rows, weights, target, reached, n_nodes):  # type: ignore[no-untyped-def]
+    """Give each row its place among all, leaf by leaf, in their order; those that go several ways come last.
+
+    rows: int32, those that have weight; weights: float64, theirs. target: float64 (n). reached: as `arrive` writes it.
+
+    Returns (places: int32 (n), -1 without weight; how many rows reach each node and no other: int64 (n_nodes); by
+    place, target and weights).
+    """
+    counts, following = np.zeros(n_nodes + 1, np.int64), np.empty(n_nodes + 1, np.int64)
+    places = np.empty(len(reached), np.int32)
+    fill(places, len(places), -1)
+    own_target, own_weights = np.empty(len(rows)), np.empty(len(rows))
+    for each in range(len(rows)):
+        leaf = reached[rows[each]]
+        counts[leaf if leaf >= 0 else n_nodes] += 1
+    at = 0
+    for node in range(n_nodes + 1):
+        following[node] = at
+        at += counts[node]
+    for each in range(len(rows)):
+        leaf = np.int64(reached[rows[each]])
+        leaf = leaf if leaf >= 0 else n_nodes
+        place = following[leaf]
+        places[rows[each]], own_target[place], own_weights[place] = place, target[rows[each]], weights[each]
+        following[leaf] += 1
+    return places, first_of(counts, n_nodes), own_target, own_weights
+
+
+@compiled
+def take_seats(columns, places, low, high, values):  # type: ignore[no-untyped-def]
+    """Write the rows ``low:high`` where they belong; several threads may, each its own rows.
+
+    columns: as in `arrive`. places: as `seat` gives them. values: float64 (n, F), written.
+    """
+    for row in range(low, high):
+        if places[row] >= 0:
+            for column in range(len(columns)):
+                values[places[row], column] = columns[column, row]
 
 
 @maker
-def settle(  # type: ignore[no-untyped-def]
-    nodes, substitutes, shape, shares, table, rows, weights, reached, n_classes, sums, divides
-):  # fmt: skip
+def settle(nodes, substitutes, shape, shares, table, weights, counts, n_classes, sums, divides):  # type: ignore[no-untyped-def]
     """List rows by the leaves of a tree as it was grown, and spread those that go several ways.
 
-    rows, weights and shares as in `spread`; reached as `arrive` writes it. sums and divides are what `spread` writes of
-    the rows that go several ways, with AT_LEAVES and `keep`.
+    The rows of `table`, of `weights`, float64, and counts are those of `seat`; shares as in `spread`. sums and divides
+    are what `spread` writes of the rows that go several ways, with AT_LEAVES and `keep`.
 
     Returns a Settled.
     """
-    n_rows, n_nodes, n_apart = len(rows), len(shape), 0
-    counts, apart, apart_weight = np.zeros(n_nodes, np.int64), np.empty(n_rows, np.int32), np.empty(n_rows)
-    for each in range(n_rows):
-        leaf = reached[rows[each]]
-        if leaf >= 0:
-            counts[leaf] += 1
-        else:
-            apart[n_apart], apart_weight[n_apart] = rows[each], weights[each]
-            n_apart += 1
-    order, size, part_lo, part, part_weight = spread(
-        nodes, substitutes, shape, shares, table.values, 0, first_of(apart, n_apart), first_of(apart_weight, n_apart),
-        table.target, n_classes, np.zeros(1), sums, AT_LEAVES, KEEP_SHARES, 1, divides, np.zeros(n_nodes),
-    )  # fmt: skip
-    n_whole = n_rows - n_apart
-    row, weight = np.empty(n_whole + len(part), np.int32), np.empty(n_whole + len(part))
-    lo, following, at = np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64), 0
+    n_nodes, n_whole = len(shape), 0
     for node in range(n_nodes):
-        lo[node], following[node] = at, at
-        at += counts[node]
+        n_whole += counts[node]
+    n_apart = len(weights) - n_whole
+    apart, apart_weight = np.empty(n_apart, np.int32), np.empty(n_apart)
+    for each in range(n_apart):
+        apart[each], apart_weight[each] = n_whole + each, weights[n_whole + each]
+    order, size, part_lo, part, part_weight = spread(
+        nodes, substitutes, shape, shares, table.values, 0, apart, apart_weight, table.target, n_classes, np.zeros(1),
+        sums, AT_LEAVES, KEEP_SHARES, 1, divides, np.zeros(n_nodes),
+        most_branches(nodes),
+    )  # fmt: skip
+    row, weight = np.empty(n_whole + len(part), np.int32), np.empty(n_whole + len(part))
+    lo, at, own = np.empty(n_nodes, np.int64), 0, 0
+    for node in range(n_nodes):
+        lo[node] = at
+        for _ in range(counts[node]):
+            row[at], weight[at] = own, weights[own]
+            at, own = at + 1, own + 1
         if shape[node] < 0:
             n_parts = (part_lo[node + 1] if node + 1 < n_nodes else len(part)) - part_lo[node]
             copy(part, part_lo[node], row, at, n_parts)
             copy(part_weight, part_lo[node], weight, at, n_parts)
             at += n_parts
-    for each in range(n_rows):
-        leaf = reached[rows[each]]
-        if leaf >= 0:
-            row[following[leaf]], weight[following[leaf]] = rows[each], weights[each]
-            following[leaf] += 1
     return Settled(order, size, lo, row, weight)

@@ -35,6 +35,7 @@ __all__ = [
     "fill",
     "first_of",
     "longer",
+    "most_branches",
     "other_branch",
     "own_branch",
     "preorder",
@@ -146,7 +147,7 @@ def distribute(  # type: ignore[no-untyped-def]
     """Do what `spread` does, for Python, which asks for the sums alone."""
     spread(
         nodes, substitutes, shape, shares, values, start, rows, weights, target, n_classes, answers, sums,
-        EVERYWHERE, renew, 0, np.zeros(0, np.bool_), np.zeros(len(shape)),
+        EVERYWHERE, renew, 0, np.zeros(0, np.bool_), np.zeros(len(shape)), most_branches(nodes),
     )  # fmt: skip
 
 
@@ -196,6 +197,15 @@ def part(row, weight, first, n_pieces, side, from_row, from_weight):  # type: ig
     copy(from_weight, 0, weight, ahead, n_below)
 
 
+@inner
+def most_branches(nodes):  # type: ignore[no-untyped-def]
+    """Give how many branches a test has at most, 1 where there is none."""
+    most = np.int64(1)
+    for node in range(len(nodes.child_start) - 1):
+        most = max(most, np.int64(nodes.child_start[node + 1] - nodes.child_start[node]))
+    return most
+
+
 class Flow(NamedTuple):
     """The buffers of one spreading: pieces on their way, scratch for those of a node, and pieces that have arrived."""
 
@@ -211,7 +221,7 @@ class Flow(NamedTuple):
 @maker
 def spread(  # type: ignore[no-untyped-def]
     nodes, substitutes, shape, shares, values, start, rows, weights, target, n_classes, answers, sums, summed, renew,
-    keep, divides, known_before,
+    keep, divides, known_before, n_branches,
 ):  # fmt: skip
     """Spread rows over all nodes of the subtree at `start`, and add them up at each.
 
@@ -237,9 +247,6 @@ def spread(  # type: ignore[no-untyped-def]
     copy(weights, 0, weight, 0, n_rows)
     from_row, from_weight, side = np.empty(room, np.int32), np.empty(room), np.empty(room, np.int32)
     out_row, out_weight = np.empty(room if keep else 0, np.int32), np.empty(room if keep else 0)
-    n_branches = 1
-    for node in range(n_nodes):
-        n_branches = max(n_branches, nodes.child_start[node + 1] - nodes.child_start[node])
     counts, at, known = np.empty(n_branches, np.int64), np.empty(n_branches, np.int64), np.empty(n_branches)
     # No way leads to more nodes than there are.
     waiting, waiting_up = np.empty(n_nodes, np.int32), np.empty(n_nodes, np.int32)

@@ -181,9 +181,12 @@ def _frozen(tree: Tree, went: _Steps) -> Tree:
     nodes, parent, size = spreading.arrange(tree.child_start, tree.child, went.shape)
     changed = dataclasses.replace(tree, branch_weight=went.shares, stats=went.stats)
     pruned = changed.arranged(nodes, went.shape[nodes], outline=(parent, size))
-    moved = np.any(pruned.stats != tree.stats[nodes], axis=1)
-    weight = np.where(moved, pruned.stats.sum(axis=1), pruned.weight)
-    value = np.where(moved & (weight > 0), pruned.stats.argmax(axis=1), pruned.value).astype(np.int32)
+    moved = np.zeros(len(nodes), np.bool_)
+    # Few rows differ, and each is short: all of them are not gone through one by one.
+    moved[np.flatnonzero(pruned.stats != tree.stats[nodes]) // tree.stats.shape[1]] = True
+    counted, weight, value = pruned.stats[moved], pruned.weight.copy(), pruned.value.copy()
+    weight[moved] = counted.sum(axis=1)
+    value[moved] = np.where(weight[moved] > 0, counted.argmax(axis=1), value[moved])
     # A node without rows answers as its parent does, and that may be another one now, or of another class.
     for node in np.flatnonzero((weight <= 0) & (pruned.parent >= 0)).tolist():
         if moved[node] or tree.value[nodes[node]] == tree.value[tree.parent[nodes[node]]]:

@@ -7,24 +7,23 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.cells import cells_of, target_of, write_rows
+from espalier.cells import target_of
 from espalier.class_weights import class_factors
 from espalier.dataset import Dataset
 from espalier.model import Model
 from espalier.processors import in_threads, n_threads
 from espalier.progress import Progress
-from espalier.pruning.spreading import shape_of, tree_arrays
+from espalier.pruning.spreading import columns_of, shape_of, tree_arrays
 
 __all__ = ["TrainingRows", "prune_with_raising", "training_rows"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 Places = npt.NDArray[np.int64]
+_Sized = tuple[int, int]
 
-TURNED_AT_ONCE: Final = 2048
-"""So many rows are written column by column: they stay in the cache meanwhile."""
-ROWS_FOR_THREADS: Final = 50_000
-"""Of fewer rows most of the work is at the top of the tree, where branches wait for each other."""
+ROWS_FOR_THREADS: Final = 20_000
+"""Fewer rows are pruned sooner than threads are made."""
 BRANCHES_A_THREAD: Final = 4
 
 
@@ -83,21 +82,35 @@ def prune_with_raising(
 
     watch.begin(phase_of(raising.prune_pessimistically, "pruning"))
     tree = _pruning(model)
-    values, leaves = _arrived(model, given, tree)
+    seated = _seated(model, given, tree)
     watch.check()
-    settled, plain = raising.begin(tree, values, given.target, given.rows, given.weights, leaves, limit, exact)
+    settled, plain = raising.begin(tree, seated.values, seated.target, seated.weights, seated.n_at_node, limit, exact)
     # Where unknown values take a learned side, a branch's share is that of all rows.
     renew = spreading.RENEW_ALL if model.config.missing == "direction" else spreading.RENEW_KNOWN
-    done = np.full(model.tree.n_nodes, -1, np.int32)
+    done, stays = np.full(model.tree.n_nodes, -1, np.int32), np.zeros(model.tree.n_nodes, np.bool_)
 
     def prune(places: Places) -> tuple[Ints, Floats]:
+        rows = (seated.values, seated.target, settled, plain)
         lines, figures = raising.prune_pessimistically(
-            tree, values, given.target, settled, plain, places, done, limit, exact, renew, watch.state
+            tree, *rows, places, done, stays, limit, exact, renew, watch.state
         )
         return lines.reshape(-1, 3), figures.reshape(-1, 3)
 
-    parts = in_threads(prune, _branches(settled, threads or _n_threads(len(given.rows))))
+    def foresee(places: Places) -> None:
+        raising.foresee(tree, seated.values, seated.target, settled, places, limit, exact, watch.state, stays)
+
+    threads = threads or _n_threads(len(given.rows))
+    branches, above = _branches(settled, threads)
+    parts = in_threads(prune, _shared_out(branches, threads))
     watch.check()
+    if above:
+        places = np.array(sorted((place for _, place in above), reverse=True), np.int64)
+        divides = tree.divides[settled.order[places]]
+        raising.sum_up(tree, settled, places)
+        in_threads(foresee, _shared_out(above, threads))
+        # These may change yet with what is below them.
+        tree.divides[settled.order[places]] = divides
+        watch.check()
     parts.append(prune(np.zeros(1, np.int64)))
     lines, figures = (np.concatenate(each) for each in zip(*parts, strict=True))
     # As if one had looked at all nodes, the last in preorder first.
@@ -125,8 +138,6 @@ def _pruning(model: Model) -> Any:
         whole=np.zeros((n_nodes, n_classes)),
         least=np.zeros(n_nodes),
         divides=np.zeros(n_nodes, np.bool_),
-        extra=np.zeros((n_nodes, n_classes)),
-        is_touched=np.zeros(n_nodes, np.bool_),
         sums=np.zeros((n_nodes, 2 * n_classes + 2)),
         known=np.zeros(n_nodes),
         trial_shares=np.zeros(len(tree.branch_weight)),
@@ -134,47 +145,77 @@ def _pruning(model: Model) -> Any:
     )
 
 
-def _arrived(model: Model, given: TrainingRows, tree: Any) -> tuple[Floats, Ints]:
-    """Give the values of the rows, float64 (n, F), and the leaf of each: int32 (n), -1 where it goes several ways."""
+@dataclass(frozen=True, slots=True)
+class _Seated:
+    """Rows that have weight, leaf by leaf: those that a branch is tried with stand side by side.
+
+    Attributes:
+        values: float64 (n, F).
+        target, weights: float64 (n).
+        n_at_node: int64; how many reach each node and no other. The rows that go several ways are the last ones.
+    """
+
+    values: Floats
+    target: Floats
+    weights: Floats
+    n_at_node: Places
+
+
+def _seated(model: Model, given: TrainingRows, tree: Any) -> _Seated:
     from espalier.kernels import settling  # noqa: PLC0415
 
-    cells, n_rows = cells_of(model, given.dataset), given.dataset.n_rows
-    values, leaves = np.empty((n_rows, len(model.schema.attributes))), np.empty(n_rows, np.int32)
-
-    def send(low: int, high: int) -> None:
-        for first in range(low, high, TURNED_AT_ONCE):
-            write_rows(model, cells, values, first, min(first + TURNED_AT_ONCE, high))
-        arrays = (tree.nodes, tree.steps, tree.substitutes, tree.shape, values, given.target)
-        settling.arrive(*arrays, low, high, leaves)
-
+    columns, n_rows = columns_of(model, given.dataset), given.dataset.n_rows
+    leaves, values = np.empty(n_rows, np.int32), np.empty((len(given.rows), len(columns)))
     threads = _n_threads(n_rows)
     # One stretch a thread: each call takes the interpreter's lock, which another thread may hold.
     bounds = [n_rows * thread // threads for thread in range(threads + 1)]
+
+    def send(low: int, high: int) -> None:
+        settling.arrive(tree.nodes, tree.steps, tree.substitutes, tree.shape, columns, low, high, leaves)
+
+    def take_seats(low: int, high: int) -> None:
+        settling.take_seats(columns, places, low, high, values)
+
     in_threads(send, bounds[:-1], bounds[1:])
-    return values, leaves
+    places, n_at_node, target, weights = settling.seat(
+        given.rows, given.weights, given.target, leaves, model.tree.n_nodes
+    )
+    in_threads(take_seats, bounds[:-1], bounds[1:])
+    return _Seated(values, target, weights, n_at_node)
 
 
 def _n_threads(n_rows: int) -> int:
     return n_threads() if n_rows >= ROWS_FOR_THREADS else 1
 
 
-def _branches(settled: Any, threads: int) -> list[Places]:
-    """Give for each thread the places of subtrees that it prunes, about as many pieces as the others have."""
+def _branches(settled: Any, threads: int) -> tuple[list[_Sized], list[_Sized]]:
+    """Give subtrees that threads can prune and the nodes above them, each as (how many pieces it moves, its place).
+
+    Of a node those are the pieces of all branches but the largest.
+    """
     if threads == 1:
-        return []
+        return [], []
     most = len(settled.row) // (BRANCHES_A_THREAD * threads)
-    waiting, chosen = [(-len(settled.row), 0)], []
+    waiting, chosen, above = [(-len(settled.row), 0)], [], []
     while waiting:
         n_pieces, place = heapq.heappop(waiting)
         if -n_pieces <= most:
-            chosen.append((n_pieces, place))
+            chosen.append((-n_pieces, place))
             continue
-        for child in _children(settled.size, place):
-            heapq.heappush(waiting, (-_n_pieces(settled, child), child))
+        below = [(-_n_pieces(settled, child), child) for child in _children(settled.size, place)]
+        if below:
+            above.append((min(below)[0] - n_pieces, place))
+        for each in below:
+            heapq.heappush(waiting, each)
+    return chosen, above
+
+
+def _shared_out(sized: list[_Sized], threads: int) -> list[Places]:
+    """Give each thread places, about as much work as the others have."""
     shares: list[tuple[int, list[int]]] = [(0, []) for _ in range(threads)]
-    for n_pieces, place in chosen:
+    for size, place in sorted(sized, reverse=True):
         taken, places = heapq.heappop(shares)
-        heapq.heappush(shares, (taken - n_pieces, [*places, place]))
+        heapq.heappush(shares, (taken + size, [*places, place]))
     return [np.array(places, np.int64) for _, places in shares if places]
 
 

@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from espalier.cells import encoded_columns, target_of
+from espalier.cells import cells_of, target_of
 from espalier.dataset import Dataset
 from espalier.model import Model
+from espalier.processors import in_threads_if_many
 from espalier.tree import LEAF, Tree
 
-__all__ = ["Spread", "losses", "node_sums", "shape_of", "spread", "tree_arrays"]
+__all__ = ["Spread", "columns_of", "losses", "node_sums", "shape_of", "spread", "tree_arrays"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -50,7 +51,7 @@ def spread(model: Model, dataset: Dataset) -> Spread:
     return Spread(
         *tree_arrays(model.tree),
         model.tree.branch_weight.copy(),
-        _columns(model, dataset),
+        columns_of(model, dataset),
         rows,
         dataset.weight[rows],
         target_of(model, dataset).astype(np.float64),
@@ -88,15 +89,6 @@ def losses(model: Model, sums: Floats) -> tuple[Floats, Floats]:
     return wrong, wrong
 
 
-def _columns(model: Model, dataset: Dataset) -> Floats:
-    values = encoded_columns(model, dataset)
-    for place, feature in enumerate(model.schema.attributes):
-        if feature.coded:
-            column = values[place]
-            column[column < 0] = np.nan
-    return values
-
-
 def tree_arrays(tree: Tree) -> tuple[Any, Any]:
     """Give a tree's arrays and those of its surrogates as kernels read them: ``Nodes`` and ``Substitutes``."""
     from espalier.kernels.spreading import Nodes, Substitutes  # noqa: PLC0415
@@ -111,3 +103,21 @@ def tree_arrays(tree: Tree) -> tuple[Any, Any]:
         # As the tree's own arrays are, so that one compiled form serves both.
         array.flags.writeable = False
     return nodes, Substitutes(**none)
+
+
+def columns_of(model: Model, dataset: Dataset) -> Floats:
+    """Give the attributes of rows as kernels read them: float64 (attributes, n), codes of categories, NaN missing.
+
+    Raises:
+        DataError: The rows do not have the model's columns.
+    """
+    cells, attributes = cells_of(model, dataset), model.schema.attributes
+    values = np.empty((len(attributes), dataset.n_rows))
+
+    def write(place: int) -> None:
+        cells.write(place, 0, dataset.n_rows, values[place])
+        if attributes[place].coded:
+            np.copyto(values[place], np.nan, where=values[place] < 0)
+
+    in_threads_if_many(values.size, write, range(len(attributes)))
+    return values

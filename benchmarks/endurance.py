@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import tables
+from benchmarks.loads import FAULTS, memory_of
 from benchmarks.measuring import print_table
 from benchmarks.run import Run
 from benchmarks.service import Service, descendants, running, write_csv
-from benchmarks.serving import FAULTS, MAX_DEPTH, N_ROWS, databases, memory_of
+from benchmarks.serving import MAX_DEPTH, N_ROWS, databases
 
 SECONDS: Final = 600
 CONNECTIONS: Final = 64

@@ -17,10 +17,11 @@ from types import MappingProxyType
 from typing import Final
 
 from benchmarks import tables
+from benchmarks.loads import FAULTS, asking, memory_of
 from benchmarks.measuring import print_table
 from benchmarks.run import Run
 from benchmarks.service import Service, descendants, running, write_csv
-from benchmarks.serving import FAULTS, MAX_DEPTH, N_ROWS, asking, databases, memory_of
+from benchmarks.serving import MAX_DEPTH, N_ROWS, databases
 
 N_UPLOADED: Final = 700_000
 N_COLUMNS: Final = 4

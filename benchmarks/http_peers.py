@@ -1,0 +1,210 @@
+"""Other ways to serve a tree over HTTP, each a server in an environment of its own."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from benchmarks.loads import PATIENCE, Load, loads, memory_of, post
+from benchmarks.service import descendants, free_port
+
+__all__ = [
+    "BARE", "BARE_PINNED", "BENTOML", "CONNECTIONS", "FASTAPI", "FASTAPI_MANY", "FEW_CONNECTIONS", "FLASK_PATH",
+    "MLSERVER", "PEERS", "Answered", "Peer", "Rows", "measured", "named_rows", "tensor",
+]  # fmt: skip
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+SCIKIT_LEARN: Final = "scikit-learn==1.9.1"
+CONNECTIONS: Final = (1, 16, 64)
+FEW_CONNECTIONS: Final = (1, 16)
+"""Over which many rows are sent at once: each request keeps a processor busy for a while."""
+BARE: Final = "Flask, a constant answer"
+BARE_PINNED: Final = "Flask, a constant answer, pinned"
+FLASK_PATH: Final = "Flask + scikit-learn, path"
+FASTAPI: Final = "FastAPI + scikit-learn, label"
+FASTAPI_MANY: Final = "FastAPI + scikit-learn, 1 000 rows"
+MLSERVER: Final = "MLServer + scikit-learn, label"
+BENTOML: Final = "BentoML + scikit-learn, label"
+
+Rows = Sequence[Sequence[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Another way to serve a tree.
+
+    Attributes:
+        requirements: What its environment holds; none: it runs in the benchmarks' own.
+        command: From a folder and a port, the words after the environment's ``bin``.
+        path: Where it is asked.
+        body: From rows of numbers, what it is sent.
+        kind: Given to the application as ``PEER_KIND``.
+        n_rows: That are sent in one request.
+    """
+
+    requirements: tuple[str, ...]
+    command: Callable[[Path, int], Sequence[str]]
+    path: str
+    body: Callable[[Rows], Any]
+    kind: str = ""
+    n_rows: int = 1
+
+    @property
+    def connections(self) -> tuple[int, ...]:
+        """Over how many it is asked."""
+        return CONNECTIONS if self.n_rows == 1 else FEW_CONNECTIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a peer did: its loads by number of connections, seconds to its first answer, MiB (PSS) afterwards."""
+
+    loads: Mapping[int, Load]
+    start: float
+    memory: float
+
+
+def _flask(_: Path, port: int) -> Sequence[str]:
+    return (
+        "gunicorn", "-k", "gthread", "-w", "2", "--threads", "16", "--preload", "-b", f"127.0.0.1:{port}",
+        "benchmarks.serving_peers.flask_app:app",
+    )  # fmt: skip
+
+
+def _pinned_flask(folder: Path, port: int) -> Sequence[str]:
+    return (*_flask(folder, port), "-c", "python:benchmarks.serving_peers.pinned")
+
+
+def _fastapi(_: Path, port: int) -> Sequence[str]:
+    return (
+        "uvicorn", "--workers", "2", "--port", str(port), "--no-access-log", "benchmarks.serving_peers.fastapi_app:app"
+    )  # fmt: skip
+
+
+def _bentoml(_: Path, port: int) -> Sequence[str]:
+    return "bentoml", "serve", "benchmarks.serving_peers.bento_app:Tree", "--host", "127.0.0.1", "--port", str(port)
+
+
+def _mlserver(folder: Path, port: int) -> Sequence[str]:
+    settings = {"http_port": port, "grpc_port": free_port(), "metrics_port": free_port(), "host": "127.0.0.1"}
+    model = {
+        "name": "tree",
+        "implementation": "mlserver_sklearn.SKLearnModel",
+        "parameters": {"uri": str(folder / "tree.joblib")},
+    }
+    (folder / "settings.json").write_text(json.dumps(settings | {"parallel_workers": 0, "debug": False}))
+    (folder / "model-settings.json").write_text(json.dumps(model))
+    return "mlserver", "start", str(folder)
+
+
+def _listed_rows(rows: Rows) -> Any:
+    return {"rows": [list(row) for row in rows]}
+
+
+def named_rows(rows: Rows) -> Any:
+    """Give the body that has each row as an object of names and numbers."""
+    return {"rows": [{f"x{place}": cell for place, cell in enumerate(row)} for row in rows]}
+
+
+def tensor(rows: Rows) -> Any:
+    """Give the body of the Open Inference Protocol: all rows as one matrix."""
+    cells = [cell for row in rows for cell in row]
+    return {"inputs": [{"name": "rows", "shape": [len(rows), len(rows[0])], "datatype": "FP32", "data": cells}]}
+
+
+_OF_FASTAPI: Final = ("fastapi==0.165.0", "uvicorn[standard]==0.54.0", SCIKIT_LEARN)
+_OF_MLSERVER: Final = ("mlserver==1.7.1", "mlserver-sklearn==1.7.1")
+
+PEERS: Final[Mapping[str, Peer]] = MappingProxyType(
+    {
+        BARE: Peer((), _flask, "/bare", _listed_rows, "bare"),
+        BARE_PINNED: Peer((), _pinned_flask, "/bare", _listed_rows, "bare"),
+        "Flask + scikit-learn, label": Peer((), _flask, "/label", _listed_rows, "tree"),
+        FLASK_PATH: Peer((), _flask, "/path", _listed_rows, "tree"),
+        FASTAPI: Peer(_OF_FASTAPI, _fastapi, "/label", _listed_rows),
+        FASTAPI_MANY: Peer(_OF_FASTAPI, _fastapi, "/leaves", named_rows, n_rows=1_000),
+        MLSERVER: Peer(_OF_MLSERVER, _mlserver, "/v2/models/tree/infer", tensor),
+        BENTOML: Peer(("bentoml==1.4.39", SCIKIT_LEARN), _bentoml, "/label", _listed_rows),
+    }
+)
+"""Versions are those that were asked for when this was written; each environment is made once, in ``.venv-bench-*``."""
+
+
+def measured(folder: Path, peer: Peer, rows: Rows, seconds: int) -> Answered:
+    """Start a peer, ask it, and end it.
+
+    Raises:
+        TimeoutError: It does not answer.
+        OSError: It cannot be started.
+        subprocess.CalledProcessError: Its environment cannot be made.
+    """
+    port = free_port()
+    programs = _environment(peer)
+    words = peer.command(folder, port)
+    given = {
+        "PEER_MODEL": str(folder / "tree.joblib"),
+        "PEER_ANSWER": str(folder / "answer.json"),
+        "PEER_KIND": peer.kind,
+        "PYTHONPATH": str(ROOT),
+    }
+    address, body = f"http://127.0.0.1:{port}{peer.path}", peer.body(rows[: peer.n_rows])
+    begun = time.perf_counter()
+    with _process([str(programs / words[0]), *words[1:]], given, folder / "peer.txt") as process:
+        _wait(process, address, body, folder / "peer.txt")
+        start = time.perf_counter() - begun
+        found = loads(folder, address, body, seconds, peer.connections)
+        return Answered(found, start, memory_of([process.pid, *descendants(process.pid)]))
+
+
+def _environment(peer: Peer) -> Path:
+    """Give the folder of a peer's programs; its environment is made if it is not there."""
+    if not peer.requirements:
+        return Path(sys.executable).parent
+    name = re.split(r"[=-]", peer.requirements[0])[0]
+    place = ROOT / f".venv-bench-{name}"
+    if not (place / ".made").exists():
+        print(f"Making {place.name} (once) ...", flush=True)
+        python = place / "bin" / "python"
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(place)], check=True)  # noqa: S603 - our own words
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *peer.requirements], check=True)  # noqa: S603
+        (place / ".made").touch()
+    return place / "bin"
+
+
+@contextmanager
+def _process(words: Sequence[str], given: Mapping[str, str], printed: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with printed.open("w") as output:
+        process = subprocess.Popen(  # noqa: S603 - as above
+            words, env=os.environ | given, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    try:
+        yield process
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _wait(process: subprocess.Popen[bytes], address: str, body: Any, printed: Path) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            post(address, body)
+        except OSError:  # it does not listen yet, or not in this path
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise TimeoutError(f"it did not answer: {printed.read_text()[-300:]}") from None
+            time.sleep(0.05)
+        else:
+            return

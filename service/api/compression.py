@@ -4,8 +4,9 @@ import gzip
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 
-from flask import Request
+from werkzeug.datastructures import Accept
 from werkzeug.exceptions import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
+from werkzeug.http import parse_accept_header
 
 __all__ = ["packed", "unpacked"]
 
@@ -44,11 +45,11 @@ def unpacked(body: bytes, encoding: str, *, limit: int) -> bytes:
         raise BadRequest(f"the body is not what its Content-Encoding says: {name}") from None
 
 
-def packed(content: bytes, request: Request) -> tuple[bytes, str | None]:
-    """Give `content` in an encoding that the caller takes, with its name; or as it is, with None."""
-    if len(content) < WORTH_PACKING:
+def packed(content: bytes, accepted: str | None) -> tuple[bytes, str | None]:
+    """Give `content` in an encoding that the header Accept-Encoding names, with its name; or as it is, with None."""
+    if len(content) < WORTH_PACKING or not accepted:
         return content, None
-    taken = request.accept_encodings
+    taken = parse_accept_header(accepted, Accept)
     name = max(PACKERS, key=taken.quality)  # of equals the first
     return (PACKERS[name](content), name) if taken.quality(name) > 0 else (content, None)
 

@@ -1,7 +1,8 @@
 """The way in for most predictions, in front of Flask, which costs more than the answer itself.
 
-What is surely a prediction of rows in a JSON body of moderate size is answered here, by the functions that the view
-calls, too: `admitted`, `check_host`, `Finder.find`, `answer_rows`. All else is Flask's, as if nothing were here::
+What is surely a prediction of rows in a body of moderate size, by JSON or by the inference protocol, is answered here,
+by the functions that the views call, too: `admitted`, `check_host`, `Finder.find`, `answer_rows`, `answer_inference`.
+All else is Flask's, as if nothing were here::
 
     request ── looks like a prediction? ── may the caller? ── read, answered, logged ── 200
                        │ no                     │ no                 │ raised
@@ -22,10 +23,13 @@ from typing import Any, Final
 
 from werkzeug.exceptions import ClientDisconnected
 
+from service.answering import Answering
 from service.api.access import admitted, check_host
 from service.api.bodies import JSON, decoded
 from service.api.context import ADMITTED, BEGAN, RAISED, Service
-from service.api.names import MODEL, VERSION
+from service.api.inference_body import HEADER_LENGTH, framed
+from service.api.inferring import BYTES, answer_inference
+from service.api.names import INFERENCE_MODEL, INFERENCE_VERSION, MODEL, VERSION
 from service.api.predicting import answer_rows
 from service.api.recording import Record
 from service.api.surroundings import SAFE
@@ -38,15 +42,27 @@ __all__ = ["LATER", "Front", "Later", "NotHere"]
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
-PATH: Final = re.compile(rf"/v1/models/(?P<name>{MODEL_NAME})(/versions/(?P<number>[1-9][0-9]{{0,8}}))?/predict")
+PATH: Final = re.compile(
+    rf"/(?P<api>v1|v2)/models/(?P<name>{MODEL_NAME})(/versions/(?P<number>[1-9][0-9]{{0,8}}))?/(?P<verb>predict|infer)"
+)
+VERBS: Final = {"v1": "predict", "v2": "infer"}
+KINDS: Final = {"v1": frozenset({JSON}), "v2": frozenset({JSON, BYTES, "", None})}
+"""Of content: the clients of the inference protocol do not say what they send."""
 ALIAS_IS: Final = "alias="
 QUERY: Final = re.compile(ALIAS_IS + ALIAS)
 HOST: Final = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
+LENGTH_IS: Final = "HTTP_" + HEADER_LENGTH.upper().replace("-", "_")
 LENGTH: Final = re.compile("[1-9][0-9]{0,4}")
 """Of the body: up to 99 999 bytes, many rows; what is larger takes so long that Flask does not matter."""
 UNUSUAL: Final = frozenset({"HTTP_ORIGIN", "HTTP_SEC_FETCH_SITE", "HTTP_CONTENT_ENCODING", "HTTP_TRANSFER_ENCODING"})
-ROUTES: Final = {False: f"{MODEL}/predict", True: f"{VERSION}/predict"}
-"""By whether a version is named: the routes of `service.api.predictions`, as requests are counted by them."""
+ROUTES: Final = {
+    ("v1", False): f"{MODEL}/predict",
+    ("v1", True): f"{VERSION}/predict",
+    ("v2", False): f"{INFERENCE_MODEL}/infer",
+    ("v2", True): f"{INFERENCE_VERSION}/infer",
+}
+"""By whether a version is named: the routes of the views, as requests are counted by them."""
+ENCODING: Final = "Accept-Encoding"
 LATER: Final = "espalier.later"
 """In the WSGI environment: a `Later`. No client can write there."""
 
@@ -85,9 +101,7 @@ class Front:
         self._service = service
         self._counts = settings.metrics == "on"
         self._own = settings.host if settings.auth == "none" else None
-        self._headers = [("Content-Type", JSON), *SAFE.items()]
-        if settings.shared_with:
-            self._headers.append(("Vary", "Origin"))
+        self._vary = ["Origin"] if settings.shared_with else []
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer a request.
@@ -100,18 +114,17 @@ class Front:
         asked = None if RAISED in environ else _asked(environ)  # that was raised when it was tried together with others
         if asked is None or not self._admits(environ, asked["name"]):
             return self._left(environ, start_response)
-        number = asked["number"]
         try:
-            content = self._answer(environ, asked["name"], None if number is None else int(number), began)
+            content, headers = self._answer(environ, asked, began)
         except Exception as error:
             environ[RAISED], environ[BEGAN] = error, began
             return self._left(environ, start_response)
-        route = ROUTES[number is not None]
+        route = ROUTES[asked["api"], asked["number"] is not None]
         if later is not None:
             later.route = route
         elif self._counts:
             self._service().metrics.request("POST", route, 200, time.perf_counter() - began)
-        start_response("200 OK", [*self._headers, ("Content-Length", str(len(content)))])
+        start_response("200 OK", [*headers.items(), *SAFE.items(), ("Content-Length", str(len(content)))])
         return [content]
 
     def _left(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -136,34 +149,46 @@ class Front:
             return False
         return True
 
-    def _answer(self, environ: dict[str, Any], name: str, number: int | None, began: float) -> bytes:
+    def _answer(self, environ: dict[str, Any], asked: re.Match[str], began: float) -> tuple[bytes, dict[str, str]]:
+        """Give the body of the answer, and its header fields."""
         service = self._service()
         later: Later | None = environ.get(LATER)
         newest, keep_by = (None, None) if later is None else (later.newest, later.keep)
+        name, number = asked["name"], None if asked["number"] is None else int(asked["number"])
         alias = environ.get("QUERY_STRING", "").removeprefix(ALIAS_IS) or None
-        return answer_rows(
-            service,
-            decoded(_body(environ)),
-            lambda: service.finder.find(service.sessions, name, number, alias, newest=newest),
-            key_id=environ[ADMITTED].key_id,
-            began=began,
-            keep_by=keep_by,
-        )
+
+        def find() -> Answering:
+            return service.finder.find(service.sessions, name, number, alias, newest=newest)
+
+        body, key_id = _body(environ), environ[ADMITTED].key_id
+        if asked["api"] == "v1":
+            content = answer_rows(service, decoded(body), find, key_id=key_id, began=began, keep_by=keep_by)
+            return content, {"Content-Type": JSON, **self._varying([])}
+        parts = framed(body, environ.get(LENGTH_IS))
+        inferred = answer_inference(service, parts, find, key_id=key_id, began=began, keep_by=keep_by)
+        content, headers = inferred.packed(environ.get("HTTP_ACCEPT_ENCODING"))
+        return content, headers | self._varying([ENCODING])
+
+    def _varying(self, names: list[str]) -> dict[str, str]:
+        """Give the header that says by what an answer differs, if by anything."""
+        names += self._vary
+        return {"Vary": ", ".join(names)} if names else {}
 
 
 def _asked(environ: Mapping[str, Any]) -> re.Match[str] | None:
     """Give the parts of the path, if this looks like a prediction that is to be answered here."""
     if (
         environ["REQUEST_METHOD"] != "POST"
-        or environ.get("CONTENT_TYPE") != JSON
         or not LENGTH.fullmatch(environ.get("CONTENT_LENGTH") or "")
         or not HOST.fullmatch(environ.get("HTTP_HOST", ""))
         or not UNUSUAL.isdisjoint(environ)
     ):
         return None
     path = PATH.fullmatch(environ.get("PATH_INFO", ""))
+    if path is None or path["verb"] != VERBS[path["api"]] or environ.get("CONTENT_TYPE") not in KINDS[path["api"]]:
+        return None
     query = environ.get("QUERY_STRING")
-    if path is not None and query and (path["number"] is not None or not QUERY.fullmatch(query)):
+    if query and (path["api"] != "v1" or path["number"] is not None or not QUERY.fullmatch(query)):
         return None
     return path
 

@@ -17,7 +17,7 @@ from werkzeug.exceptions import BadRequest
 from service.api.bodies import read_whole
 from service.api.compression import unpacked
 
-__all__ = ["HEADER_LENGTH", "Framed", "read_framed"]
+__all__ = ["HEADER_LENGTH", "Framed", "framed", "read_framed"]
 
 HEADER_LENGTH = "Inference-Header-Content-Length"
 DIGITS = re.compile(r"[0-9]{1,18}")
@@ -51,7 +51,15 @@ def read_framed(request: Request, *, optional: bool = False) -> Framed:
     body = unpacked(body, request.headers.get("Content-Encoding", ""), limit=limit)
     if optional and not body:
         return Framed(NOTHING, memoryview(b""))
-    given = request.headers.get(HEADER_LENGTH)
+    return framed(body, request.headers.get(HEADER_LENGTH))
+
+
+def framed(body: bytes, given: str | None) -> Framed:
+    """Part a body that is not packed; `given` is what the header says of the length of the JSON.
+
+    Raises:
+        BadRequest: Not JSON, no object, or not as long as is said.
+    """
     length = len(body) if given is None else _length(given, most=len(body))
     whole = memoryview(body)
     decoded = _decoded(body if length == len(body) else body[:length])

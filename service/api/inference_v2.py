@@ -4,25 +4,20 @@ Its clients ask for metadata and readiness of a model before they ask it, so the
 """
 
 import time
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
-import orjson
 from flask import Response, current_app, request
 
-import espalier
-from service import catalog, db, refusals, schemas, usecases
+from service import catalog, db, schemas
 from service.answering import Answering
-from service.api.answers import JSON, json_answer
-from service.api.compression import packed
-from service.api.context import caller, here
+from service.api.answers import json_answer
+from service.api.context import RAISED, caller, here
 from service.api.contract import Resource, answers, documents, refuses_inference
-from service.api.inference import describe_inputs, describe_outputs, placed, read_inference, tensors_of
+from service.api.inference import describe_inputs, describe_outputs
 from service.api.inference_body import HEADER_LENGTH, read_framed
+from service.api.inferring import answer_inference
 from service.api.names import INFERENCE, INFERENCE_MODEL, INFERENCE_VERSION
-from service.api.recording import record_answers
-from service.api.tensors import Tensor, tensor_bytes
 from service.db import reading
 from service.errors import Fault, Rejected, Unavailable
 from service.tables import Scope
@@ -31,7 +26,6 @@ __all__ = ["inference"]
 
 inference = Resource("inference", __name__, description="The Open Inference Protocol, for its clients")
 
-BYTES = "application/octet-stream"
 PLATFORM = "espalier"
 EXTENSIONS = ("binary_tensor_data", "parameters")
 READY = {"state": "READY", "reason": ""}
@@ -161,59 +155,15 @@ def _metadata(name: str, number: int | None) -> Response:
 
 
 def _infer(name: str, number: int | None) -> Response:
+    early = request.environ.pop(RAISED, None)
+    if early is not None:  # as in `service.api.predictions`
+        raise early
     began = time.perf_counter()
-    service = here()
-    framed = read_framed(request)
-    answering = _loaded(name, number)
-    version = answering.version
-    schema = version.model.schema
-    asked = read_inference(framed, schema, limit=service.settings.max_predict_rows)
-    usecases.check_cells(asked.rows, limit=service.settings.max_cell_chars)
-    wants_path = any(one.name == "decision_path" for one in asked.outputs)
-    record = partial(
-        record_answers,
-        here(),
-        answering,
-        asked.rows,
-        key_id=caller().key_id,
-        began=began,
-        subject=asked.subject,
+    inferred = answer_inference(
+        here(), read_framed(request), lambda: _loaded(name, number), key_id=caller().key_id, began=began
     )
-    try:
-        answered = usecases.predict(version, asked.rows, explain="path" if wants_path else "none")
-    except espalier.RowError as error:
-        record(refusals.failed(len(asked.rows), error, place=asked.place))
-        raise placed(error, asked) from None
-    ids = record(answered)
-    head: dict[str, Any] = {"model_name": version.model_name, "model_version": str(version.number)}
-    if asked.id is not None:
-        head["id"] = asked.id
-    parameters: dict[str, Any] = {**here().audited}
-    if answering.policy.operating_point is not None:
-        parameters["operating_point"] = orjson.dumps(answering.policy.operating_point).decode()
-    if parameters:
-        head["parameters"] = parameters
-    tensors = list(tensors_of(asked.outputs, schema, answered.answers, ids))
-    return _answer(head, tensors, {one.name for one in asked.outputs if one.binary})
-
-
-def _answer(head: dict[str, Any], tensors: Sequence[Tensor], in_bytes: set[str]) -> Response:
-    """Write the outputs, those `in_bytes` behind the JSON."""
-    outputs, behind = [], []
-    for tensor in tensors:
-        output: dict[str, Any] = {"name": tensor.name, "datatype": tensor.datatype, "shape": tensor.shape}
-        if tensor.name in in_bytes:
-            behind.append(tensor_bytes(tensor))
-            output["parameters"] = {"binary_data_size": len(behind[-1])}
-        else:
-            output["data"] = tensor.cells
-        outputs.append(output)
-    content = orjson.dumps(head | {"outputs": outputs})
-    headers = {HEADER_LENGTH: str(len(content))} if behind else {}
-    body, encoding = packed(b"".join([content, *behind]), request)
-    if encoding is not None:
-        headers["Content-Encoding"] = encoding
-    response = Response(body, content_type=BYTES if behind else JSON, headers=headers)
+    body, headers = inferred.packed(request.headers.get("Accept-Encoding"))
+    response = Response(body, headers=headers)
     response.vary.add("Accept-Encoding")
     return response
 

@@ -41,14 +41,20 @@ MOST_BYTES: Final = 16_384
 MOST_HEAD: Final = 4_096
 MOST_FIELDS: Final = 50
 """Header fields; gunicorn refuses a request of more than 100."""
-MOST_BRACES: Final = 16
-"""In a body: the objects in it, so its rows; more rows hold up others."""
+MOST_ROWS: Final = 16
+"""Of a request; more rows hold up others."""
+MOST_OBJECTS: Final[Mapping[str, int]] = {"predict": MOST_ROWS, "infer": 128}
+"""In a body, by what is asked for: its rows, or its tensors."""
 LATE_SECONDS: Final = 0.25
 """So long a batch may take before what comes is left to threads: the database does not answer at the moment."""
-REQUEST: Final = re.compile(r"POST (?P<path>/[A-Za-z0-9._/-]*/predict)(?:\?(?P<query>[A-Za-z0-9._=-]*))? HTTP/1\.1")
+REQUEST: Final = re.compile(
+    r"POST (?P<path>/[A-Za-z0-9._/-]*/(?P<verb>predict|infer))(?:\?(?P<query>[A-Za-z0-9._=-]*))? HTTP/1\.1"
+)
 FIELD: Final = re.compile(r"(?P<name>[A-Za-z0-9-]+):[ \t]*(?P<value>[!-~](?:[ -~]*[!-~])?)[ \t]*")
 NOT_SMALL: Final = re.compile(rb'\\|"columns"|"full"')
 """In a body: an escape may hide one of the others."""
+SHAPE: Final = re.compile(rb'"shape"\s*:\s*\[\s*([0-9]*)')
+"""In a body: how many rows a tensor has."""
 UNUSUAL: Final = frozenset({"HTTP_TRANSFER_ENCODING", "HTTP_CONTENT_ENCODING", "HTTP_EXPECT", "HTTP_UPGRADE"})
 HANDED: Final = (ADMITTED, RAISED, BEGAN)
 WHERE: Final = "gunicorn.socket"
@@ -61,11 +67,11 @@ def read_small(content: bytes) -> dict[str, Any] | None:
     Of what is not read here gunicorn decides what it is: this is stricter than HTTP.
     """
     head, end, body = content.partition(b"\r\n\r\n")
-    if len(head) > MOST_HEAD or not head.isascii() or body.count(b"{") > MOST_BRACES or NOT_SMALL.search(body):
+    if len(head) > MOST_HEAD or not head.isascii():
         return None
     first, *lines = head.decode().split("\r\n")
     asked = REQUEST.fullmatch(first)
-    if asked is None or not end or len(lines) > MOST_FIELDS:
+    if asked is None or not end or len(lines) > MOST_FIELDS or _has_many_rows(body, asked["verb"]):
         return None
     environ: dict[str, Any] = {}
     for line in lines:
@@ -94,6 +100,15 @@ def read_small(content: bytes) -> dict[str, Any] | None:
         "wsgi.input": io.BytesIO(body),
     }
     return environ
+
+
+def _has_many_rows(body: bytes, verb: str) -> bool:
+    """Whether there are many rows in a body, or may be."""
+    return (
+        body.count(b"{") > MOST_OBJECTS[verb]
+        or NOT_SMALL.search(body) is not None
+        or any(len(rows) > len(str(MOST_ROWS)) or int(rows or b"0") > MOST_ROWS for rows in SHAPE.findall(body))
+    )
 
 
 @dataclass(slots=True, eq=False)

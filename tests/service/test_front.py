@@ -21,6 +21,7 @@ from service.errors import Unavailable
 from service.keys import EVERYBODY
 from service.settings import Settings
 from service.tables import DecisionRecord, Scope
+from tests.service.inference import UNPACK
 from tests.service.served import Served, serving
 
 ROW = {"Outlook": "Sunny", "Humidity": "High", "Wind": "Weak", "Temperature": "Hot"}
@@ -83,6 +84,44 @@ HEADERS: Mapping[str, Mapping[str, str | None]] = {
     "with a name of its own": {"HTTP_X_REQUEST_ID": "mine", "HTTP_IDEMPOTENCY_KEY": "once"},
 }
 
+WIND = {"name": "Wind", "datatype": "BYTES", "shape": [1], "data": ["Weak"]}
+MANY = {"name": "Wind", "datatype": "BYTES", "shape": [20], "data": ["Weak"] * 20}
+INFER = "/v2/models/tennis/infer"
+IN_BYTES = b'{"inputs": [{"name": "Wind", "datatype": "BYTES", "shape": [1], "parameters": {"binary_data_size": 8}}]}'
+INFERENCES: Mapping[str, object] = {
+    "one row": {"inputs": [WIND]},
+    "an id and a subject": {"inputs": [WIND], "id": "mine", "parameters": {"subject": "Nobody"}},
+    "the path": {"inputs": [WIND], "outputs": [{"name": "decision_path"}, {"name": "label"}]},
+    "outputs in bytes": {"inputs": [WIND], "parameters": {"binary_data_output": True}},
+    "an answer worth packing": {"inputs": [MANY]},
+    "NaN": b'{"inputs": [{"name": "Wind", "datatype": "BYTES", "shape": [1], "data": [NaN]}]}',
+    "a wrong cell": {"inputs": [{**WIND, "data": [3]}]},
+    "an infinite number": b'{"inputs": [{"name": "Wind", "datatype": "FP64", "shape": [1], "data": [Infinity]}]}',
+    "a wrong shape": {"inputs": [{**WIND, "shape": [2]}]},
+    "another type": {"inputs": [{**WIND, "datatype": "FP64", "data": [0.5]}]},
+    "nothing": {},
+    "a list": [WIND],
+    "no JSON": b'{"inputs": [',
+}
+INFERENCE_PATHS = (
+    INFER,
+    "/v2/models/tennis/versions/1/infer",
+    f"{INFER}?alias=steady",
+    "/v2/models/tennis/versions/9/infer",
+    "/v2/models/none/infer",
+    "/v2/models/tennis/predict",
+    "/v1/models/tennis/infer",
+)
+INFERENCE_HEADERS: Mapping[str, Mapping[str, str | None]] = {
+    **HEADERS,
+    "takes gzip": {"HTTP_ACCEPT_ENCODING": "gzip, deflate"},
+    "takes deflate rather": {"HTTP_ACCEPT_ENCODING": "gzip;q=0.1, deflate"},
+    "takes none": {"HTTP_ACCEPT_ENCODING": "identity, *;q=0"},
+    "of bytes, it says": {"CONTENT_TYPE": "application/octet-stream"},
+    "a length of its JSON": {"HTTP_INFERENCE_HEADER_CONTENT_LENGTH": "12"},
+    "a length of its JSON that is none": {"HTTP_INFERENCE_HEADER_CONTENT_LENGTH": "a"},
+}
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -132,7 +171,8 @@ class Both:
         status, headers = began[:2]
         assert ("Content-Length", str(len(content))) in headers
         kept = sorted((name, value) for name, value in headers if name not in ("X-Request-Id", "Content-Length"))
-        shown = _without_ids(orjson.loads(content)) if content.startswith(b"{") else content
+        unpack = UNPACK.get(dict(headers).get("Content-Encoding", ""), bytes)
+        shown = _shown(unpack(content))
         return Answer(status, kept, shown, self.n_logged() - before)
 
     def n_logged(self) -> int:
@@ -151,8 +191,18 @@ def _environ(path: str, body: object, changes: Mapping[str, Any]) -> dict[str, A
     return {name: value for name, value in (environ | changes).items() if value is not None}
 
 
+def _shown(content: bytes) -> object:
+    """Give JSON decoded; what stands behind it, the ids and times among them, is only counted."""
+    if not content.startswith(b"{"):
+        return content
+    length = content.rfind(b"}") + 1
+    return _without_ids(orjson.loads(content[:length])), len(content) - length
+
+
 def _without_ids(shown: Any) -> Any:
     if isinstance(shown, dict):
+        if shown.get("name") == "decision_id":
+            return {**shown, "data": len(shown.get("data", ()))}
         return {
             name: bool(part) if name in ("decision_id", "request_id") else _without_ids(part)
             for name, part in shown.items()
@@ -194,6 +244,32 @@ def test_every_header_is_answered_as_by_flask(both: Both) -> None:
     for name, changes in HEADERS.items():
         front, flask, _ = both.ask(BY_MODEL, BODIES["one row"], changes)
         assert front == flask, name
+
+
+def test_every_inference_is_answered_as_by_flask(both: Both) -> None:
+    for body, changes in product(INFERENCES, INFERENCE_HEADERS):
+        front, flask, _ = both.ask(INFER, INFERENCES[body], INFERENCE_HEADERS[changes])
+        assert front == flask, (body, changes)
+    for path in INFERENCE_PATHS:
+        front, flask, _ = both.ask(path, INFERENCES["one row"], {})
+        assert front == flask, path
+
+
+def test_an_inference_is_answered_without_flask_whatever_its_client_says_of_its_content(both: Both) -> None:
+    length = {"HTTP_INFERENCE_HEADER_CONTENT_LENGTH": str(len(IN_BYTES))}
+    for name, body, changes in (
+        ("one row", INFERENCES["one row"], {}),
+        ("a type", INFERENCES["one row"], {"CONTENT_TYPE": "application/octet-stream"}),
+        ("no type", INFERENCES["one row"], {"CONTENT_TYPE": None}),
+        ("packed", INFERENCES["an answer worth packing"], {"HTTP_ACCEPT_ENCODING": "gzip"}),
+        ("bytes", IN_BYTES + b"\4\0\0\0Weak", length),
+    ):
+        front, flask, left = both.ask(INFER, body, changes)
+        assert (front.status, front.n_logged, left) == ("200 OK", 1, False), name
+        assert front.headers == flask.headers, name
+    for body in ("a wrong cell", "no JSON", "nothing"):
+        front, _, left = both.ask(INFER, INFERENCES[body], {})
+        assert (front.status[0], left) == ("4", True), body
 
 
 def test_what_is_answered_is_answered_without_flask_and_what_is_refused_is_refused_by_it(both: Both) -> None:
@@ -270,7 +346,7 @@ def test_together_with_others_it_answers_the_same_and_leaves_the_record_to_the_s
             assert left, name
         else:
             assert not left, name
-            assert (began[0], _without_ids(orjson.loads(content))) == (front.status, front.body), name
+            assert (began[0], _shown(content)) == (front.status, front.body), name
             assert later.record is not None
             assert keep_together(service, [later.record]) == [None]
         assert both.n_logged() == before + (not left), name

@@ -71,6 +71,21 @@ def test_what_is_unusual_is_not_for_the_lane(content: bytes) -> None:
     assert read_small(content) is None
 
 
+def test_a_small_inference_is_for_the_lane_and_one_of_many_rows_is_not() -> None:
+    first = "POST /v2/models/tennis/infer HTTP/1.1"
+
+    def is_read(body: bytes) -> bool:
+        fields = (FIELDS[0], f"Content-Length: {len(body)}")
+        return read_small(request(first, fields=fields, body=body)) is not None
+
+    assert is_read(b'{"inputs": [' + b",".join([b'{"shape": [1]}'] * 60) + b"]}")
+    assert is_read(b'{"inputs": [{"shape": [16, 20]}]}')
+    assert not is_read(b'{"inputs": [{"shape": [17]}]}')
+    assert not is_read(b'{"inputs": [{"shape": [1]}, {"shape" :[ 1000, 1]}]}')
+    assert not is_read(b'{"inputs": [{"shape": [' + b"9" * 5000 + b"]}]}")
+    assert not is_read(b'{"inputs": [{"sh\\u0061pe": [17]}]}')
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from service import catalog, db, decisions, logs, queue
+from service.commits import Commits
 from service.db import Sessions, reading, transaction
 from service.errors import LeaseLost, OtherTables, Unavailable
 from service.freed import give_back
@@ -42,7 +43,7 @@ LOG = logging.getLogger(__name__)
 
 # Forked from a process that has loaded everything (`service.job_template`): libraries of macOS do not bear that.
 START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
-POLL_SECONDS = 0.1  # between looks for work
+POLL_SECONDS = 0.1  # between looks for work, at most
 WATCH_SECONDS = 0.1  # between looks at a running child
 FLAG_SECONDS = 0.5  # between looks at the cancel flag
 PROGRESS_SECONDS = 1.0  # between writes of a progress that changed
@@ -122,18 +123,21 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: Child
     source = db.sessions(engine)
     name = f"{socket.gethostname()}:{os.getpid()}"
     spare = Spare(settings, child or child_main)
+    commits = Commits(engine)
     cleaner = Cleaner(source, retention_days=settings.retention_days, job_days=settings.job_days)
     try:
         spare.prepare()  # before a job is claimed: the first one takes a second or two
         while not stop.is_set():
             if _work_once(settings, source, name=name, stop=stop, spare=spare, traces=traces):
                 give_back()  # a large version was in memory several times
+                commits.welcome()
             else:
                 spare.prepare()
                 cleaner.clean_up()
-                stop.wait(POLL_SECONDS)
+                commits.wait(POLL_SECONDS, stop.wait)
     finally:
         spare.end()
+        commits.close()
         engine.dispose()
 
 

@@ -14,6 +14,7 @@ from service.chunks import Chunk, encode_rows, unpack_rows
 from service.db import Sessions, reading, transaction
 from service.errors import NotFound
 from service.staging import packed_chunks
+from service.tables import DataSet
 from tests.service.kept import keep_data_set, patients
 
 EVERY_KIND = {
@@ -51,11 +52,24 @@ def test_every_kind_of_column_comes_back_cell_by_cell(source: Sessions) -> None:
         loaded = storage.load(session, keep_data_set(source, dataset))
 
     assert loaded.schema == dataset.schema
-    assert loaded.fingerprint == dataset.fingerprint
+    assert espalier.Dataset(loaded.schema, loaded.columns).fingerprint == dataset.fingerprint
     assert loaded.rows() == dataset.rows()
     for before, after in zip(dataset.columns, loaded.columns, strict=True):
         assert before.dtype == after.dtype
         np.testing.assert_array_equal(before, after)
+
+
+def test_the_fingerprint_of_the_whole_is_the_one_that_was_stored_with_it(source: Sessions) -> None:
+    data_set_id = keep_data_set(source)
+    with transaction(source) as session:
+        session.get_one(DataSet, data_set_id).fingerprint = "0" * 64  # the digest of nothing
+
+    with reading(source) as session:
+        whole = storage.load(session, data_set_id)
+        part = storage.load(session, data_set_id, roles={espalier.Role.TARGET})
+
+    assert whole.fingerprint == "0" * 64
+    assert part.fingerprint == espalier.Dataset(part.schema, part.columns).fingerprint
 
 
 def test_a_model_trained_on_the_loaded_data_set_is_the_same_document(source: Sessions) -> None:

@@ -1,0 +1,93 @@
+"""What others commit to an SQLite file ends a wait early, but is not run after."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from service import db
+from service.commits import ASK_SECONDS, Commits
+from service.db import Sessions, new_id, transaction
+from service.settings import Settings
+from service.tables import ModelName
+
+LONG = 60.0
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Sessions:
+    settings = Settings(database_url=f"sqlite:///{tmp_path}/a.db", auth="none")
+    db.migrate(settings)
+    return db.sessions(db.connect(settings))
+
+
+def commit(source: Sessions) -> None:
+    with transaction(source) as session:
+        session.add(ModelName(id=new_id(), name=new_id(), created=db.utc_now()))
+
+
+class Pauses:
+    """Pauses that take no time; in one of them something happens."""
+
+    def __init__(self, happens: Callable[[], object] = lambda: None, *, at: int = 0) -> None:
+        self.asked: list[float] = []
+        self._happens, self._at = happens, at
+
+    def __call__(self, seconds: float) -> object:
+        self.asked.append(seconds)
+        return self._happens() if len(self.asked) == self._at else None
+
+
+def test_a_wait_ends_with_the_next_commit(source: Sessions) -> None:
+    commits, pauses = Commits(source.engine), Pauses(lambda: commit(source), at=3)
+
+    commits.wait(LONG, pauses)
+
+    assert pauses.asked == [ASK_SECONDS] * 3
+
+
+def test_a_wait_after_one_that_was_cut_short_for_nothing_takes_its_time(source: Sessions) -> None:
+    commits = Commits(source.engine)
+    commits.wait(LONG, Pauses(lambda: commit(source), at=1))
+    second, third = Pauses(lambda: commit(source), at=1), Pauses(lambda: commit(source), at=1)
+
+    commits.wait(LONG, second)
+    commits.wait(LONG, third)
+
+    assert second.asked == [LONG]
+    assert third.asked == [ASK_SECONDS]
+
+
+def test_a_wait_after_one_that_was_worth_while_may_be_cut_short_too(source: Sessions) -> None:
+    commits, pauses = Commits(source.engine), Pauses(lambda: commit(source), at=2)
+    commits.wait(LONG, Pauses(lambda: commit(source), at=1))
+
+    commits.welcome()
+    commits.wait(LONG, pauses)
+
+    assert pauses.asked == [ASK_SECONDS] * 2
+
+
+def test_a_wait_ends_when_it_is_told_to(source: Sessions) -> None:
+    pauses = Pauses(lambda: True, at=2)
+
+    Commits(source.engine).wait(LONG, pauses)
+
+    assert len(pauses.asked) == 2
+
+
+def test_a_wait_without_a_commit_ends_in_time(source: Sessions) -> None:
+    pauses = Pauses()
+
+    Commits(source.engine).wait(0.0, pauses)
+
+    assert pauses.asked == []
+
+
+def test_where_the_database_cannot_be_asked_the_wait_takes_its_time(source: Sessions) -> None:
+    commits, pauses = Commits(source.engine), Pauses(lambda: commit(source), at=1)
+
+    commits.close()
+    commits.wait(LONG, pauses)
+
+    assert pauses.asked == [LONG]

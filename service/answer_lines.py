@@ -18,7 +18,7 @@ import orjson
 import espalier
 from service.packed import PackedRows
 
-__all__ = ["FORMATS", "AnswerLines", "CsvLines", "JsonLines", "TableBatch"]
+__all__ = ["FORMATS", "AnswerLines", "CsvLines", "JsonLines", "TableBatch", "json_items"]
 
 MOST_TAILS = 20_000  # that are kept: one may be thousands of signs long
 Kept = dict[tuple[int, bytes], str]
@@ -185,7 +185,6 @@ class JsonLines:
     content_type = "application/x-ndjson"
 
     def __init__(self, *, is_regression: bool, with_rule: bool, kept: Kept | None = None) -> None:
-        self._is_regression = is_regression
         self._with_rule = with_rule
         self._tails = _Tails({} if kept is None else kept, self._tail)
 
@@ -195,15 +194,8 @@ class JsonLines:
 
     def table(self, batch: TableBatch) -> bytes:
         """Give the lines of a table."""
-        from pyarrow import compute  # noqa: PLC0415 - as above
-
         row, decision = _row_and_decision(batch)
-        named = [_large('"'), decision, _large('"')] if batch.record_id else [_large("null")]
-        parts = [_large('{"row":'), row, _large(',"decision_id":'), *named]
-        if self._is_regression:
-            parts += [_large(',"value":'), _texts(batch.rows.numbers())]
-        parts += [_large(","), self._tails.of(batch.rows)]
-        return _joined(compute.binary_join_element_wise(*parts, _large("")))
+        return _json_lines(batch, [_large('{"row":'), row, _large(",")], decision, self._tails)
 
     def rows(self, first_row: int, ids: Sequence[str], answers: Sequence[Mapping[str, Any]]) -> bytes:
         """Give the lines of rows answered one by one."""
@@ -218,17 +210,42 @@ class JsonLines:
         return orjson.dumps({"row": row, "problem": problem}, option=orjson.OPT_APPEND_NEWLINE)
 
     def _tail(self, answer: Mapping[str, Any], rule: str | None, missing: Sequence[str], unseen: Sequence[str]) -> str:
-        document = {name: part for name, part in answer.items() if name not in ("value", "flags")}
-        document["flags"] = {"missing": missing, "unseen": unseen}
-        if self._with_rule:
-            document["rule"] = rule
-        return orjson.dumps(document).decode()[1:] + "\n"
+        more = {"rule": rule} if self._with_rule else {}
+        return _json_tail(answer, missing, unseen, **more) + "\n"
+
+
+def json_items(batch: TableBatch, *, kept: Kept) -> bytes:
+    """Give the answers to a table as the items of a JSON list, with a comma between them; `kept` as of `CsvLines`."""
+
+    def tail(answer: Mapping[str, Any], _: str | None, missing: Sequence[str], unseen: Sequence[str]) -> str:
+        return _json_tail(answer, missing, unseen) + ","
+
+    _, decision = _row_and_decision(batch)
+    return _json_lines(batch, [_large("{")], decision, _Tails(kept, tail))[:-1]
 
 
 FORMATS: Mapping[str, type[CsvLines] | type[JsonLines]] = {
     "text/csv": CsvLines,
     "application/x-ndjson": JsonLines,
 }
+
+
+def _json_lines(batch: TableBatch, begin: Sequence[Any], decision: Any, tails: _Tails) -> bytes:
+    """Write an object a row: what it begins with, its decision, the number of a regression, the end of its line."""
+    from pyarrow import compute  # noqa: PLC0415 - as above
+
+    named = [_large('"'), decision, _large('"')] if batch.record_id else [_large("null")]
+    parts = [*begin, _large('"decision_id":'), *named]
+    if batch.rows.is_regression:
+        parts += [_large(',"value":'), _texts(batch.rows.numbers())]
+    parts += [_large(","), tails.of(batch.rows)]
+    return _joined(compute.binary_join_element_wise(*parts, _large("")))
+
+
+def _json_tail(answer: Mapping[str, Any], missing: Sequence[str], unseen: Sequence[str], **more: Any) -> str:
+    """Write what an object says behind the decision and the number."""
+    document = {name: part for name, part in answer.items() if name not in ("value", "flags")}
+    return orjson.dumps({**document, "flags": {"missing": missing, "unseen": unseen}, **more}).decode()[1:]
 
 
 def _row_and_decision(batch: TableBatch) -> tuple[Any, Any]:

@@ -20,7 +20,7 @@ from service.db import Sessions, transaction
 from service.policies import Policy
 from service.settings import Settings
 
-__all__ = ["READERS", "Asked", "ByteStream", "Progress", "answer_csv", "answer_json_lines"]
+__all__ = ["READERS", "Asked", "ByteStream", "Progress", "answer_csv", "answer_json_lines", "answer_table"]
 
 ROWS_AT_ONCE = 1_000  # lines of JSON that are answered together
 BLOCK = 65_536
@@ -119,7 +119,7 @@ def answer_csv(
             yield from _rows_answered(source, asked, batch.rows, lines, batch.first_row)
         else:
             _check_labels(asked, batch.dataset)
-            yield lines.table(_table_answered(source, asked, batch.first_row, batch.dataset, began=began))
+            yield lines.table(answer_table(source, asked, batch.first_row, batch.dataset, began=began))
         progress.n_rows = batch.first_row + batch.n_rows
 
 
@@ -145,9 +145,22 @@ READERS: Mapping[str, Callable[[Sessions, Asked, ByteStream, AnswerLines, Progre
 }
 
 
-def _table_answered(
+def answer_table(
     source: Sessions, asked: Asked, first_row: int, dataset: espalier.Dataset, *, began: float
 ) -> TableBatch:
+    """Answer the rows of a table, log them and count the answers.
+
+    Args:
+        source: Where to log.
+        asked: What is asked of every row.
+        first_row: The place of the first of them in all that was asked.
+        dataset: The rows.
+        began: `time.perf_counter()` when they arrived.
+
+    Raises:
+        Conflict: The version was deleted meanwhile.
+        Unavailable: The log cannot be written.
+    """
     answers = espalier.predict_table(asked.model, dataset)
     mask = asked.policy.mask
     rows = packed.pack(asked.model, dataset, answers, erased=mask, rules=asked.explain != "none")

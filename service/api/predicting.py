@@ -8,11 +8,14 @@ from typing import Any
 import orjson
 
 import espalier
-from service import catalog, decisions, refusals, schemas, usecases
+from service import catalog, decisions, refusals, schemas, streams, usecases
+from service.answer_lines import json_items
 from service.answering import Answering
 from service.api.context import Service
 from service.api.recording import Keep, record_answers
 from service.errors import Fault, Rejected
+from service.packed import book_of
+from service.row_tables import MANY_ROWS, table_of
 
 __all__ = ["FIELDS", "answer_rows"]
 
@@ -49,6 +52,11 @@ def answer_rows(
     """
     settings = service.settings
     asked = _read(body, limit=settings.max_predict_rows)
+    if asked.are_many and keep_by is None and settings.decisions != "best_effort":
+        answering = find()
+        table = table_of(answering.version.model, asked.rows)
+        if table is not None:
+            return _table_answered(service, answering, asked, table, key_id=key_id, began=began)
     usecases.check_cells(asked.rows, limit=settings.max_cell_chars)
     answering = find()
     version = answering.version
@@ -71,14 +79,41 @@ def answer_rows(
         raise _placed(error, asked) if isinstance(error, espalier.RowError) else error from None
     ids = record(answered)
     answers = [{"decision_id": key or None, **answer} for key, answer in zip(ids, answered.answers, strict=True)]
-    document = {
-        "model": version.model_name,
-        "version": version.number,
+    return orjson.dumps({**_head(service, answering), "predictions": answers}, option=orjson.OPT_NON_STR_KEYS)
+
+
+def _head(service: Service, answering: Answering) -> dict[str, Any]:
+    """Give what an answer says before its predictions."""
+    return {
+        "model": answering.version.model_name,
+        "version": answering.version.number,
         "operating_point": answering.policy.operating_point,
         **service.audited,
-        "predictions": answers,
     }
-    return orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS)
+
+
+def _table_answered(
+    service: Service, answering: Answering, asked: "Asked", table: espalier.Dataset, *, key_id: str | None, began: float
+) -> bytes:
+    """Answer rows as the table that they are, log them, and give the answer as JSON."""
+    version = answering.version
+    wanted = streams.Asked(
+        version=version,
+        model=usecases.reading_of(version, asked.missing),
+        alias=answering.alias,
+        policy=answering.policy,
+        explain=asked.explain,
+        missing=asked.missing,
+        skip=asked.skip,
+        subject=asked.subject,
+        key_id=key_id,
+        settings=service.settings,
+        count=service.counting(version),
+    )
+    batch = streams.answer_table(service.sessions, wanted, 0, table, began=began)
+    head = orjson.dumps(_head(service, answering), option=orjson.OPT_NON_STR_KEYS)
+    items = json_items(batch, kept=book_of(wanted.model).tails("items of a JSON list"))
+    return b"".join((head[:-1], b',"predictions":[', items, b"]}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +126,11 @@ class Asked:
     missing: str | None
     skip: bool
     subject: str | None
+
+    @property
+    def are_many(self) -> bool:
+        """Whether so many rows are asked for so little that they are worth a look as a table."""
+        return len(self.rows) >= MANY_ROWS and self.explain == "none"
 
     def place(self, row: int, path: str) -> str:
         """Give the place in the body of what is at `path` within a row: below /rows, or turned round below /columns."""

@@ -1,0 +1,155 @@
+"""Many rows of a JSON body are answered as a table: the same answers, decisions and refusals as row by row."""
+
+import itertools
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+import espalier
+from service.db import reading
+from service.row_tables import MANY_ROWS, table_of
+from service.settings import Settings
+from service.tables import DecisionRecord
+from tests.service.served import Served, assert_problem, serving
+
+N_ROWS = MANY_ROWS + 50
+FEW = MANY_ROWS - 1
+WINDS = ("weak", "strong", "")
+Row = dict[str, Any]
+
+
+def random_rows(n_rows: int, *, seed: int, missing: bool = True) -> list[Row]:
+    """Draw rows: whole and broken numbers, some of them large, texts, and cells without a value."""
+    draw = random.Random(seed)
+
+    def cell(value: Any) -> Any:
+        return None if missing and draw.random() < 0.1 else value
+
+    return [
+        {
+            "size": cell(draw.choice([draw.randint(-5, 5), draw.gauss(0, 3), 2**60, -0.0])),
+            "wind": cell(draw.choice(WINDS[:2])),
+            "height": cell(draw.gauss(10, 4)),
+        }
+        for _ in range(n_rows)
+    ]
+
+
+def model_of(preset: str) -> espalier.Model:
+    rows = random_rows(400, seed=1)
+    for row in rows:
+        score = (row["size"] or 0) > 0, row["wind"] == "weak", (row["height"] or 10) > 9
+        row["target"] = sum(score) * 1.5 + (row["height"] or 0) / 7 if preset == "m5" else "abcd"[sum(score)]
+    dataset = espalier.dataset_from_rows(rows, target="target", missing_values=["?"])
+    return espalier.train(dataset, preset)
+
+
+@pytest.fixture
+def served(settings: Settings) -> Iterator[Served]:
+    with serving(settings) as one:
+        yield one
+
+
+def bare(answers: list[Row]) -> list[Row]:
+    return [{name: part for name, part in one.items() if name != "decision_id"} for one in answers]
+
+
+def in_small_parts(served: Served, rows: list[Row], **more: Any) -> list[Row]:
+    """Have rows answered so few at a time that each is read by itself."""
+    parts = (rows[start : start + FEW] for start in range(0, len(rows), FEW))
+    answers = (served.predict("one", {"rows": part, "explain": "none", **more})["predictions"] for part in parts)
+    return list(itertools.chain.from_iterable(answers))
+
+
+@pytest.mark.parametrize(
+    ("preset", "missing"),
+    [*itertools.product(("cart", "c45"), (None, "last_prediction", "fractional")), ("m5", None)],
+)
+def test_the_answers_are_those_of_the_rows_one_by_one(served: Served, preset: str, missing: str | None) -> None:
+    model = model_of(preset)
+    served.keep("one", model)
+    rows = random_rows(N_ROWS, seed=2)
+    assert table_of(model, rows) is not None
+
+    whole = served.predict("one", {"rows": rows, "explain": "none", "missing": missing})
+
+    assert (whole["model"], whole["version"]) == ("one", 1)
+    assert bare(whole["predictions"]) == bare(in_small_parts(served, rows, missing=missing))
+    columns = {name: [row[name] for row in rows] for name in ("height", "wind")}
+    by_column = served.predict("one", {"columns": columns, "explain": "none", "missing": missing})["predictions"]
+    without_size = [{"height": row["height"], "wind": row["wind"]} for row in rows]
+    assert bare(by_column) == bare(in_small_parts(served, without_size, missing=missing))
+
+
+def test_every_answer_is_a_decision_that_explains_itself(served: Served) -> None:
+    served.keep("one", model_of("c45"))
+    rows = random_rows(N_ROWS, seed=3)
+    answers = served.predict("one", {"rows": rows, "explain": "none", "subject": "Ada"})["predictions"]
+    assert len({one["decision_id"] for one in answers}) == N_ROWS
+    with reading(served.service.sessions) as session:
+        assert session.scalars(select(DecisionRecord.packed)).one() is not None
+    for place in (0, 7, N_ROWS - 1):
+        shown = served.client.get(f"/v1/decisions/{answers[place]['decision_id']}").get_json()
+        assert (shown["input"], shown["subject"], shown["version"]) == (rows[place], "Ada", 1)
+        assert shown["answer"] == bare(answers)[place]
+        explained = served.client.get(f"/v1/decisions/{answers[place]['decision_id']}/explanation").get_json()
+        assert explained["verified"] is True
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "pointers"),
+    [
+        ("size", True, ["/rows/201/size"]),
+        ("size", "7", ["/rows/201/size"]),
+        ("size", 10**400, ["/rows/201/size"]),
+        ("wind", 3, ["/rows/201/wind"]),
+        ("wind", ["weak"], ["/rows/201/wind"]),
+        ("depth", 1.0, ["/rows/201/depth"]),
+    ],
+)
+def test_what_is_wrong_with_a_row_is_said_of_it(served: Served, name: str, cell: Any, pointers: list[str]) -> None:
+    served.keep("one", model_of("cart"))
+    rows = random_rows(N_ROWS, seed=4)
+    rows[201][name] = cell
+    assert table_of(model_of("cart"), rows) is None
+    if cell != 10**400:  # no JSON for orjson
+        assert_problem(served.post("/v1/models/one/predict", {"rows": rows, "explain": "none"}), 422, *pointers)
+
+
+def test_rows_of_other_shapes_new_categories_and_marks_are_answered_one_by_one(served: Served) -> None:
+    model = model_of("cart")
+    served.keep("one", model)
+    for name, cell in (("wind", "storm"), ("wind", "?"), ("size", "?")):
+        rows = random_rows(N_ROWS, seed=5)
+        rows[201][name] = cell
+        assert table_of(model, rows) is None
+        answers = served.predict("one", {"rows": rows, "explain": "none"})["predictions"]
+        assert answers[201]["flags"]["unseen" if cell == "storm" else "missing"] == [name] or name not in rows[201]
+    rows = random_rows(N_ROWS, seed=5, missing=False)
+    del rows[3]["wind"]
+    assert table_of(model, rows) is None
+    answers = served.predict("one", {"rows": rows, "explain": "none"})["predictions"]
+    assert [place for place, one in enumerate(answers) if one["flags"]["missing"]] == [3]
+
+
+def test_a_number_that_means_missing_is_looked_at() -> None:
+    rows = [{"size": size, "play": "no" if size > 2 else "yes"} for size in (1, 2, 3, 4)]
+    model = espalier.train(espalier.dataset_from_rows(rows, target="play", missing_values=["-999"]), "cart")
+    assert table_of(model, [{"size": 1.0}]) is None
+
+
+def test_what_is_masked_is_not_kept_and_nothing_is_kept_where_the_log_is_off(settings: Settings) -> None:
+    rows = random_rows(N_ROWS, seed=6)
+    with serving(settings) as one:
+        one.keep("one", model_of("cart"))
+        assert one.client.patch("/v1/models/one", json={"mask": ["size"]}).status_code == 200
+        answers = one.predict("one", {"rows": rows, "explain": "none"})["predictions"]
+        shown = one.client.get(f"/v1/decisions/{answers[1]['decision_id']}").get_json()
+        assert "size" not in shown["input"]
+    with serving(settings, decisions="off") as one:
+        unlogged = one.predict("one", {"rows": rows, "explain": "none"})
+        assert (unlogged["audited"], unlogged["predictions"][0]["decision_id"]) == (False, None)
+        assert bare(unlogged["predictions"]) == bare(answers)

@@ -101,7 +101,8 @@ def lines_of(piece: Piece) -> Iterator[tuple[int, list[str]]]:
         line = piece.first_line + piece.content.count(b"\n", 0, error.start)
         raise _not_csv(f"line {line} is not UTF-8 text") from None
     if "\0" in text:
-        raise _not_csv(f"it holds NUL characters, in or after line {piece.first_line}")
+        line = piece.first_line + text.count("\n", 0, text.index("\0"))
+        raise _not_csv(f"it holds NUL characters, in line {line}")
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         yield from ((piece.first_line + reader.line_num - 1, line) for line in reader if line)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from espalier.characters import NOT_TEXT, is_not_text
 from espalier.errors import Fault, RowError, pointer, within
 from espalier.marks import Marks, number_from_text
 from espalier.schema import Feature, FeatureKind, Role, Schema, label_key, label_text, parse_instant
@@ -98,6 +99,8 @@ class RowEncoder:
             if isinstance(value, str):
                 faults.append(Fault(pointer(name), "wrong_type", value))
             elif value == UNSEEN and not is_number:
+                if isinstance(cell, str) and is_not_text(cell):
+                    faults.append(Fault(pointer(name), "characters", f"a category {NOT_TEXT}"))
                 unseen.append(name)
                 values.append(UNSEEN)
             else:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
+from espalier.characters import NOT_TEXT, is_not_text
 from espalier.errors import Fault, SchemaError, pointer
 
 __all__ = ["DEFAULT_MISSING_VALUES", "Feature", "FeatureKind", "Label", "Role", "Schema", "label_text", "sorted_labels"]
@@ -118,6 +119,8 @@ class Schema:
         faults = [*_faults_of_names(self.features), *_faults_of_roles(self.features)]
         for place, feature in enumerate(self.features):
             faults += _faults_of_categories(place, feature)
+        if any(map(is_not_text, self.missing_values)):
+            faults.append(Fault("/missing_values", "characters", f"a text {NOT_TEXT}"))
         if faults:
             raise SchemaError(faults)
 
@@ -274,6 +277,8 @@ def parse_instant(text: str) -> float:
     Raises:
         ValueError: It is not ISO 8601, or not within the years 1 to 9999 of UTC.
     """
+    if "\0" in text:  # Python takes any character between date and time
+        raise ValueError("it holds NUL characters")
     instant = datetime.fromisoformat(text)
     seconds = (instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)).timestamp()
     if not EARLIEST_INSTANT <= seconds <= LATEST_INSTANT:
@@ -295,8 +300,8 @@ def _faults_of_names(features: Sequence[Feature]) -> list[Fault]:
         path = pointer("columns", place, "name")
         if not feature.name or len(feature.name) > MAX_NAME_LENGTH:
             faults.append(Fault(path, "length", f"a name has 1 to {MAX_NAME_LENGTH} characters"))
-        elif _unprintable(feature.name):
-            faults.append(Fault(path, "characters", "a name must not hold NUL or lone surrogates"))
+        elif is_not_text(feature.name):
+            faults.append(Fault(path, "characters", f"a name {NOT_TEXT}"))
         elif feature.name in seen:
             faults.append(Fault(path, "duplicate", f"two columns are called {feature.name!r}"))
         seen.add(feature.name)
@@ -336,13 +341,9 @@ def _faults_of_categories(place: int, feature: Feature) -> list[Fault]:
         faults.append(Fault(path, "not_finite", "a category must be a finite number, text, true or false"))
     if any(isinstance(label, int) and abs(label) > LARGEST_WHOLE for label in labels):
         faults.append(Fault(path, "too_large", "a whole number beyond 2^53 must be given as text"))
-    if any(isinstance(label, str) and _unprintable(label) for label in labels):
-        faults.append(Fault(path, "characters", "a category must not hold NUL or lone surrogates"))
+    if any(isinstance(label, str) and is_not_text(label) for label in labels):
+        faults.append(Fault(path, "characters", f"a category {NOT_TEXT}"))
     return faults
-
-
-def _unprintable(text: str) -> bool:
-    return "\0" in text or any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _parse_column(place: int, column: Any, faults: list[Fault]) -> ColumnDeclaration:

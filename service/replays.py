@@ -23,7 +23,7 @@ class Replay:
     """A decision explained again.
 
     Attributes:
-        explanation: The answer with what led to it; None where values that it was made of are not there.
+        explanation: The answer with what led to it; None where values that it was made of are not there, or not taken.
         verified: Is it the answer that was given, by the document that gave it? None where that cannot be known.
         erased: The attributes whose values are not there.
         reason: Why it cannot be known.
@@ -43,7 +43,10 @@ def replay(version: LoadedVersion, decision: Decision, *, detail: str = "path") 
     if decision.masked:
         return Replay(None, None, decision.masked, "the model's mask keeps some inputs out of the log")
     model = at_point(version.model, decision.operating_point)
-    [explanation] = espalier.explain(model, [decision.input], detail=detail, missing=decision.missing)
+    try:
+        [explanation] = espalier.explain(model, [decision.input], detail=detail, missing=decision.missing)
+    except espalier.RowError:  # what may stand in a row was less strict once
+        return Replay(None, None, (), "the row was answered then, and would be refused now")
     again = orjson.loads(orjson.dumps(explanation.to_dict(), option=orjson.OPT_NON_STR_KEYS))
     verified = (
         version.document_sha256 == decision.document_sha256

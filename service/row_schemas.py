@@ -12,6 +12,7 @@ import espalier
 __all__ = ["row_schema"]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+WITHOUT_NUL = "^[^\\x00]*$"
 TYPES: Mapping[type, str] = {bool: "boolean", int: "number", float: "number", str: "string"}
 UNREAD: Mapping[espalier.Role, str] = {
     espalier.Role.TARGET: "what is answered; a value is passed over",
@@ -42,6 +43,7 @@ def _cell(attribute: espalier.Feature, missing_values: Sequence[str]) -> dict[st
     types = _types(attribute)
     if "string" in types or not missing_values:
         cell["type"] = [*types, "null"]
+        cell |= {"pattern": WITHOUT_NUL} if "string" in types else {}
     else:
         cell["anyOf"] = [{"type": [*types, "null"]}, {"enum": list(missing_values)}]
     if attribute.kind == espalier.FeatureKind.DATETIME:

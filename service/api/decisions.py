@@ -110,9 +110,9 @@ def _lines(decision: log.Decision, replay: replays.Replay) -> str:
         return espalier.render_explanation(replay.explanation)
     answer = decision.answer
     said = " ".join(espalier.label_text(answer["label"]).split()) if "label" in answer else f"{answer['value']:.6g}"
-    names = ", ".join(map(repr, replay.erased))
+    erased = f"erased: {', '.join(map(repr, replay.erased))}\n" if replay.erased else ""
     way = "".join(f"  node {node}\n" for node in decision.nodes)
-    return f"{way}answer: {said}\nerased: {names}\n"
+    return f"{way}answer: {said}\n{erased}"
 
 
 def _head(decision: log.Decision, replay: replays.Replay) -> str:

@@ -191,6 +191,8 @@ def test_imputed_values_stand_in_for_missing_and_unseen_ones():
         ({"sold": "true"}, {("/0/sold", "wrong_type")}),
         ({"sold": 1}, {("/0/sold", "wrong_type")}),
         ({"size": 2}, {("/0/size", "wrong_type")}),
+        ({"colour": "re\0d"}, {("/0/colour", "characters")}),
+        ({"colour": "\ud800"}, {("/0/colour", "characters")}),
         ({"weight": 1}, {("/0/weight", "unknown_attribute")}),
         ({"a/b~c": 1}, {("/0/a~1b~0c", "unknown_attribute")}),
         ({"length": "x", "colour": 3, "hue": 1}, {("/0/length", "wrong_type"), ("/0/colour", "wrong_type"),

@@ -107,6 +107,13 @@ def test_what_makes_no_schema_is_refused_with_the_place(features, fault):
     assert fault in faults_of(*features)
 
 
+@pytest.mark.parametrize("text", ["\0", "n\0ne", "\ud800"])
+def test_what_stands_for_missing_is_text_that_can_be_kept(text):
+    with pytest.raises(SchemaError) as caught:
+        Schema((X,), ("?", text))
+    assert [(fault.path, fault.code) for fault in caught.value.faults] == [("/missing_values", "characters")]
+
+
 def test_every_fault_of_a_schema_is_told():
     assert len(faults_of(X, X, Feature("", FeatureKind.NOMINAL, Role.WEIGHT, ("a", "a")))) == 4
 
@@ -126,6 +133,12 @@ def test_sorting_labels_does_not_depend_on_the_order_in_which_they_came(labels):
 @pytest.mark.parametrize(("label", "text"), [(True, "true"), (False, "false"), (1, "1"), (1.0, "1.0"), ("a", "a")])
 def test_a_label_is_written_as_json_writes_it(label, text):
     assert label_text(label) == text
+
+
+def test_no_instant_holds_nul():
+    assert parse_instant("1970-01-01 00:01") == parse_instant("1970-01-01T00:01") == 60.0
+    with pytest.raises(ValueError, match="NUL"):
+        parse_instant("1970-01-01\x0000:01")
 
 
 @given(instant=st.datetimes(timezones=st.timezones() | st.none()))

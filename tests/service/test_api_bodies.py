@@ -4,6 +4,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from werkzeug.test import TestResponse
@@ -53,9 +54,61 @@ def test_nul_characters_in_a_name_are_an_unknown_attribute(served: Served) -> No
     assert_problem(send(served, b'{"rows": [{"Wi\\u0000nd": "Weak"}]}'), 422, "/rows/0/Wi\0nd")
 
 
-def test_nul_characters_in_a_value_are_an_unseen_category(served: Served) -> None:
-    response = send(served, b'{"rows": [{"Outlook": "Su\\u0000nny"}]}')
+@pytest.mark.parametrize("path", [PREDICT, "/v1/models/tennis/versions/1/predict"])
+@pytest.mark.parametrize(
+    ("rows", "pointers"),
+    [
+        pytest.param({"rows": [{"Outlook": "Su\0nny"}]}, ["/rows/0/Outlook"], id="a row"),
+        pytest.param(
+            {"rows": [{}, {"Outlook": "\0", "Wind": "Weak\0"}]}, ["/rows/1/Outlook", "/rows/1/Wind"], id="rows"
+        ),
+        pytest.param({"rows": [{"Wind": "Weak"}] * 1_999 + [{"Wind": "\0Weak"}]}, ["/rows/1999/Wind"], id="many rows"),
+        pytest.param(
+            {"rows": [{"Wind": "Weak"}] * 1_999 + [{"Wind": "\0Weak"}], "explain": "none"},
+            ["/rows/1999/Wind"],
+            id="many rows, not explained",
+        ),
+        pytest.param({"columns": {"Wind": ["Weak", "We\0ak"]}}, ["/columns/Wind/1"], id="a column"),
+        pytest.param({"columns": {"Wind": ["Weak"] * 1_999 + ["\0"]}}, ["/columns/Wind/1999"], id="a long column"),
+        pytest.param(
+            {"columns": {"Wind": ["Weak"] * 1_999 + ["\0"]}, "explain": "none"},
+            ["/columns/Wind/1999"],
+            id="a long column, not explained",
+        ),
+    ],
+)
+def test_nul_characters_in_a_value_are_refused_by_their_place_and_kept_in_the_log(
+    served: Served, path: str, rows: dict[str, Any], pointers: list[str]
+) -> None:
+    problem = assert_problem(served.client.post(path, json=rows), 422, *pointers)
+    assert {fault["code"] for fault in problem["errors"]} == {"characters"}
+    assert_all_decisions_are_shown(served, n_failed=len(rows.get("rows") or rows["columns"]["Wind"]))
+
+
+@pytest.mark.parametrize("explain", ["none", "path", "full"])
+def test_a_value_with_nul_characters_is_skipped_where_that_is_asked(served: Served, explain: str) -> None:
+    body = {"rows": [{"Outlook": "Su\0nny"}, {"Outlook": "Rain"}], "on_error": "skip", "explain": explain}
+    response = served.client.post(PREDICT, json=body)
     assert response.status_code == 200, response.text
+    refused, answered = response.get_json()["predictions"]
+    assert [fault["pointer"] for fault in refused["errors"]] == ["/rows/0/Outlook"]
+    assert "label" in answered
+    kept = served.client.get(f"/v1/decisions/{refused['decision_id']}").get_json()
+    assert kept["input"] == {"Outlook": "Su\0nny"}
+    assert_all_decisions_are_shown(served, n_failed=1)
+
+
+def test_nul_characters_in_what_is_known_so_far_are_refused_by_their_place(served: Served) -> None:
+    response = served.client.post("/v1/models/tennis/consultations", json={"known": {"Outlook": "Su\0nny"}})
+    assert_problem(response, 422, "/known/Outlook")
+
+
+def assert_all_decisions_are_shown(served: Served, *, n_failed: int) -> None:
+    """Whatever a row holds, the log lists it, and those that failed have no answer."""
+    listed = served.client.get("/v1/decisions?limit=200")
+    assert listed.status_code == 200, listed.text
+    failed = [one for one in listed.get_json()["items"] if "errors" in one["answer"]]
+    assert len(failed) == min(n_failed, 200)
 
 
 @pytest.mark.parametrize(("name", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress)])

@@ -97,6 +97,7 @@ def test_a_data_set_of_an_unfinished_job_cannot_be_deleted(served: Served) -> No
         pytest.param(b"a,b\n1,2\n", "task=guessing", "/task", id="an unknown task"),
         pytest.param(b"a,b\n1,2\n", "name=", "/name", id="an empty name"),
         pytest.param(b"a,b\n1,2\n", "name=a%00b", "/name", id="NUL in the name"),
+        pytest.param(b"a,b\n1,2\n", "missing_values=a%00b", "/missing_values", id="NUL in what stands for missing"),
         pytest.param(b"a,b\n1,2\n", "nome=x", "/nome", id="a misspelt parameter"),
     ],
 )

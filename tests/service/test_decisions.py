@@ -272,13 +272,36 @@ def test_a_subject_that_cannot_be_stored_is_rejected(subject: str, source: Sessi
 
 
 def test_a_text_with_any_character_is_kept_as_given(source: Sessions, version: LoadedVersion) -> None:
-    row = {"pressure": 'NUL \0, quote ", emoji 🌳, line\n'}
+    row = {"pressure": 'quote ", emoji 🌳, line\n'}
     [decision_id] = answer(source, version, row)
 
     found = find(source, decision_id)
 
     assert found.input == row
     assert replays.replay(version, found).verified
+
+
+def test_a_row_that_would_be_refused_now_is_kept_as_given_and_shown_without_a_replay(
+    source: Sessions, version: LoadedVersion
+) -> None:
+    row = {"pressure": "NUL \0"}
+    [prediction] = espalier.predict(version.model, [{"pressure": "unseen"}])
+    with transaction(source) as session:
+        [decision_id] = decisions.record(
+            session,
+            version=version,
+            inputs=[row],
+            answers=[prediction.to_dict()],
+            nodes=[prediction.nodes],
+            milliseconds=1,
+        )
+
+    found = find(source, decision_id)
+    replay = replays.replay(version, found)
+
+    assert found.input == row
+    assert (replay.explanation, replay.verified, replay.erased) == (None, None, ())
+    assert replay.reason == "the row was answered then, and would be refused now"
 
 
 def test_a_version_with_decisions_cannot_be_deleted(source: Sessions, version: LoadedVersion) -> None:

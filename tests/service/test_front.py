@@ -35,6 +35,11 @@ BODIES: Mapping[str, object] = {
     "missing": {"rows": [{"Outlook": None}], "missing": "default"},
     "another strategy": {"rows": [ROW], "missing": "fractional"},
     "unseen": {"rows": [{**ROW, "Wind": "None"}]},
+    "NUL": {"rows": [{**ROW, "Wind": "We\0ak"}]},
+    "NUL in a column": {"columns": {"Wind": ["Weak", "We\0ak"]}},
+    "NUL, skipped": {"rows": [ROW, {**ROW, "Wind": "We\0ak"}], "on_error": "skip"},
+    "NUL in a name": {"rows": [{**ROW, "Wi\0nd": "Weak"}]},
+    "NUL in the subject": {"rows": [ROW], "subject": "a\0"},
     "a wrong cell": {"rows": [{**ROW, "Wind": 3}]},
     "a wrong cell, skipped": {"rows": [ROW, {**ROW, "Wind": [3]}], "on_error": "skip"},
     "another attribute": {"rows": [{**ROW, "Colour": "red"}]},
@@ -48,6 +53,7 @@ BODIES: Mapping[str, object] = {
     "a bad subject": {"rows": [ROW], "subject": "a\u0007"},
     "too large for here": {"rows": [ROW], "subject": "x" * 100_000},
 }
+SKIPPED = ("a wrong cell, skipped", "NUL, skipped")
 PATHS = (
     BY_MODEL,
     f"{BY_MODEL}?alias=steady",
@@ -95,6 +101,8 @@ INFERENCES: Mapping[str, object] = {
     "outputs in bytes": {"inputs": [WIND], "parameters": {"binary_data_output": True}},
     "an answer worth packing": {"inputs": [MANY]},
     "NaN": b'{"inputs": [{"name": "Wind", "datatype": "BYTES", "shape": [1], "data": [NaN]}]}',
+    "NUL": {"inputs": [{**WIND, "data": ["We\0ak"]}]},
+    "NUL in the subject": {"inputs": [WIND], "parameters": {"subject": "a\0"}},
     "a wrong cell": {"inputs": [{**WIND, "data": [3]}]},
     "an infinite number": b'{"inputs": [{"name": "Wind", "datatype": "FP64", "shape": [1], "data": [Infinity]}]}',
     "a wrong shape": {"inputs": [{**WIND, "shape": [2]}]},
@@ -267,19 +275,19 @@ def test_an_inference_is_answered_without_flask_whatever_its_client_says_of_its_
         front, flask, left = both.ask(INFER, body, changes)
         assert (front.status, front.n_logged, left) == ("200 OK", 1, False), name
         assert front.headers == flask.headers, name
-    for body in ("a wrong cell", "no JSON", "nothing"):
+    for body in ("a wrong cell", "NUL", "no JSON", "nothing"):
         front, _, left = both.ask(INFER, INFERENCES[body], {})
         assert (front.status[0], left) == ("4", True), body
 
 
 def test_what_is_answered_is_answered_without_flask_and_what_is_refused_is_refused_by_it(both: Both) -> None:
-    for body in ("one row", "two rows", "columns", "no explanation", "all of it", "unseen", "a wrong cell, skipped"):
+    for body in ("one row", "two rows", "columns", "no explanation", "all of it", "unseen", *SKIPPED):
         front, _, left = both.ask(BY_MODEL, BODIES[body], {})
         assert (front.status, front.n_logged, left) == ("200 OK", 1, False), body
     for path in PATHS[:2] + PATHS[6:7]:
         front, _, left = both.ask(path, BODIES["one row"], {})
         assert (front.status, left) == ("200 OK", False), path
-    for body in ("a wrong cell", "no JSON", "no rows", "too large for here"):
+    for body in ("a wrong cell", "NUL", "NUL in a column", "no JSON", "no rows", "too large for here"):
         front, _, left = both.ask(BY_MODEL, BODIES[body], {})
         assert (front.status[0], left) == ("4", True), body
 

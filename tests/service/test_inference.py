@@ -369,6 +369,28 @@ def test_texts_in_bytes_that_are_not_as_they_should_be_are_refused(served: Serve
     assert said in error_of(response, 400, "/inputs/0/parameters/binary_data_size")
 
 
+def test_a_text_with_nul_characters_is_refused_by_its_place(served: Served) -> None:
+    rain, nul = "Rain", "Su\0nny"
+    one = SUNNY | {"shape": [2], "data": [rain, nul]}
+    matrix = tensor("rows", "BYTES", [rain, "Hot", "High", "Weak", nul, "Hot", "High", "Weak"], [2, 4])
+    data = texts(rain, nul)
+    for response, pointer in (
+        (infer(served, {"inputs": [one]}), "/inputs/0/data/1"),
+        (infer(served, {"inputs": [matrix]}), "/inputs/0/data/4"),
+        (infer_bytes(served, {"inputs": [size(2, len(data))]}, data), "/inputs/0/data/1"),
+    ):
+        assert "must not hold NUL" in error_of(response, 400, pointer)
+    failed = [one["answer"]["errors"][0] for one in served.client.get("/v1/decisions?limit=200").get_json()["items"]]
+    assert {fault["code"] for fault in failed} == {"characters", "not_answered"}
+
+
+def test_among_many_texts_the_one_with_nul_characters_is_refused_by_its_place(on_sqlite: Settings) -> None:
+    many = SUNNY | {"shape": [2_000], "data": ["Rain"] * 1_999 + ["Su\0nny"]}
+    with serving(on_sqlite) as served:
+        served.train("tennis")
+        assert "must not hold NUL" in error_of(infer(served, {"inputs": [many]}), 400, "/inputs/0/data/1999")
+
+
 @pytest.mark.parametrize(
     ("sizes", "data", "pointer"),
     [

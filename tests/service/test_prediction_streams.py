@@ -164,6 +164,22 @@ def test_rows_that_cannot_be_read_are_skipped_in_their_place(served: Served, kin
     assert decided(served, answers[1]["decision_id"])["answer"]["errors"][0]["pointer"] == "/rows/1/size"
 
 
+def test_a_line_with_nul_characters_is_refused_or_skipped_in_its_place(served: Served) -> None:
+    body = as_lines([{"Outlook": "Rain"}, {"Outlook": "Su\0nny"}, {"Outlook": "Rain"}])
+    assert_problem(asked(served, body, NDJSON), 422, "/rows/1/Outlook")
+    lines = json_rows(asked(served, body, NDJSON, on_error="skip"))
+    assert [[fault["pointer"] for fault in line.get("errors", [])] for line in lines] == [[], ["/rows/1/Outlook"], []]
+    assert decided(served, lines[1]["decision_id"])["input"] == {"Outlook": "Su\0nny"}
+
+
+@pytest.mark.parametrize("on_error", ["fail", "skip"])
+@pytest.mark.parametrize("cell", ["Su\0nny", '"Su\0nny"', '"a ""quote"" and \0"'])
+def test_csv_with_nul_characters_is_no_csv_from_that_line_on(served: Served, cell: str, on_error: str) -> None:
+    body = f"Outlook,Wind\nRain,Weak\nRain,Weak\n{cell},Weak\nRain,Weak\n"
+    problem = assert_problem(asked(served, body, CSV, on_error=on_error), 422, "")
+    assert problem["detail"] == "not CSV: it holds NUL characters, in line 4"
+
+
 @pytest.mark.parametrize("kind", [CSV, NDJSON])
 def test_what_is_wrong_with_the_first_batch_is_a_problem_as_ever(served: Served, kind: str) -> None:
     body = "Wind,Colour\nWeak,red\n" if kind == CSV else '{"Wind":"Weak","Colour":"red"}\n'

@@ -18,7 +18,7 @@ CELLS = st.one_of(
     st.booleans(),
     st.integers(-(2**53), 2**53),
     st.floats(allow_nan=False, allow_infinity=False),
-    st.sampled_from(["?", "NA", "", "a", "b", "1", "true", "x/y~z"]),
+    st.sampled_from(["?", "NA", "", "a", "b", "1", "true", "x/y~z", "a\0", "\n"]),
     st.lists(st.integers(), max_size=1),
     st.dictionaries(st.text(max_size=1), st.integers(), max_size=1),
 )
@@ -98,6 +98,15 @@ def test_categories_stand_as_examples_in_their_order(served: Served) -> None:
     assert found["order"]["examples"] == ["low", "high"]
     assert found["both"]["examples"] == [1, "1", True]
     assert "examples" not in found["number"]
+
+
+def test_a_text_with_nul_characters_does_not_fit_and_is_refused(served: Served) -> None:
+    validator = jsonschema.Draft202012Validator(schema_of(served, "signs"))
+    for name in ("text", "both", "order", "x/y~z", "empty"):
+        assert validator.is_valid({name: "a\n"})
+        assert is_answered(served, "signs", {name: "a\n"})
+        assert not validator.is_valid({name: "a\0"})
+        assert not is_answered(served, "signs", {name: "a\0"})
 
 
 def test_a_date_is_text_whatever_it_says(served: Served) -> None:

@@ -237,7 +237,7 @@ def _json_lines(batch: TableBatch, begin: Sequence[Any], decision: Any, tails: _
     named = [_large('"'), decision, _large('"')] if batch.record_id else [_large("null")]
     parts = [*begin, _large('"decision_id":'), *named]
     if batch.rows.is_regression:
-        parts += [_large(',"value":'), _texts(batch.rows.numbers())]
+        parts += [_large(',"value":'), _json_numbers(batch.rows.numbers())]
     parts += [_large(","), tails.of(batch.rows)]
     return _joined(compute.binary_join_element_wise(*parts, _large("")))
 
@@ -263,6 +263,13 @@ def _texts(numbers: npt.NDArray[Any]) -> Any:
     import pyarrow  # noqa: PLC0415 - as above
 
     return pyarrow.array(numbers).cast(pyarrow.large_string())
+
+
+def _json_numbers(numbers: npt.NDArray[np.float64]) -> Any:
+    """Give numbers as a JSON document has them elsewhere: 5.0 for 5."""
+    import pyarrow  # noqa: PLC0415 - as above
+
+    return pyarrow.array(orjson.dumps(numbers.tolist())[1:-1].decode().split(","), pyarrow.large_string())
 
 
 def _large(text: str) -> Any:

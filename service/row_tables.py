@@ -18,6 +18,8 @@ __all__ = ["MANY_ROWS", "table_of"]
 MANY_ROWS: Final = 200
 """From so many rows on a table is worth its own cost, and what it needs is worth loading."""
 NUMBERS: Final = frozenset({float, int, type(None)})
+LARGEST_EXACT: Final = 2**53
+"""Whole numbers beyond it may have no float64 of their own."""
 TEXTS: Final = frozenset({str, type(None)})
 
 Column = npt.NDArray[Any]
@@ -44,7 +46,7 @@ def table_of(model: espalier.Model, rows: Sequence[Any]) -> espalier.Dataset | N
     for name in names:
         try:
             column = _read(attributes[name], list(map(itemgetter(name), rows)), marks)
-        except (KeyError, OverflowError):  # a row without it, or a category that was never seen; a number too large
+        except KeyError:  # a row without it, or a category that was never seen
             return None
         if column is None:
             return None
@@ -66,10 +68,11 @@ def _read(feature: espalier.Feature, cells: list[Any], marks: Sequence[str]) -> 
 
     Raises:
         KeyError: A text is no category of the attribute.
-        OverflowError: A whole number is larger than any float64.
     """
     types = set(map(type, cells))
     if feature.kind is espalier.FeatureKind.NUMERIC and types <= NUMBERS:
+        if int in types and any(type(cell) is int and abs(cell) > LARGEST_EXACT for cell in cells):
+            return None  # it is logged as it was given
         numbers = np.array(cells, dtype=np.float64)
         return None if np.isinf(numbers).any() else numbers
     if feature.coded and types <= TEXTS:

@@ -49,6 +49,8 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc] # the parent is untyped
         if enabled or self.alive:
             return
         for listener in self.sockets:
+            if listener.fileno() < 0:  # this was done already, while a connection was left to others
+                continue
             before = -1
             while before < self.nr_conns < self.worker_connections:
                 before = self.nr_conns

@@ -52,15 +52,14 @@ def answer_rows(
     """
     settings = service.settings
     asked = _read(body, limit=settings.max_predict_rows)
-    if asked.are_many and keep_by is None and settings.decisions != "best_effort":
-        answering = find()
-        table = table_of(answering.version.model, asked.rows)
-        if table is not None:
-            return _table_answered(service, answering, asked, table, key_id=key_id, began=began)
     usecases.check_cells(asked.rows, limit=settings.max_cell_chars)
     answering = find()
     version = answering.version
     usecases.check_explaining(version.model, len(asked.rows), explain=asked.explain, limit=settings.max_full_nodes)
+    if asked.are_many and keep_by is None and settings.decisions != "best_effort":
+        found = _as_table(version, asked)
+        if found is not None:
+            return _table_answered(service, answering, asked, *found, key_id=key_id, began=began)
     record = partial(
         record_answers,
         service,
@@ -92,14 +91,30 @@ def _head(service: Service, answering: Answering) -> dict[str, Any]:
     }
 
 
+def _as_table(version: catalog.LoadedVersion, asked: "Asked") -> tuple[espalier.Model, espalier.Dataset] | None:
+    """Give the model, as it takes missing values, and the rows as a table; None where they are answered one by one."""
+    table = table_of(version.model, asked.rows)
+    try:
+        return None if table is None else (usecases.reading_of(version, asked.missing), table)
+    except Rejected:  # which goes into the log on the other way
+        return None
+
+
 def _table_answered(
-    service: Service, answering: Answering, asked: "Asked", table: espalier.Dataset, *, key_id: str | None, began: float
+    service: Service,
+    answering: Answering,
+    asked: "Asked",
+    model: espalier.Model,
+    table: espalier.Dataset,
+    *,
+    key_id: str | None,
+    began: float,
 ) -> bytes:
     """Answer rows as the table that they are, log them, and give the answer as JSON."""
     version = answering.version
     wanted = streams.Asked(
         version=version,
-        model=usecases.reading_of(version, asked.missing),
+        model=model,
         alias=answering.alias,
         policy=answering.policy,
         explain=asked.explain,
@@ -112,7 +127,7 @@ def _table_answered(
     )
     batch = streams.answer_table(service.sessions, wanted, 0, table, began=began)
     head = orjson.dumps(_head(service, answering), option=orjson.OPT_NON_STR_KEYS)
-    items = json_items(batch, kept=book_of(wanted.model).tails("items of a JSON list"))
+    items = json_items(batch, kept=book_of(model).tails("items of a JSON list"))
     return b"".join((head[:-1], b',"predictions":[', items, b"]}"))
 
 

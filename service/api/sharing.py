@@ -25,6 +25,8 @@ NOBODY: Final = 2**31 - 1
 """At a place that no process has: more than any has open."""
 LEAVING_SECONDS: Final = 0.001
 """So long a connection is left to others; then whoever comes first takes it, for they may be held up."""
+IN_VAIN_SECONDS: Final = 0.05
+"""A connection that comes so soon after one was left to others was left in vain: threads may hold up the main loop."""
 SLACK: Final = 16
 """Of so many connections one process may have one more than another, of twice as many two."""
 
@@ -68,7 +70,7 @@ class SharingWorker(ProblemWorker):
     def accept(self, listener: socket.socket) -> None:
         """Accept a connection, unless another process should; what was left to others in vain is accepted."""
         now = time.monotonic()
-        if self.alive and now - self._left_until > LEAVING_SECONDS and self._has_more_than_others():
+        if self.alive and now - self._left_until > IN_VAIN_SECONDS and self._has_more_than_others():
             self._left_until, self._is_leaving = now + LEAVING_SECONDS, True
             self.set_accept_enabled(False)
             return

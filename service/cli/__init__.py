@@ -39,8 +39,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if os.getpid() == 1:  # of a container; the kernel drops signals that process 1 has not asked for
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
-        arguments = parser().parse_args(argv)
-        return COMMANDS[arguments.command].run(arguments)
+        try:
+            arguments = parser().parse_args(argv)
+            return COMMANDS[arguments.command].run(arguments)
+        finally:
+            sys.stdout.flush()  # where a pipe without a reader is caught: Python would complain of it at the very end
     except Refused as refusal:
         for line in str(refusal).splitlines():
             print(f"espalier: {line}", file=sys.stderr)

@@ -15,6 +15,7 @@ from tests.acceptance.running import Running, running, until
 pytestmark = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="who has a connection is read in /proc")
 
 N_CONNECTIONS = 8
+MOST_TRIES = 20
 ASKED = b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
@@ -63,4 +64,10 @@ def test_a_process_that_was_held_up_gets_the_next_connections(tmp_path: Path) ->
                 return holders(then, workers(one)) == {busy: 0, held_up: N_CONNECTIONS}
 
         # Where this machine is busy, the other may not wake within the millisecond that it is waited for.
-        until(all_go_to_the_other, what="that the other process has all new connections")
+        # By chance it has all of them once in 256 times.
+        n_times = 0
+        for _ in range(MOST_TRIES):
+            n_times += all_go_to_the_other()
+            if n_times == 3:
+                return
+        pytest.fail(f"only {n_times} times of {MOST_TRIES} the other process had all new connections")

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -64,3 +65,13 @@ def test_a_reader_that_leaves_early_sees_no_traceback(command: str) -> None:
     done = subprocess.run(["/bin/bash", "-c", shell], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.stdout.count("\n") == 1
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("command", ["presets", "train --help"])
+def test_a_reader_that_leaves_before_anything_is_written_sees_no_traceback(command: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = [sys.executable, "-m", "service.cli", *command.split()]
+    done = subprocess.run(words, stdout=writer, stderr=subprocess.PIPE, text=True, check=False, cwd=ROOT)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")

@@ -16,6 +16,7 @@ from service.db import Sessions, new_id, now, reading, transaction
 from service.errors import Conflict, Rejected, Unavailable
 from service.settings import Settings
 from service.tables import ModelName
+from tests.service.waiting import until
 
 
 def _model(name: str) -> ModelName:
@@ -161,8 +162,11 @@ def test_a_server_that_does_not_answer_is_unavailable() -> None:
 @pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
 def test_of_a_connection_that_the_server_ends_its_code_is_the_reason(source: Sessions) -> None:
     def idle(session: Session) -> None:
+        own = session.scalar(text("SELECT pg_backend_pid()"))
         session.execute(text("SET LOCAL idle_in_transaction_session_timeout = 50"))
-        time.sleep(0.5)
+        there = text("SELECT count(*) FROM pg_stat_activity WHERE pid = :pid")
+        with source.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as other:
+            until(lambda: other.scalar(there, {"pid": own}) == 0)
         session.execute(text("SELECT 1"))
 
     with pytest.raises(Unavailable) as caught, transaction(source) as session:

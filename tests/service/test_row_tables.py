@@ -30,7 +30,7 @@ def random_rows(n_rows: int, *, seed: int, missing: bool = True) -> list[Row]:
 
     return [
         {
-            "size": cell(draw.choice([draw.randint(-5, 5), draw.gauss(0, 3), 2**60, -0.0])),
+            "size": cell(draw.choice([draw.randint(-5, 5), draw.gauss(0, 3), 2**53, -0.0])),
             "wind": cell(draw.choice(WINDS[:2])),
             "height": cell(draw.gauss(10, 4)),
         }
@@ -133,6 +133,37 @@ def test_rows_of_other_shapes_new_categories_and_marks_are_answered_one_by_one(s
     assert table_of(model, rows) is None
     answers = served.predict("one", {"rows": rows, "explain": "none"})["predictions"]
     assert [place for place, one in enumerate(answers) if one["flags"]["missing"]] == [3]
+
+
+def test_a_whole_number_is_logged_as_it_was_given_or_as_the_same_number(served: Served) -> None:
+    model = model_of("cart")
+    served.keep("one", model)
+    rows = random_rows(N_ROWS, seed=5)
+    rows[201]["size"] = 2**53 + 1
+    assert table_of(model, rows) is None
+    answers = served.predict("one", {"rows": rows, "explain": "none"})["predictions"]
+    shown = served.client.get(f"/v1/decisions/{answers[201]['decision_id']}").get_json()
+    assert shown["input"]["size"] == 2**53 + 1
+
+
+def test_numbers_are_written_as_in_every_other_answer(served: Served) -> None:
+    rows = [{"size": float(size), "height": float(size > 2)} for size in range(6)]
+    served.keep("one", espalier.train(espalier.dataset_from_rows(rows, target="height", task="regression"), "cart"))
+    asked = {"rows": [{"size": 5.0}] * N_ROWS, "explain": "none"}
+    whole = served.post("/v1/models/one/predict", asked).text
+    few = served.post("/v1/models/one/predict", asked | {"rows": asked["rows"][:2]}).text
+    assert '"value":1.0,' in whole
+    assert '"value":1.0,' in few
+
+
+def test_a_strategy_that_the_model_cannot_take_is_logged_as_for_few_rows(served: Served) -> None:
+    served.keep("one", model_of("m5"))
+    rows = random_rows(N_ROWS, seed=7)
+    for some in (rows, rows[:2]):
+        asked = {"rows": some, "explain": "none", "missing": "fractional"}
+        assert_problem(served.post("/v1/models/one/predict", asked), 422, "/missing")
+    with reading(served.service.sessions) as session:
+        assert sorted(session.scalars(select(DecisionRecord.n_rows))) == [2, N_ROWS]
 
 
 def test_a_number_that_means_missing_is_looked_at() -> None:

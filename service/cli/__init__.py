@@ -5,6 +5,7 @@ web framework, the database, the compiled kernels) is imported inside the functi
 """
 
 import argparse
+import errno
 import os
 import signal
 import sys
@@ -29,6 +30,8 @@ COMMANDS: Mapping[str, Command] = {
 }
 
 INTERRUPTED = 130  # what a shell reports for a program ended by Ctrl-C
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""Of a write: there is no room for it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -51,8 +54,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # the reader of a pipe (head, less) has gone: not worth a traceback
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 1
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        print(f"espalier: cannot write {error.filename or 'all of the output'}: {error.strerror}", file=sys.stderr)
+        _drop_output()
+        return 1
+
+
+def _drop_output() -> None:
+    """Have what is still to be written end nowhere: Python would try once more at the very end, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parser() -> argparse.ArgumentParser:

@@ -14,6 +14,7 @@ from service.schemas.shape import (
     one_of,
     printable,
     shape,
+    sought,
     text,
 )
 from service.tables import Kind, Scope, State
@@ -119,7 +120,7 @@ class JobQuery(PageQuery):
 
     state = text("only in this state", load_default=None, validate=one_of([state.value for state in State]))
     kind = text("only of this kind", load_default=None, validate=one_of([kind.value for kind in Kind]))
-    model = text("only for this model", load_default=None)
+    model = sought("only for this model")
 
 
 class JobWaitQuery(Shape):
@@ -137,19 +138,19 @@ class JobWaitQuery(Shape):
 class DecisionQuery(PageQuery):
     """Which decisions."""
 
-    model = text("only by this model", load_default=None)
+    model = sought("only by this model")
     version = fields.Integer(
         load_default=None,
         validate=between(1, 2**31 - 1),
         metadata={"description": "only by this version of the model"},
     )
-    label = text("only with this answer (single rows)", load_default=None)
+    label = sought("only with this answer (single rows)")
     leaf = fields.Integer(
         load_default=None,
         validate=between(0, 2**31 - 1),
         metadata={"description": "only from this leaf (single rows)"},
     )
-    subject = text("only about this subject", load_default=None)
+    subject = sought("only about this subject")
     from_time = Moment(
         load_default=None, data_key="from", metadata={"description": "at this moment or later (ISO 8601 with zone)"}
     )

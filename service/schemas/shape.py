@@ -30,6 +30,7 @@ __all__ = [
     "one_of",
     "printable",
     "shape",
+    "sought",
     "spelled",
     "text",
 ]
@@ -42,12 +43,15 @@ DECISION_ID = f"{ID}(?::(?:0|[1-9][0-9]{{0,8}}))?"
 PRINTABLE = "[^\\x00-\\x1f\\x7f-\\x9f]"
 """A sign that is no control character; for the others that cannot be printed, patterns of Python have no name."""
 
+WITHOUT_NUL = "^[^\\x00]*$"
+"""Not every database takes NUL in a text."""
+
 LONGEST_PAGE = 200
 
 OBJECT: Mapping[str, object] = {"type": "object"}
 LABEL = {"type": ["string", "number", "boolean", "null"]}
 CATEGORY = {"type": ["string", "number", "boolean"]}
-COLUMN = {"type": "string", "minLength": 1, "maxLength": 1000, "pattern": "^[^\\x00]*$"}
+COLUMN = {"type": "string", "minLength": 1, "maxLength": 1000, "pattern": WITHOUT_NUL}
 SHARES = {"type": "object", "additionalProperties": {"type": "number"}}
 
 
@@ -100,6 +104,15 @@ class Listed(fields.List[Any]):
 def text(description: str, **more: Any) -> fields.String:
     """Give a field of text."""
     return fields.String(metadata={"description": description}, **more)
+
+
+def sought(description: str) -> fields.String:
+    """Give a field for a text that is looked for, if anything is; what no text of ours can hold is refused."""
+    return fields.String(
+        load_default=None,
+        validate=validate.ContainsNoneOf("\0", error="must not hold the character NUL"),
+        metadata={"description": description, "pattern": WITHOUT_NUL},
+    )
 
 
 def spelled(pattern: str, description: str, *, error: str, **more: Any) -> fields.String:

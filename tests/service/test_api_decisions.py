@@ -112,6 +112,11 @@ def test_a_moment_beyond_the_calendar_is_refused(served: Served, name: str, mome
     assert "years 1 to 9999" in problem["errors"][0]["message"]
 
 
+@pytest.mark.parametrize("name", ["model", "label", "subject"])
+def test_nul_is_looked_for_on_no_database(served: Served, name: str) -> None:
+    assert_problem(served.client.get(f"/v1/decisions?{name}=a%00b"), 422, f"/{name}")
+
+
 @pytest.mark.parametrize("decision_id", [UNKNOWN, f"{UNKNOWN}:0", "x", f"{UNKNOWN}:99999999999"])
 def test_an_unknown_decision_is_not_found(served: Served, decision_id: str) -> None:
     assert_problem(served.client.get(f"/v1/decisions/{decision_id}"), 404)

@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -75,3 +76,13 @@ def test_a_reader_that_leaves_before_anything_is_written_sees_no_traceback(comma
     done = subprocess.run(words, stdout=writer, stderr=subprocess.PIPE, text=True, check=False, cwd=ROOT)
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a file that takes nothing is Linux's")
+@pytest.mark.parametrize("command", ["presets", "train --help"])
+def test_output_that_cannot_be_written_is_told_in_one_line(command: str) -> None:
+    words = [sys.executable, "-m", "service.cli", *command.split()]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 1
+    assert done.stderr == "espalier: cannot write all of the output: No space left on device\n"

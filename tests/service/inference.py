@@ -12,6 +12,7 @@ import numpy as np
 import orjson
 from werkzeug.test import TestResponse
 
+import espalier
 from tests.service.served import Served
 
 LENGTH = "Inference-Header-Content-Length"
@@ -22,6 +23,34 @@ UNPACK = {"gzip": gzip.decompress, "deflate": zlib.decompress}
 def tensor(name: str, datatype: str, cells: Sequence[object], shape: Sequence[int] | None = None) -> dict[str, Any]:
     """Give an input with its data as JSON."""
     return {"name": name, "datatype": datatype, "shape": shape or [len(cells)], "data": list(cells)}
+
+
+SUNNY = tensor("Outlook", "BYTES", ["Sunny"])
+
+# "size" is a number, "day" a date, "code" a category that is a number, "late" one that is true or false, "" a category.
+MIXED = {
+    "rows": [
+        {"size": 1.5, "code": 1, "late": True, "day": "2024-01-01", "note": "", "answer": 7},
+        {"size": 2.5, "code": 1, "late": False, "day": "2024-02-01", "note": "x", "answer": 7},
+        {"size": 3.5, "code": 2, "late": True, "day": "2024-03-01", "note": "", "answer": 9},
+        {"size": 4.5, "code": 3, "late": False, "day": "2024-04-01", "note": "x", "answer": 9},
+    ],
+    "schema": {
+        "columns": [
+            {"name": "code", "kind": "nominal"},
+            {"name": "day", "kind": "datetime"},
+            {"name": "late", "kind": "boolean"},
+            {"name": "answer", "kind": "nominal"},
+        ],
+        "target": "answer",
+    },
+}
+
+
+def keep_mixed(served: Served) -> None:
+    """Keep a model of attributes of every kind, "mixed"."""
+    dataset = espalier.dataset_from_rows(MIXED["rows"], schema=MIXED["schema"])
+    served.keep("mixed", espalier.train(dataset, "cart"))
 
 
 def infer(served: Served, body: object, *, model: str = "tennis", **headers: str) -> TestResponse:

@@ -305,7 +305,8 @@ def _table_of_rules(model: Model) -> Floats:
 def _table_of_tree(model: Model) -> Floats:
     tree, n_classes = model.tree, len(model.schema.classes)
     if not n_classes:
-        return np.array(_values_of(model)[0], dtype=np.float64)[:, None]
+        values: Floats = np.asarray(_values_of(model)[0], dtype=np.float64).view()
+        return values[:, None]
     seen = np.where(tree.weight > 0, np.arange(tree.n_nodes), tree.parent)
     seen[0] = 0
     while bool(np.any(seen[seen] != seen)):

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +19,7 @@ import orjson
 
 from espalier.schema import Feature, FeatureKind, Label, Role, Schema, instant_text
 
-__all__ = ["Column", "Dataset", "fingerprint_of", "kept_fingerprint", "notices_of"]
+__all__ = ["Column", "Dataset", "fingerprint_of", "kept_fingerprint", "lacks_values", "notices_of"]
 
 Column = npt.NDArray[np.float64] | npt.NDArray[np.float32] | npt.NDArray[np.int32]
 
@@ -79,6 +80,27 @@ class Dataset:
         """Row weights, float64 (n_rows,): the weight column, or ones."""
         declared = next(self._columns_of(Role.WEIGHT), None)
         return np.ones(self.n_rows) if declared is None else np.asarray(declared, dtype=np.float64)
+
+    @property
+    def incomplete(self) -> frozenset[str]:
+        """Names of the attributes of which some row has no value."""
+        return self._blemished[0]
+
+    @property
+    def infinite(self) -> frozenset[str]:
+        """Names of the attributes of which some row has an infinite number."""
+        return self._blemished[1]
+
+    @cached_property
+    def _blemished(self) -> tuple[frozenset[str], frozenset[str]]:
+        from espalier.processors import in_threads_if_many  # noqa: PLC0415 - not for a process that only predicts
+
+        attributes = self.attributes
+        found = in_threads_if_many(self.n_rows * len(attributes), _blemishes, attributes)
+        names = [feature.name for feature in self.schema.attributes]
+        of_each = zip(*found, strict=True) if found else ((), ())
+        lacking, infinite = (frozenset(compress(names, flags)) for flags in of_each)
+        return lacking, infinite
 
     @property
     def fingerprint(self) -> str:
@@ -145,6 +167,15 @@ def fingerprint_of(schema: Schema, columns: Iterable[Iterable[Column]]) -> str:
     return digest.hexdigest()
 
 
+def lacks_values(column: Column) -> bool:
+    """Say whether a value of a column is missing.
+
+    >>> lacks_values(np.array([1.0, np.nan])), lacks_values(np.array([0, 2], np.int32))
+    (True, False)
+    """
+    return _blemishes(column)[0]
+
+
 def notices_of(constant: Iterable[tuple[str, bool]]) -> tuple[str, ...]:
     """Say which attributes can never be tested: each by its name, and whether it has a value at all."""
     return tuple(
@@ -169,6 +200,18 @@ def _spelt_one_way(cells: Column) -> Column:
     if absent.any():
         spelt[absent] = np.nan
     return spelt
+
+
+def _blemishes(column: Column) -> tuple[bool, bool]:
+    """Say whether a value of a column is missing, and whether one is infinite."""
+    if not len(column):
+        return False, False
+    least = column.min()
+    if column.dtype == np.int32:
+        return bool(least < 0), False
+    if np.isnan(least):  # as it is where one of the numbers is
+        return True, bool(np.isinf(column).any())
+    return False, bool(np.isinf(least) or np.isinf(column.max()))
 
 
 def _present(column: Column) -> bool:

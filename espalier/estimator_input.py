@@ -10,21 +10,26 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from espalier.dataset import Dataset
 from espalier.errors import InvalidInput
 from espalier.frame_column import FrameColumn
 from espalier.frames import column_from_array, columns_from_matrix, frame_columns, is_frame
-from espalier.schema import LARGEST_WHOLE, Label
+from espalier.lent import LentColumns, LentDataset, can_be_lent
+from espalier.schema import LARGEST_WHOLE, Feature, FeatureKind, Label, Role, Schema
 
 __all__ = [
     "EstimatorError",
     "InputTable",
     "label_of",
+    "lent_dataset",
     "names_message",
     "not_fitted",
     "read_table",
     "read_target",
     "read_weight",
     "refusals_as_values",
+    "target_name",
+    "with_target",
 ]
 
 READABLE_DTYPES: Final = "fiubOUM"
@@ -43,10 +48,12 @@ class InputTable:
     Attributes:
         columns: One an attribute; called x0, x1, … where the table has no names.
         names: The names that the table itself has, all of them text; None for an array.
+        matrix: The array of numbers that the columns are those of, not copied yet; None for any other table.
     """
 
     columns: tuple[FrameColumn, ...]
     names: tuple[str, ...] | None
+    matrix: npt.NDArray[Any] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -57,6 +64,13 @@ class InputTable:
         """Give the table with its columns called `names`."""
         columns = (replace(column, name=name) for column, name in zip(self.columns, names, strict=True))
         return replace(self, columns=tuple(columns))
+
+    def copied(self) -> "InputTable":
+        """Give the table with columns of its own."""
+        if self.matrix is None:
+            return self
+        columns = zip(columns_from_matrix(self.matrix), self.columns, strict=True)
+        return InputTable(tuple(replace(copied, name=column.name) for copied, column in columns), self.names)
 
 
 def read_table(X: Any) -> InputTable:  # noqa: N803 - scikit-learn's name
@@ -69,6 +83,7 @@ def read_table(X: Any) -> InputTable:  # noqa: N803 - scikit-learn's name
     """
     if hasattr(X, "tocsr") or (hasattr(X, "toarray") and hasattr(X, "nnz")):
         raise TypeError("Sparse data was passed, but dense data is required: use X.toarray() to convert it.")
+    matrix = None
     if is_frame(X) and getattr(X, "ndim", 2) == 2:
         with refusals_as_values():
             columns = frame_columns(X)
@@ -77,9 +92,8 @@ def read_table(X: Any) -> InputTable:  # noqa: N803 - scikit-learn's name
     else:
         array = _array_of(X)
         if array.dtype.kind in "fiub":
-            columns = columns_from_matrix(array)
-        else:
-            columns = [column_from_array(f"x{place}", array[:, place]) for place in range(array.shape[1])]
+            matrix = array
+        columns = [column_from_array(f"x{place}", array[:, place]) for place in range(array.shape[1])]
         names = None
     shape = (len(columns[0].values) if columns else len(X), len(columns))
     for n, what in ((shape[0], "sample(s)"), (shape[1], "feature(s)")):
@@ -87,7 +101,7 @@ def read_table(X: Any) -> InputTable:  # noqa: N803 - scikit-learn's name
             raise ValueError(f"Found array with 0 {what} (shape={shape}) while a minimum of 1 is required.")
     if names is None:
         columns = [replace(column, name=f"x{place}") for place, column in enumerate(columns)]
-    return InputTable(tuple(columns), names)
+    return InputTable(tuple(columns), names, matrix)
 
 
 def read_target(y: Any, n_rows: int, estimator: str, *, classes: bool) -> npt.NDArray[Any]:
@@ -145,6 +159,31 @@ def label_of(value: Any, categories: Sequence[Label]) -> Label:
     return plain if isinstance(plain, float) else str(plain)
 
 
+def target_name(table: InputTable) -> str:
+    """Give a name for the target that no column has."""
+    return _free_name("y", [column.name for column in table.columns])
+
+
+def lent_dataset(
+    table: InputTable, target: tuple[Feature, npt.NDArray[Any]], weight: npt.NDArray[np.float64] | None
+) -> Dataset | None:
+    """Give the data set of an array, which stays where it is; None where it is none, or has what cannot be learned."""
+    if table.matrix is None or not can_be_lent(table.matrix):
+        return None
+    attributes = [Feature(column.name, FeatureKind.NUMERIC) for column in table.columns]
+    features, others = _and_others(attributes, target, weight)
+    dataset = LentDataset(Schema(tuple(features), ()), LentColumns(table.matrix), tuple(others))
+    return None if dataset.infinite else dataset
+
+
+def with_target(
+    dataset: Dataset, target: tuple[Feature, npt.NDArray[Any]], weight: npt.NDArray[np.float64] | None
+) -> Dataset:
+    """Give the data set of attributes with their target and, if there are any, the weights of its rows."""
+    features, others = _and_others(dataset.schema.features, target, weight)
+    return Dataset(Schema(tuple(features), dataset.schema.missing_values), (*dataset.columns, *others))
+
+
 def names_message(fitted: Sequence[str], given: Sequence[str]) -> str:
     """Say how the column names differ from those at fitting."""
     unexpected, missing = sorted(set(given) - set(fitted)), sorted(set(fitted) - set(given))
@@ -181,6 +220,24 @@ def refusals_as_values() -> Iterator[None]:
         raise
     except InvalidInput as error:
         raise EstimatorError(error.faults) from error
+
+
+def _free_name(name: str, taken: Sequence[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _and_others(
+    attributes: Sequence[Feature], target: tuple[Feature, npt.NDArray[Any]], weight: npt.NDArray[np.float64] | None
+) -> tuple[list[Feature], list[npt.NDArray[Any]]]:
+    """Give the features with those of target and weight, and the columns of these."""
+    features, columns = [*attributes, target[0]], [target[1]]
+    if weight is not None:
+        name = _free_name("sample_weight", [feature.name for feature in features])
+        features.append(Feature(name, FeatureKind.NUMERIC, Role.WEIGHT))
+        columns.append(weight)
+    return features, columns
 
 
 def _text_names(given: Sequence[Any]) -> tuple[str, ...] | None:

@@ -24,17 +24,20 @@ from espalier.estimator_input import (
     EstimatorError,
     InputTable,
     label_of,
+    lent_dataset,
     names_message,
     not_fitted,
     read_table,
     read_target,
     read_weight,
     refusals_as_values,
+    target_name,
+    with_target,
 )
 from espalier.explanation import Explanation, explain, render_explanation
 from espalier.fields import field_table
 from espalier.model import Model
-from espalier.schema import Feature, FeatureKind, Role, Schema, label_text
+from espalier.schema import Feature, FeatureKind, Role, label_text
 from espalier.training import train
 
 __all__ = ["EstimatorError", "TreeClassifier", "TreeRegressor"]
@@ -120,7 +123,10 @@ class _TreeEstimator:
         )
 
     def _fit(self, table: InputTable, target: tuple[Feature, npt.NDArray[Any]], sample_weight: Any) -> None:
-        dataset = _with_target(self._attributes(table), target, read_weight(sample_weight, table.n_rows))
+        weight = read_weight(sample_weight, table.n_rows)
+        dataset = lent_dataset(table, target, weight) if not self._nominal_places(table) else None
+        if dataset is None:
+            dataset = with_target(self._attributes(table), target, weight)
         with refusals_as_values():
             self.model_: Model = train(dataset, self._config(dataset))
         self.n_features_in_ = len(table.columns)
@@ -155,7 +161,7 @@ class _TreeEstimator:
             if place in places
         ]
         with refusals_as_values():
-            return dataset_of_columns(table.columns, Declared(schema={"columns": declared}, missing_values=()))
+            return dataset_of_columns(table.copied().columns, Declared(schema={"columns": declared}, missing_values=()))
 
     def _nominal_places(self, table: InputTable) -> set[int]:
         """Find the columns named by ``nominal_columns`` (or by ``nominal``, where that is a list)."""
@@ -180,7 +186,7 @@ class _TreeEstimator:
             raise not_fitted(type(self).__name__)
         table = read_table(X)
         self._check_columns(len(table.columns), table.names)
-        named = table.named([feature.name for feature in self.model_.schema.attributes])
+        named = table.copied().named([feature.name for feature in self.model_.schema.attributes])
         with refusals_as_values():
             return dataset_of_columns(named.columns, Declared(like=self.model_.schema))
 
@@ -251,7 +257,7 @@ class TreeClassifier(_TreeEstimator):
         categories = tuple(label_of(label, ()) for label in classes.tolist())
         if len(categories) < 2:
             raise ValueError("y holds one class only: there is nothing to learn")
-        target = Feature(_target_name(table), FeatureKind.NOMINAL, Role.TARGET, categories)
+        target = Feature(target_name(table), FeatureKind.NOMINAL, Role.TARGET, categories)
         self._fit(table, (target, codes.astype(np.int32)), sample_weight)
         self.classes_ = classes
         return self
@@ -288,7 +294,7 @@ class TreeRegressor(_TreeEstimator):
         """Grow the tree; `y` are finite numbers, the rest as in `TreeClassifier.fit`."""
         table = read_table(X)
         values = read_target(y, table.n_rows, type(self).__name__, classes=False)
-        target = Feature(_target_name(table), FeatureKind.NUMERIC, Role.TARGET)
+        target = Feature(target_name(table), FeatureKind.NUMERIC, Role.TARGET)
         self._fit(table, (target, values), sample_weight)
         return self
 
@@ -341,27 +347,6 @@ def _weight_with_classes(dataset: Dataset, config: TrainingConfig) -> float:
 def _plain_value(value: Any) -> Any:
     """Give a grid's numpy number as Python's own, which a field asks for."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _target_name(table: InputTable) -> str:
-    return _free_name("y", [column.name for column in table.columns])
-
-
-def _free_name(name: str, taken: Sequence[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
-
-
-def _with_target(
-    dataset: Dataset, target: tuple[Feature, npt.NDArray[Any]], weight: npt.NDArray[np.float64] | None
-) -> Dataset:
-    features, columns = [*dataset.schema.features, target[0]], [*dataset.columns, target[1]]
-    if weight is not None:
-        name = _free_name("sample_weight", [feature.name for feature in features])
-        features.append(Feature(name, FeatureKind.NUMERIC, Role.WEIGHT))
-        columns.append(weight)
-    return Dataset(Schema(tuple(features), dataset.schema.missing_values), tuple(columns))
 
 
 def _signature() -> inspect.Signature:

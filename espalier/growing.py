@@ -4,7 +4,7 @@ Definitions: Quinlan (1986, 1992, 1993, 1996), Breiman and others (1984), Wang a
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -85,7 +85,7 @@ def _validation_rows(
     validation: Dataset, table: Table, imputed: tuple[float, ...] | None
 ) -> tuple[Floats, Floats, Floats]:
     """Give (attribute values or codes as float64 (F, v), target, weight)."""
-    columns: tuple[npt.NDArray[Any], ...] = validation.attributes
+    columns: Sequence[npt.NDArray[Any]] = validation.attributes
     if imputed is not None:
         columns = filled(table.attributes, columns, imputed)
     values = np.empty((len(columns), validation.n_rows))
@@ -120,18 +120,20 @@ def _grown_fast(rules: Any, table: Table, watch: Progress) -> Tree | None:
 
     n_categories = [len(feature.categories) for feature in table.attributes]
     unordered = [len(feature.categories) if feature.unordered else 0 for feature in table.attributes]
-    if not fast_table.can_grow_fast(rules, table.columns, unordered, table.weight):
+    if not fast_table.can_grow_fast(rules, unordered, table.n_rows) or not table.is_complete():
         return None
     nominal = [feature.unordered for feature in table.attributes]
     with thread_pool(n_threads()) as pool:
-        columns = fast_table.fast_table(rules, table.columns, n_categories, table.target, table.weight, pool)
+        columns = fast_table.fast_table(
+            rules, table.columns, n_categories, table.target, table.weight, pool, table.let_go
+        )
         watch.check()
         watch.begin(phase_of(grow_binary.grow_subtree, "growing"))
         parts = fast.grow_fast(rules, columns, watch.state, pool)
         if parts is None:
             raise Cancelled("stopped on request")
         del columns  # orders and codes: as much as the table itself, and of no more use
-        arrays = joining.joined(rules, parts, table.columns, nominal, pool)
+        arrays = joining.joined(rules, parts, table.read, nominal, pool)
     return Tree(**arrays, surrogates=None, linear=None)
 
 

@@ -287,11 +287,7 @@ def _figures_of_growing(model: Model, kept: Dataset, watch: Progress) -> Mapping
     tested = {model.schema.attributes[place].name for place in np.unique(model.tree.feature).tolist() if place >= 0}
     whole = float(kept.weight.sum()) < LARGEST_EXACT and bool(np.all(kept.weight == np.rint(kept.weight)))
     counted = model.task == "classification" and model.config.class_weight is None and whole
-    if not counted or any(
-        bool(np.any(column < 0 if feature.coded else np.isnan(column)))
-        for feature, column in zip(kept.schema.features, kept.columns, strict=True)
-        if feature.name in tested
-    ):
+    if not counted or not tested.isdisjoint(kept.incomplete):
         return _measured(model, kept, watch)
     leaves = model.tree.test == LEAF
     total = float(kept.weight.sum())

@@ -1,6 +1,7 @@
 """The training rows as the grower takes them: those that count, checked, with missing values imputed if asked."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,8 +11,9 @@ import numpy.typing as npt
 from espalier.cell_faults import faults_of_weights
 from espalier.class_weights import class_factors
 from espalier.config import TrainingConfig
-from espalier.dataset import Dataset
+from espalier.dataset import Column, Dataset, lacks_values
 from espalier.errors import ConfigError, DataError, Fault, pointer, within
+from espalier.lent import LentColumns
 from espalier.processors import in_threads_if_many
 from espalier.schema import Feature
 
@@ -30,22 +32,42 @@ class Table:
     Attributes:
         attributes: The schema's, F of them.
         columns: One an attribute: float64 or float32 (NaN missing) or int32 codes (-1 missing), missing values imputed
-            if asked.
+            if asked. What they are lent of may be let go (`let_go`).
         target: int32 class codes or float64 numbers.
         weight: float64, class weights applied.
         n_classes: 0 for a regression.
+        source: The data set whose attributes these are, row by row and cell by cell; None where they differ.
     """
 
     attributes: tuple[Feature, ...]
-    columns: tuple[npt.NDArray[Any], ...]
+    columns: Sequence[Column]
     target: npt.NDArray[Any]
     weight: Floats
     n_classes: int
+    source: Dataset | None = None
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.weight)
+
+    def is_complete(self) -> bool:
+        """Say whether no value is missing."""
+        if self.source is not None:
+            return not self.source.incomplete
+        return not any(in_threads_if_many(self.n_rows * len(self.columns), lacks_values, self.columns))
+
+    def let_go(self, place: int) -> None:
+        """Say that a column is not looked at as a whole any more: if it was copied for that, the copy is dropped."""
+        if isinstance(self.columns, LentColumns):
+            self.columns.let_go(place)
+
+    def read(self, place: int, rows: Any) -> Column:
+        """Give some cells of a column, by an index of numpy's."""
+        if isinstance(self.columns, LentColumns):
+            return self.columns.read(place, rows)
+        column: Column = self.columns[place][rows]
+        return column
 
 
 def training_table(dataset: Dataset, config: TrainingConfig) -> Table:
@@ -66,11 +88,11 @@ def training_table(dataset: Dataset, config: TrainingConfig) -> Table:
         if faults:
             raise ConfigError(faults)
     kept = np.flatnonzero(weight > 0)
-    columns = dataset.attributes
-    if len(kept) < len(weight):
-        columns = tuple(column[kept] for column in columns)
-        target, weight = target[kept], weight[kept]
-    return Table(dataset.schema.attributes, columns, target, weight, n_classes)
+    attributes = dataset.schema.attributes
+    if len(kept) == len(weight):
+        return Table(attributes, dataset.attributes, target, weight, n_classes, source=dataset)
+    columns = tuple(column[kept] for column in dataset.attributes)
+    return Table(attributes, columns, target[kept], weight[kept], n_classes)
 
 
 def _faults_of_rows(dataset: Dataset, config: TrainingConfig) -> list[Fault]:
@@ -90,16 +112,10 @@ def _faults_of_rows(dataset: Dataset, config: TrainingConfig) -> list[Fault]:
         )
     elif config.criterion == "poisson" and bool(np.any(target < 0)):
         faults.append(Fault(of_target, "target", "must be at least 0 for the criterion poisson"))
-    n_cells = dataset.n_rows * len(schema.attributes)
-    infinite = in_threads_if_many(n_cells, _has_infinite, dataset.attributes)
-    for feature, holds in zip(schema.attributes, infinite, strict=True):
-        if holds:
+    for feature in schema.attributes:
+        if feature.name in dataset.infinite:
             faults.append(Fault(pointer(feature.name), "infinite", "infinite numbers cannot be learned from"))
     return faults
-
-
-def _has_infinite(column: npt.NDArray[Any]) -> bool:
-    return column.dtype != np.int32 and bool(np.any(np.isinf(column)))
 
 
 def imputed_values(table: Table) -> tuple[float, ...]:
@@ -125,7 +141,7 @@ def with_imputed(table: Table, imputed: tuple[float, ...]) -> Table:
 
 
 def filled(
-    attributes: tuple[Feature, ...], columns: tuple[npt.NDArray[Any], ...], imputed: tuple[float, ...]
+    attributes: tuple[Feature, ...], columns: Sequence[npt.NDArray[Any]], imputed: tuple[float, ...]
 ) -> tuple[npt.NDArray[Any], ...]:
     """Give the columns with the imputed value in place of a missing one; NaN imputes nothing."""
     return tuple(

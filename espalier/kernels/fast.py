@@ -21,6 +21,7 @@ from espalier.kernels.fast_nodes import N_INTS, N_REALS, WEIGHT
 from espalier.kernels.fast_table import FastTable
 from espalier.kernels.joining import Part
 from espalier.kernels.work_list import WorkList
+from espalier.memory import own_table
 from espalier.processors import n_threads
 
 __all__ = ["grow_fast"]
@@ -32,6 +33,8 @@ LEAST_SORTED_CELLS_OF_A_JOB: Final = 200_000
 """A job copies its sorted columns: what is too little to be shared out need not be copied in large pieces either."""
 JOBS_A_THREAD: Final = 16
 LEAST_ROWS_TO_SHARE: Final = 20_000
+WORTH_GIVING_BACK: Final = 4
+"""Nodes that take a quarter of their rows' stretch of the orders, or more, are worth some calls of the system."""
 MOST_POOL_BYTES: Final = 64_000_000
 WATCH_SECONDS: Final = 0.05
 
@@ -222,13 +225,18 @@ class _Grower:
     def _grow_whole(self, job: _Job, hand: _Hand) -> None:
         table, node = self.table, job.node
         slots = max(3, min(64, MOST_POOL_BYTES // (8 * self.n_counts)))
-        made = grow_binary.grow_subtree(
+        ints, reals, stats = (_begun(top[node], 2 * job.n_rows) for top in (self.ints, self.reals, self.stats))
+        n_nodes = grow_binary.grow_subtree(
             self.rules, table.numeric, table.kind, table.orders, table.codes, table.cells, table.first, table.n_codes,
             table.sorted_attribute, table.coded_attribute, table.sorted_column, table.coded_column, table.rows_of,
-            table.target, self.places, job.flat, job.depth, self.ints[node : node + 1], self.reals[node : node + 1],
-            self.stats[node : node + 1], job.start, job.stop, slots, hand.settled, self.state,
+            table.target, self.places, job.flat, job.depth, ints, reals, stats, job.start, job.stop, slots,
+            hand.settled, self.state,
         )  # fmt: skip
-        self.parts.append(Part(node, *made))
+        part = Part(node, n_nodes, ints, reals, stats)
+        self.parts.append(part)
+        if part.n_bytes * WORTH_GIVING_BACK > table.orders[:, job.start : job.stop].nbytes:
+            # The subtree had moved: what it left behind makes room for the next ones' nodes.
+            table.lines.give_back(job.start, job.stop)
 
     def _watch(self, running: Sequence[Future[None]]) -> None:
         """Write the share that is settled while the threads work."""
@@ -240,6 +248,13 @@ class _Grower:
             self.state[0] = sum(float(hand.settled[0]) for hand in self.hands) / self.rules.root_weight
         for each in running:
             each.result()
+
+
+def _begun(root: Array, n_nodes: int) -> Array:
+    """Give a table of so many nodes at most; what is written of it takes memory, and no more."""
+    table = own_table(n_nodes, len(root), root.dtype)
+    table[0] = root
+    return table
 
 
 def _even_parts(count: int, n_parts: int) -> list[tuple[int, int]]:

@@ -66,10 +66,10 @@ def lay_out(n_nodes, ints, reals, stats, sizes, at, feature, size, weight, gain,
 
 
 @compiled
-def write_thresholds(column, nodes, beside, threshold):
-    """Write the thresholds of the nodes that test one attribute, halfway between the rows at their sides.
+def write_thresholds(below, above, nodes, threshold):
+    """Write the thresholds of the nodes that test one attribute, halfway between the values at their sides.
 
-    column: float64 (n). nodes: int64. beside: int32 (nodes of the tree, 2). threshold: float64, of the tree.
+    below, above: float64, one a node. nodes: int64. threshold: float64, of the tree.
     """
-    for node in nodes:
-        threshold[node] = middle_of(column[beside[node, 0]], column[beside[node, 1]])
+    for at in range(nodes.size):
+        threshold[nodes[at]] = middle_of(below[at], above[at])

@@ -1,7 +1,7 @@
 """The columns as the fast lane's kernels take them: few values coded, many values sorted, once a training."""
 
 import queue
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from espalier.kernels import codes as c
 from espalier.kernels import encode, packed_sort, scans
-from espalier.memory import large_array
-from espalier.processors import in_threads_if_many, n_threads
+from espalier.memory import Lines, large_array, lines
+from espalier.processors import n_threads
 
 __all__ = ["FastTable", "can_grow_fast", "fast_table"]
 
@@ -29,7 +29,7 @@ class FastTable:
 
     Attributes:
         kind: What a row adds (scans.TWO_CLASSES …). numeric: 1 where the target is a number.
-        orders: uint32 (sorted columns + 1, n). codes: uint32 (sorted columns, n), ordered as the values are.
+        lines: The orders, uint32 (sorted columns + 1, n). codes: uint32 (sorted columns, n), ordered as the values are.
         cells: uint8 (n, coded columns); first, n_codes: int64 (coded columns), where their counts begin, how many.
         sorted_attribute, coded_attribute: int64, attribute of a column; sorted_column, coded_column: int64 (F), -1.
         rows_of: (class uint8 (n), value float64 (n), weight float64 (n)), each one entry where it is not looked at.
@@ -38,7 +38,7 @@ class FastTable:
 
     kind: int
     numeric: int
-    orders: Array
+    lines: Lines
     codes: Array
     cells: Array
     first: Array
@@ -50,9 +50,14 @@ class FastTable:
     rows_of: tuple[Array, Array, Array]
     target: Array
 
+    @property
+    def orders(self) -> Array:
+        """The orders; what was given back of them is not to be looked at."""
+        return self.lines.array
 
-def can_grow_fast(rules: Any, table_columns: Sequence[Array], n_categories: Sequence[int], weight: Array) -> bool:
-    """Whether the fast lane grows the same tree as the general one: every split is a cut in two on complete columns.
+
+def can_grow_fast(rules: Any, n_categories: Sequence[int], n_rows: int) -> bool:
+    """Whether the fast lane grows the same tree of complete columns as the general one: every split is a cut in two.
 
     n_categories: of the unordered attributes, 0 for the others.
     """
@@ -65,23 +70,19 @@ def can_grow_fast(rules: Any, table_columns: Sequence[Array], n_categories: Sequ
         and np.isnan(rules.chi_square_alpha)
         and rules.missing != c.SURROGATE
         and rules.n_classes <= scans.MOST_CLASSES
-        and len(weight) <= scans.MOST_ROWS
+        and n_rows <= scans.MOST_ROWS
         and max(n_categories, default=0) <= 2
-        and not any(in_threads_if_many(len(weight) * len(table_columns), _has_missing, table_columns))
     )
-
-
-def _has_missing(column: Array) -> bool:
-    return bool(np.any(column < 0 if column.dtype == np.int32 else np.isnan(column)))
 
 
 def fast_table(
     rules: Any, columns: Sequence[Array], n_categories: Sequence[int], target: Array, weight: Array,
-    pool: ThreadPoolExecutor,
+    pool: ThreadPoolExecutor, let_go: Callable[[int], None],
 ) -> FastTable:  # fmt: skip
     """Code each column with few values, sort the others.
 
-    columns: float64, float32 or int32 codes; n_categories: of the coded ones, else 0.
+    columns: float64, float32 or int32 codes; n_categories: of the coded ones, else 0. let_go: told the place of each
+    column that is done with.
     """
     n_rows, n_attributes = len(weight), len(columns)
     unit = bool(np.all(weight == 1.0))
@@ -93,7 +94,9 @@ def fast_table(
     coded = list(pool.map(_coded, columns, n_categories))
     others = [place for place, item in enumerate(coded) if item is not None]
     places = [place for place, item in enumerate(coded) if item is None]
-    orders = np.empty((len(places) + 1, n_rows), np.uint32)
+    for place in others:
+        let_go(place)
+    orders = lines(len(places) + 1, n_rows, np.uint32)
     codes = np.empty((len(places), n_rows), np.uint32)
     scratch: queue.SimpleQueue[tuple[Array, Array]] = queue.SimpleQueue()
     for _ in range(min(n_threads(), len(places))):
@@ -101,7 +104,8 @@ def fast_table(
 
     def sort(at: int) -> None:
         buffers = scratch.get()
-        _sort(columns[places[at]], row_class, class_bits, codes[at], orders[at], *buffers)
+        _sort(columns[places[at]], row_class, class_bits, codes[at], orders.array[at], *buffers)
+        let_go(places[at])
         scratch.put(buffers)
 
     list(pool.map(sort, range(len(places))))
@@ -110,13 +114,13 @@ def fast_table(
         kept = np.stack([item[0] for item in coded if item is not None])
         blocks = range(0, n_rows, ROWS_OF_A_BLOCK)
         list(pool.map(lambda at: encode.spread_cells(kept, cells, at, min(n_rows, at + ROWS_OF_A_BLOCK)), blocks))
-    encode.number_rows(row_class, class_bits, orders[-1])
+    encode.number_rows(row_class, class_bits, orders.array[-1])
     n_codes = np.array([item[1] for item in coded if item is not None], np.int64)
     width = 2 if numeric or kind == scans.WEIGHTED_PAIR else rules.n_classes
     return FastTable(
         kind=kind,
         numeric=numeric,
-        orders=orders,
+        lines=orders,
         codes=codes,
         cells=cells,
         first=(np.cumsum(n_codes) - n_codes) * width,

@@ -35,7 +35,7 @@ from espalier.kernels.binary_sides import deal, keeps_rows, mark_coded, mark_sor
 from espalier.kernels.counted_scans import SMALL, count_rows, is_flat, scan_counts, scan_small
 from espalier.kernels.fast_nodes import FEATURE, FIRST_CHILD, FIRST_RIGHT, GAIN, LAST_LEFT, WEIGHT, start_leaf
 from espalier.kernels.jit import compiled
-from espalier.kernels.nodes import more_int_rows, more_long_rows, more_real_rows
+from espalier.kernels.nodes import more_long_rows
 from espalier.kernels.own_tables import move_rows, picked_bytes, picked_cells, picked_codes, picked_numbers
 from espalier.kernels.scans import CLASSES, CONSTANT, ROW_MASK, WEIGHTED_PAIR, scan_order
 
@@ -125,20 +125,21 @@ def choose(rules, numeric, kind, gains, stats, reals, node):
 @compiled
 def grow_subtree(  # one loop, told from top to bottom
     rules, numeric, kind, all_orders, all_codes, all_cells, first, n_codes, sorted_attribute, coded_attribute,
-    sorted_column, coded_column, all_rows_of, all_target, places_of, flat_at_root, depth_at_root, root_ints, root_reals,
-    root_stats, start_at_root, stop_at_root, most_slots, settled, progress,
+    sorted_column, coded_column, all_rows_of, all_target, places_of, flat_at_root, depth_at_root, ints, reals, stats,
+    start_at_root, stop_at_root, most_slots, settled, progress,
 ):  # fmt: skip
     """Grow everything below one node on its own stretch of the orders.
 
-    root_*: the tables of one row of that node. flat_at_root: uint8 (columns). places_of: int32 (n), scratch that all
-    subtrees share, each its own rows. settled: float64 (1), weight in leaves, written. progress: float64 (2), its stop
-    flag is read. Returns (nodes, ints, reals, stats); node 0 is the root.
+    ints, reals, stats: tables of as many nodes as there can be, two a row; that node stands in them as their first, the
+    others are written. flat_at_root: uint8 (columns). places_of: int32 (n), scratch that all subtrees share, each its
+    own rows. settled: float64 (1), weight in leaves, written. progress: float64 (2), its stop flag is read. Returns how
+    many nodes there are.
     """
     n_sorted = all_codes.shape[0]
     n_coded = n_codes.size
     n_attributes = n_sorted + n_coded
     n_here = stop_at_root - start_at_root
-    width = root_stats.shape[1] if numeric == 0 else 2
+    width = stats.shape[1] if numeric == 0 else 2
     orders = np.empty((n_sorted + 1, n_here), np.uint32)
     home = move_rows(all_orders, start_at_root, stop_at_root, places_of, orders)
     codes = picked_codes(all_codes, flat_at_root, home)
@@ -165,15 +166,6 @@ def grow_subtree(  # one loop, told from top to bottom
     pool = np.empty((most_slots, n_counts), np.float64)
     free = np.arange(most_slots)
     n_free = most_slots
-    ints = np.empty((64, root_ints.shape[1]), np.int32)
-    reals = np.empty((64, root_reals.shape[1]), np.float64)
-    stats = np.empty((64, root_stats.shape[1]), np.float64)
-    for k in range(ints.shape[1]):
-        ints[0, k] = root_ints[0, k]
-    for k in range(reals.shape[1]):
-        reals[0, k] = root_reals[0, k]
-    for k in range(stats.shape[1]):
-        stats[0, k] = root_stats[0, k]
     n_nodes = 1
     # Waiting nodes: node, start, stop, slot of its counts (-1: none), depth; and which columns are constant there.
     waiting = np.empty((64, 5), np.int64)
@@ -239,16 +231,13 @@ def grow_subtree(  # one loop, told from top to bottom
                 gains[attribute] = offset + scale * (numerator / denominator)
                 places[attribute] = code
         attribute = best_attribute(rules, gains, n_attributes, impurity, weight)
-        if attribute < 0:
+        # Both sides of a cut have a row, so there is room; nothing is ever written beyond it all the same.
+        if attribute < 0 or n_nodes + 2 > ints.shape[0]:
             settled[0] += weight
             if slot >= 0:
                 free[n_free] = slot
                 n_free += 1
             continue
-        if n_nodes + 2 > ints.shape[0]:
-            ints = more_int_rows(ints, n_nodes, 2 * ints.shape[0])
-            reals = more_real_rows(reals, n_nodes, 2 * reals.shape[0])
-            stats = more_real_rows(stats, n_nodes, 2 * stats.shape[0])
         first_child = n_nodes
         n_nodes += 2
         middle = split_node(
@@ -328,7 +317,7 @@ def grow_subtree(  # one loop, told from top to bottom
             n_waiting += 1
         else:
             settled[0] += reals[first_child, WEIGHT]
-    return n_nodes, ints, reals, stats
+    return n_nodes
 
 
 @compiled

@@ -4,7 +4,7 @@ The top part has leaves at which another part goes on. The subtree of such a lea
 once the sizes are known the parts are written side by side, by all threads.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +18,8 @@ from espalier.kernels import fast_nodes
 __all__ = ["Part", "joined"]
 
 Array = npt.NDArray[Any]
+Read = Callable[[int, Any], Array]
+"""Gives the cells of an attribute, by its place, in some rows, by an index of numpy's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +36,19 @@ class Part:
     reals: Array
     stats: Array
 
+    @property
+    def n_bytes(self) -> int:
+        """What its nodes take of the tables."""
+        return self.n_nodes * sum(table.strides[0] for table in (self.ints, self.reals, self.stats))
+
 
 def joined(
-    rules: Any, parts: list[Part], columns: Sequence[Array], nominal: Sequence[bool], pool: ThreadPoolExecutor
+    rules: Any, parts: list[Part], read: Read, nominal: Sequence[bool], pool: ThreadPoolExecutor
 ) -> dict[str, Array]:
     """Give the arrays of the tree by name, all but those of surrogates and linear models.
 
-    parts: the top first; emptied, so that what is written already takes no memory. columns: the attributes, floats or
-    int32 codes; nominal: whether a code stands for a category.
+    parts: the top first; emptied, so that what is written already takes no memory. read: gives cells of an attribute,
+    floats or int32 codes; nominal: whether a code stands for a category.
     """
     top = parts.pop(0)
     n_nodes = top.n_nodes + sum(part.n_nodes - 1 for part in parts)
@@ -62,7 +69,7 @@ def joined(
         whole.take(part, np.ones(part.n_nodes, np.int32), int(places[part.root]))
 
     list(pool.map(write, range(len(parts))))
-    return whole.arrays(rules, columns, nominal)
+    return whole.arrays(rules, read, nominal, pool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +90,7 @@ class _Whole:
         )  # fmt: skip
         return places
 
-    def arrays(self, rules: Any, columns: Sequence[Array], nominal: Sequence[bool]) -> dict[str, Array]:
+    def arrays(self, rules: Any, read: Read, nominal: Sequence[bool], pool: ThreadPoolExecutor) -> dict[str, Array]:
         n_nodes = len(self.feature)
         inner = np.flatnonzero(self.feature >= 0).astype(np.int32)
         left = inner + np.int32(1)
@@ -104,7 +111,7 @@ class _Whole:
             "child": _alternating(left, right),
             "feature": self.feature,
             "test": test,
-            "threshold": self._thresholds(rules, columns, by_category),
+            "threshold": self._thresholds(rules, read, by_category, len(nominal), pool),
             "code_start": _starts(by_category),
             "code_branch": np.tile(np.arange(2, dtype=np.int32), int(np.count_nonzero(by_category))),
             "fallback": fallback,
@@ -115,7 +122,9 @@ class _Whole:
             "stats": self.stats,
         }
 
-    def _thresholds(self, rules: Any, columns: Sequence[Array], by_category: Array) -> Array:
+    def _thresholds(
+        self, rules: Any, read: Read, by_category: Array, n_attributes: int, pool: ThreadPoolExecutor
+    ) -> Array:
         """Take the threshold of every numeric test from the rows at its sides; observed ones are training values."""
         threshold = np.full(len(self.feature), np.nan)
 
@@ -123,14 +132,13 @@ class _Whole:
             nodes = np.flatnonzero((self.feature == attribute) & ~by_category)
             if not len(nodes):
                 return
-            values = columns[attribute].astype(np.float64)
-            fast_nodes.write_thresholds(values, nodes, self.beside, threshold)
+            below, above = (read(attribute, self.beside[nodes, side]).astype(np.float64) for side in (0, 1))
+            fast_nodes.write_thresholds(below, above, nodes, threshold)
             if rules.observed:
-                values.sort()
+                values = np.sort(read(attribute, slice(None)).astype(np.float64))
                 threshold[nodes] = values[np.searchsorted(values, threshold[nodes], side="right") - 1]
 
-        for attribute in range(len(columns)):
-            write(attribute)
+        list(pool.map(write, range(n_attributes)))
         return threshold
 
 

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.csv_compiled import whole_lines
+from espalier.csv_text import unreadable
 from espalier.errors import DataError, Fault
 
 __all__ = ["ByteStream", "Piece", "is_text", "lines_of", "pieces_of_csv"]
@@ -107,7 +108,7 @@ def lines_of(piece: Piece) -> Iterator[tuple[int, list[str]]]:
     try:
         yield from ((piece.first_line + reader.line_num - 1, line) for line in reader if line)
     except csv.Error as error:
-        raise _not_csv(f"line {piece.first_line + reader.line_num - 1}: {error}") from None
+        raise unreadable(piece.first_line + reader.line_num - 1, error) from None
 
 
 class _Cutter:
@@ -233,7 +234,7 @@ class _Cutter:
                     yield Piece(first, cells=cells)
                     first, cells, wanted = self._line, [], LINES_AT_ONCE
         except csv.Error as error:
-            raise _not_csv(f"line {self._line - 1}: {error}") from None
+            raise unreadable(self._line - 1, error) from None
         if cells:
             yield Piece(first, cells=cells)
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from espalier.errors import DataError, Fault
 
-__all__ = ["check_names", "read_csv_text"]
+__all__ = ["check_names", "read_csv_text", "unreadable"]
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
 BYTE_ORDER_MARK: Final = "\ufeff"
@@ -37,11 +37,17 @@ def read_csv_text(source: str | bytes | Path) -> tuple[list[str], list[list[str]
                 raise DataError([Fault("", "ragged", message)])
             lines.append(line)
     except csv.Error as error:
-        message = f"not CSV: line {reader.line_num}: {error}"
-        raise DataError([Fault("", "not_csv", message)]) from None
+        raise unreadable(reader.line_num, error) from None
     if not lines:
         raise DataError([Fault("", "empty", f"the CSV has {len(names)} column names and no rows")])
     return names, lines
+
+
+def unreadable(line: int, error: csv.Error) -> DataError:
+    """Give the error of a line that `csv.reader` does not take; it has a limit of its own for a cell."""
+    is_long = str(error).startswith("field larger than")
+    what = f" has a cell of more than {csv.field_size_limit()} characters" if is_long else f": {error}"
+    return DataError([Fault("", "not_csv", f"not CSV: line {line}{what}")])
 
 
 def _csv_content(source: str | bytes | Path) -> str:

@@ -33,6 +33,8 @@ LARGEST: Final = 1e300
 NOT_DERIVED: Final = "does not follow from parent"
 SHARE_SLACK: Final = 1e-6
 
+Condition = tuple[str, bool, str]
+"""Name of an array, whether a condition on it holds, and what must hold."""
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
@@ -272,10 +274,21 @@ def _arrays(struct: Tree | Surrogates | LinearModels) -> list[npt.NDArray[Any]]:
     return [value for value in values if isinstance(value, np.ndarray)]
 
 
-def _conditions(tree: Tree, n_attributes: int) -> Iterator[tuple[str, bool, str]]:
-    """Give (array, whether it holds, what must hold), each condition relying on those before it."""
+def _conditions(tree: Tree, n_attributes: int) -> Iterator[Condition]:
+    """Give what must hold, each condition relying on those before it."""
+    yield from _lengths(tree)
+    yield from _order(tree)
+    yield from _tests(tree, n_attributes)
+    yield from _categories(tree)
+    yield from _amounts(tree)
+    if tree.surrogates is not None:
+        yield from surrogate_conditions(tree.surrogates, np.diff(tree.child_start), n_attributes)
+    if tree.linear is not None:
+        yield from tree.linear.conditions(n_nodes=tree.n_nodes, n_attributes=n_attributes)
+
+
+def _lengths(tree: Tree) -> Iterator[Condition]:
     n_nodes = tree.n_nodes
-    places = np.arange(n_nodes)
     yield "parent", n_nodes > 0 and tree.parent[0] == -1, "node 0 must be the root, with parent -1"
     of_each = ("size", "feature", "test", "threshold", "fallback", "weight", "gain", "stats", "value")
     for name in of_each:
@@ -286,17 +299,24 @@ def _conditions(tree: Tree, n_attributes: int) -> Iterator[tuple[str, bool, str]
         yield name, bool(np.all(np.diff(starts) >= 0)), "must never fall"
     for name in ("child", "branch_weight"):
         yield name, len(getattr(tree, name)) == n_nodes - 1, f"must have {n_nodes - 1} entries"
-    inside = bool(np.all((tree.parent[1:] >= 0) & (tree.parent[1:] < places[1:])))
+    inside = bool(np.all((tree.parent[1:] >= 0) & (tree.parent[1:] < np.arange(1, n_nodes))))
     yield "parent", inside, "a parent must come before its children"
     yield "code_start", tree.code_start[-1] == len(tree.code_branch), "must end at the length of code_branch"
+
+
+def _order(tree: Tree) -> Iterator[Condition]:
+    n_nodes = tree.n_nodes
     # By these sums the size of a leaf is 1, and that of its parents follows, up to the root's.
     sizes = 1 + np.bincount(tree.parent[1:], weights=tree.size[1:], minlength=n_nodes)
     yield "size", np.array_equal(tree.size, sizes), NOT_DERIVED
     for name, derived in zip(("child_start", "child"), _children(tree.parent), strict=True):
         yield name, np.array_equal(getattr(tree, name), derived), NOT_DERIVED
     ends = tree.parent + tree.size[tree.parent]
-    preorder = bool(np.all(places[1:] + tree.size[1:] <= ends[1:])) if n_nodes > 1 else True
+    preorder = bool(np.all(np.arange(1, n_nodes) + tree.size[1:] <= ends[1:])) if n_nodes > 1 else True
     yield "parent", preorder and _is_preorder(tree), "nodes must stand in preorder"
+
+
+def _tests(tree: Tree, n_attributes: int) -> Iterator[Condition]:
     n_children = np.diff(tree.child_start)
     is_leaf = tree.test == LEAF
     yield "test", bool(np.all((tree.test >= LEAF) & (tree.test <= UNKNOWN))), "must be 0, 1, 2 or 3"
@@ -308,34 +328,31 @@ def _conditions(tree: Tree, n_attributes: int) -> Iterator[tuple[str, bool, str]
     yield "test", bool(np.all(n_children[~is_leaf] >= 2)), "a test has at least two branches"
     cuts = tree.test == NUMERIC
     yield "threshold", bool(np.all(np.isfinite(tree.threshold[cuts]))), "a numeric test needs a finite threshold"
-    yield (
-        "fallback",
-        bool(np.all((tree.fallback >= -1) & (tree.fallback < np.maximum(n_children, 1)))),
-        "no such branch",
-    )
-    owner = np.repeat(places, np.diff(tree.code_start))
+    branches = np.maximum(n_children, 1)
+    yield "fallback", bool(np.all((tree.fallback >= -1) & (tree.fallback < branches))), "no such branch"
+
+
+def _categories(tree: Tree) -> Iterator[Condition]:
+    n_children = np.diff(tree.child_start)
+    owner = np.repeat(np.arange(tree.n_nodes), np.diff(tree.code_start))
     legal = (tree.code_branch >= -1) & (tree.code_branch < n_children[owner])
     yield "code_branch", bool(np.all(legal)), "must be -1 or a branch of its node"
     seen = np.unique(np.stack([owner[tree.code_branch >= 0], tree.code_branch[tree.code_branch >= 0]]), axis=1)
     nominal = tree.test == NOMINAL
-    reached = np.bincount(seen[0], minlength=n_nodes)
+    reached = np.bincount(seen[0], minlength=tree.n_nodes)
     yield "code_branch", bool(np.all(reached[nominal] == n_children[nominal])), "each branch needs a category"
+
+
+def _amounts(tree: Tree) -> Iterator[Condition]:
     yield "weight", bool(np.all((tree.weight >= 0) & (tree.weight <= LARGEST))), "must be finite and at least 0"
     yield "weight", bool(tree.weight[0] > 0), "some weight must have reached the root"
     yield "stats", tree.stats.ndim == 2 and bool(np.all(np.abs(tree.stats) <= LARGEST)), "must be finite numbers"
     yield "branch_weight", bool(np.all((tree.branch_weight >= 0) & (tree.branch_weight <= 1))), "must be shares"
     # A row without a value is shared out over all branches: what goes in must come out.
-    shares = np.bincount(tree.parent[tree.child], weights=tree.branch_weight, minlength=n_nodes)
-    shared_out = ~is_leaf & (tree.fallback < 0) & (tree.test != UNKNOWN)
-    yield (
-        "branch_weight",
-        bool(np.all(np.abs(shares[shared_out] - 1) <= SHARE_SLACK)),
-        "a node's shares must add up to 1",
-    )
-    if tree.surrogates is not None:
-        yield from surrogate_conditions(tree.surrogates, n_children, n_attributes)
-    if tree.linear is not None:
-        yield from tree.linear.conditions(n_nodes=n_nodes, n_attributes=n_attributes)
+    shares = np.bincount(tree.parent[tree.child], weights=tree.branch_weight, minlength=tree.n_nodes)
+    shared_out = (tree.test != LEAF) & (tree.fallback < 0) & (tree.test != UNKNOWN)
+    add_up = bool(np.all(np.abs(shares[shared_out] - 1) <= SHARE_SLACK))
+    yield "branch_weight", add_up, "a node's shares must add up to 1"
 
 
 def _is_preorder(tree: Tree) -> bool:

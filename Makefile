@@ -34,7 +34,7 @@ check-all: check .venv-lowest/.dev
 
 # What runs each kernel on small data, against slow twins: interpreted, and with every index checked.
 KERNEL_TESTS := $(addprefix tests/core/test_,$(addsuffix .py,growing_twin growing_lanes growing_in_parts growing_hard_shapes \
-	packed_sort scans blocks kernels csv_cells few_digits raised_branches pruning_twins routing model_tree rules \
+	packed_sort scans blocks kernels csv_cells json_cells few_digits raised_branches pruning_twins routing model_tree rules \
 	rule_post_pruning theory bad_data))
 
 bench: .venv-bench/.bench

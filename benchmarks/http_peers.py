@@ -18,15 +18,13 @@ from benchmarks.loads import PATIENCE, Load, loads, memory_of, post
 from benchmarks.service import descendants, free_port
 
 __all__ = [
-    "BARE", "BARE_PINNED", "BENTOML", "CONNECTIONS", "FASTAPI", "FASTAPI_MANY", "FEW_CONNECTIONS", "FLASK_PATH",
+    "BARE", "BARE_PINNED", "BENTOML", "CONNECTIONS", "FASTAPI", "FASTAPI_MANY", "FLASK_PATH",
     "MLSERVER", "PEERS", "Answered", "Peer", "Rows", "measured", "named_rows", "tensor",
 ]  # fmt: skip
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 SCIKIT_LEARN: Final = "scikit-learn==1.9.1"
 CONNECTIONS: Final = (1, 16, 64)
-FEW_CONNECTIONS: Final = (1, 16)
-"""Over which many rows are sent at once: each request keeps a processor busy for a while."""
 BARE: Final = "Flask, a constant answer"
 BARE_PINNED: Final = "Flask, a constant answer, pinned"
 FLASK_PATH: Final = "Flask + scikit-learn, path"
@@ -57,11 +55,6 @@ class Peer:
     body: Callable[[Rows], Any]
     kind: str = ""
     n_rows: int = 1
-
-    @property
-    def connections(self) -> tuple[int, ...]:
-        """Over how many it is asked."""
-        return CONNECTIONS if self.n_rows == 1 else FEW_CONNECTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +154,7 @@ def measured(folder: Path, peer: Peer, rows: Rows, seconds: int) -> Answered:
     with _process([str(programs / words[0]), *words[1:]], given, folder / "peer.txt") as process:
         _wait(process, address, body, folder / "peer.txt")
         start = time.perf_counter() - begun
-        found = loads(folder, address, body, seconds, peer.connections)
+        found = loads(folder, address, body, seconds, CONNECTIONS)
         return Answered(found, start, memory_of([process.pid, *descendants(process.pid)]))
 
 

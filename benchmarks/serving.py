@@ -13,11 +13,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+import espalier
 from benchmarks import tables
 from benchmarks.http_peers import (
     BARE,
     CONNECTIONS,
-    FEW_CONNECTIONS,
     PEERS,
     Answered,
     Rows,
@@ -34,6 +34,7 @@ from benchmarks.serving_targets import (
     FEW_ANSWERS,
     INFER,
     MANY,
+    MANY_OFF,
     OFF,
     PINNED,
     POSTGRES,
@@ -79,6 +80,7 @@ OURS: Final[Mapping[str, Line]] = MappingProxyType(
         OFF: Line(settings={"ESPALIER_DECISIONS": "off"}),
         INFER: Line(path="/v2/models/tree/infer", body=tensor),
         MANY: Line(body=_many_rows, n_rows=1_000),
+        MANY_OFF: Line(settings={"ESPALIER_DECISIONS": "off"}, body=_many_rows, n_rows=1_000),
     }
 )
 
@@ -111,6 +113,8 @@ def _espalier(run: Run, seconds: int, found: dict[str, Answered]) -> tuple[Rows,
     rows = [[float(cell) for cell in row] for row in table.features[: max(line.n_rows for line in OURS.values())]]
     file = run.folder / "serving.csv"
     write_csv(table, file)
+    # As `espalier compile` does, which an image has done: the code for many rows is kept, and found by the service.
+    espalier.load_many_rows(espalier.train(table.first(tables.FEW).dataset(), "cart", max_depth=2))
     urls = databases(run.folder, "serving")
     answer = b""
     for url in urls.values():
@@ -131,7 +135,7 @@ def _ours(folder: Path, line: Line, url: str, rows: Rows, seconds: int) -> Serve
         start = time.perf_counter() - begun
         asked, body = service.address + line.path, line.body(rows[: line.n_rows])
         if line.n_rows > 1:
-            found = loads(folder, asked, body, seconds, FEW_CONNECTIONS)
+            found = loads(folder, asked, body, seconds, CONNECTIONS)
             return Served(found, start, memory_of(_web(service)))
         for _ in range(FEW_ANSWERS):
             post(asked, body)

@@ -16,7 +16,19 @@ from benchmarks.http_peers import (
 )
 from benchmarks.measuring import print_table
 
-__all__ = ["DURABLE", "FEW_ANSWERS", "INFER", "MANY", "OFF", "PINNED", "POSTGRES", "Served", "judge", "ratio"]
+__all__ = [
+    "DURABLE",
+    "FEW_ANSWERS",
+    "INFER",
+    "MANY",
+    "MANY_OFF",
+    "OFF",
+    "PINNED",
+    "POSTGRES",
+    "Served",
+    "judge",
+    "ratio",
+]
 
 DURABLE: Final = "Espalier, durable"
 POSTGRES: Final = f"{DURABLE}, PostgreSQL"
@@ -24,6 +36,7 @@ PINNED: Final = f"{POSTGRES}, pinned"
 INFER: Final = f"{DURABLE}, inference protocol"
 MANY: Final = f"{DURABLE}, 1 000 rows"
 OFF: Final = "Espalier, log off"
+MANY_OFF: Final = f"{OFF}, 1 000 rows"
 TARGETS: Final = (
     (OFF, BARE, 0.9),
     (OFF, FASTAPI, 1.0),
@@ -35,6 +48,7 @@ TARGETS: Final = (
     (DURABLE, BENTOML, 3.0),
     (INFER, MLSERVER, 2.5),
     (MANY, FASTAPI_MANY, 3.0),
+    (MANY_OFF, FASTAPI_MANY, 3.0),
 )
 """How many times as many answers a second as the peer's: `docs/benchmarks.md`."""
 JUDGED: Final = (16, 64)

@@ -55,6 +55,7 @@ if typing.TYPE_CHECKING:
     from espalier.few_digits import DecimalWords, decimal_words
     from espalier.fields import FieldInfo, field_table
     from espalier.holding_out import held_out_rows, needed_holdout
+    from espalier.json_compiled import JsonReader, JsonRows, can_read_json_rows
     from espalier.json_tables import dataset_from_json
     from espalier.limits import UNLIMITED, Limits
     from espalier.model import Model, OperatingPoint, TrainingRecord
@@ -95,7 +96,7 @@ if typing.TYPE_CHECKING:
         read_table,
         rows_from_file,
     )
-    from espalier.table_prediction import TableAnswers, check_table, predict_table
+    from espalier.table_prediction import TableAnswers, check_table, load_many_rows, predict_table
     from espalier.training import prune, summary, train, train_traced
     from espalier.training_checks import check_training
     from espalier.tree import Tree
@@ -145,6 +146,8 @@ __all__ = [
     "FieldInfo",
     "Holdout",
     "InvalidInput",
+    "JsonReader",
+    "JsonRows",
     "Label",
     "Limits",
     "Model",
@@ -182,6 +185,7 @@ __all__ = [
     "answering_at",
     "answering_with",
     "batches_from_csv",
+    "can_read_json_rows",
     "check_candidate_rows",
     "check_comparison",
     "check_pruning",
@@ -215,6 +219,7 @@ __all__ = [
     "label_text",
     "leaf_prediction",
     "load_all",
+    "load_many_rows",
     "needed_holdout",
     "needs_held_out",
     "operating_point_from_dict",

@@ -28,7 +28,7 @@ from espalier.routing import Stretch, in_parts, leaves_by_levels, routed, stretc
 from espalier.rows import EncodedRow
 from espalier.rule_prediction import firing_rules, rule_router
 from espalier.rules import RuleList
-from espalier.small_work import waits_for_compiler
+from espalier.small_work import always_compiled, waits_for_compiler
 from espalier.tree import LEAF, Tree
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "class_codes",
     "class_shares",
     "leaves_of",
+    "load_routing",
     "many_answers",
     "numbers",
 ]
@@ -129,6 +130,16 @@ def _is_loaded() -> bool:
     from espalier.kernels.jit import must_compile  # noqa: PLC0415
 
     return bool(getattr(kernel.route, "overloads", ())) or waits_for_compiler() or not must_compile(kernel.route)
+
+
+def load_routing(model: Model, *, compiles: bool) -> None:
+    """Load the compiled code that finds leaves; `compiles` says whether it is compiled where it is not kept."""
+    from espalier.kernels import route as kernel  # noqa: PLC0415 - loaded by who asks for it
+    from espalier.kernels.jit import must_compile  # noqa: PLC0415 - as above
+
+    if compiles or not must_compile(kernel.route):
+        with always_compiled():
+            leaves_of(model, np.zeros((len(model.schema.attributes), MANY_IF_LOADED)))
 
 
 def leaves_of(model: Model, cells: Cells | Array) -> Ints:

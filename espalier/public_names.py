@@ -96,6 +96,11 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "held_out_rows",
             "needed_holdout",
         ),
+        "json_compiled": (
+            "JsonReader",
+            "JsonRows",
+            "can_read_json_rows",
+        ),
         "json_tables": ("dataset_from_json",),
         "limits": (
             "Limits",
@@ -199,6 +204,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "table_prediction": (
             "TableAnswers",
             "check_table",
+            "load_many_rows",
             "predict_table",
         ),
         "training": (

@@ -7,8 +7,10 @@ leaf says, which is written once a leaf and taken from there; whole columns are 
     {"row":17,"decision_id":"0190…:17"  |  ,"label":"yes","distribution":{…},…}
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, repeat
 from typing import Any, Protocol
 
 import numpy as np
@@ -83,6 +85,11 @@ class _Tails:
         """Give the end of each row's line, an Arrow array of texts."""
         import pyarrow  # noqa: PLC0415 - loaded by the first table
 
+        tails, places = self.distinct(rows)
+        return pyarrow.array(tails, pyarrow.large_string()).take(pyarrow.array(places))
+
+    def distinct(self, rows: PackedRows) -> tuple[list[str], npt.NDArray[np.signedinteger[Any]]]:
+        """Give the ends that lines have, and which of them each row's has."""
         names = np.array(rows.attributes(), dtype=object)
         missing, unseen = rows.flags()
         several = rows.several()
@@ -102,7 +109,7 @@ class _Tails:
             else:
                 named = names[missing[:, row]].tolist(), names[unseen[:, row]].tolist()
                 tails.append(self._tail(rows, int(leaves[row]), pattern.tobytes(), named))
-        return pyarrow.array(tails, pyarrow.large_string()).take(pyarrow.array(places))
+        return tails, places
 
     def _tail(self, rows: PackedRows, leaf: int, pattern: bytes, named: tuple[Sequence[str], Sequence[str]]) -> str:
         found = self._kept.get((leaf, pattern))
@@ -220,8 +227,23 @@ def json_items(batch: TableBatch, *, kept: Kept) -> bytes:
     def tail(answer: Mapping[str, Any], _: str | None, missing: Sequence[str], unseen: Sequence[str]) -> str:
         return _json_tail(answer, missing, unseen) + ","
 
-    _, decision = _row_and_decision(batch)
-    return _json_lines(batch, [_large("{")], decision, _Tails(kept, tail))[:-1]
+    tails, places = _Tails(kept, tail).distinct(batch.rows)
+    ends = list(map([tail.encode() for tail in tails].__getitem__, places.tolist()))
+    begin = b'{"decision_id":null,'
+    parts: list[Iterable[bytes]] = [repeat(begin, len(ends)), ends]
+    if batch.record_id:
+        begin = f'{{"decision_id":"{batch.record_id}:'.encode()
+        parts = [repeat(begin, len(ends)), _numbered(len(ends)), ends]
+    if batch.rows.is_regression:
+        numbers = orjson.dumps(batch.rows.numbers().tolist())[1:-1].split(b",")
+        parts[-1:] = [repeat(b'"value":'), numbers, repeat(b","), ends]
+    return b"".join(chain.from_iterable(zip(*parts, strict=False)))[:-1]
+
+
+@lru_cache(maxsize=16)
+def _numbered(n_rows: int) -> tuple[bytes, ...]:
+    """Give how the decisions of a record go on behind its id, up to the next member."""
+    return tuple(b'%d",' % place for place in range(n_rows))
 
 
 FORMATS: Mapping[str, type[CsvLines] | type[JsonLines]] = {

@@ -168,23 +168,24 @@ class Origin:
 
 
 def record_packed(session: Session, origin: Origin, *, n_rows: int, content: bytes, milliseconds: float) -> str:
-    """Log the answers to the rows of a table, as `packed.PackedRows.to_bytes` gives them.
+    """Log the answers to the rows of a table; give the id of the record. Told and raised is as of `packed_entry`."""
+    entry = packed_entry(origin, n_rows=n_rows, content=content, milliseconds=milliseconds)
+    session.execute(insert(ENTRIES), [entry])
+    return str(entry["id"])
 
-    Returns:
-        The id of the record; a single row has a number, too, where it came in a table.
+
+def packed_entry(origin: Origin, *, n_rows: int, content: bytes, milliseconds: float) -> dict[str, Any]:
+    """Make the record of a table's answers, `content` as `packed.PackedRows.to_bytes` gives it, a row of `ENTRIES`.
+
+    A single row has a number, too, where it came in a table.
 
     Raises:
         Rejected: the subject is empty, too long or holds a control character.
     """
     check_subject(origin.subject)
-    record_id = new_id()
     told = {field.name: getattr(origin, field.name) for field in fields(origin)}
-    session.execute(
-        insert(DecisionRecord).values(
-            id=record_id, time=utc_now(), n_rows=n_rows, packed=content, milliseconds=milliseconds, **told
-        )
-    )
-    return record_id
+    made = {"id": new_id(), "time": utc_now(), "n_rows": n_rows, "packed": content, "milliseconds": milliseconds}
+    return told | made
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,19 +3,20 @@
 ::
 
     head      JSON, compressed     the attributes; what each leaf answered and the nodes on the way to it; the whole
-                                   answer of each row that several leaves answered together
-    table     Arrow, compressed    c0, c1, …: the columns that were given, float64 or places in a list of labels in the
-                                   head, null where missing; leaf; number, of a regression
+                                   answer of each row that several leaves answered together; how the arrays are packed
+    arrays    one after the other  the columns that were given, numbers or places in a list of labels in the head; leaf;
+                                   number, of a regression
 
 So a record says by itself what was answered. Of an erased column only KNOWN, MISSING or UNSEEN is left of each cell.
-The first four bytes are the length of the head. pyarrow is loaded by the first call that needs it: a process that
-answers single rows never does.
+The first four bytes are the length of the head; of the arrays see `service.array_packing`. Records from before have an
+Arrow table in their place, which pyarrow reads.
 """
 
-import io
 import zlib
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
@@ -24,10 +25,12 @@ import numpy.typing as npt
 import orjson
 
 import espalier
+from service.array_packing import pack_arrays, packed_size, unpack_array
 
 __all__ = ["LeafBook", "PackedRow", "PackedRows", "book_of", "pack", "unpack"]
 
 Flags = npt.NDArray[np.bool_]
+Column = npt.NDArray[Any]
 
 LENGTH_BYTES = 4
 MOST_LEAVES = 100_000  # whose answers a book keeps
@@ -123,56 +126,48 @@ def pack(
         erased: Attributes whose cells are not kept.
         rules: Whether the sentences of the leaves are put in, too.
     """
-    import pyarrow  # noqa: PLC0415 - see the top of this module
-
     book = book_of(model)
-    columns, arrays = _columns(model, dataset, answers, erased)
-    arrays["leaf"] = pyarrow.array(answers.leaves)
-    if answers.numbers is not None:
-        arrays["number"] = pyarrow.array(answers.numbers)
-    alone = np.ones(len(answers.leaves), np.bool_)
-    alone[list(answers.several)] = False
-    leaves = np.unique(answers.leaves[alone]).tolist()
+    described, columns = _columns(model, dataset, answers, erased)
+    alone = answers.leaves
+    if answers.several:
+        alone = np.delete(alone, list(answers.several))
     head: dict[str, Any] = {
         "attributes": [feature.name for feature in model.schema.attributes],
-        "columns": columns,
-        "leaves": {leaf: book.answer(leaf) for leaf in leaves},
+        "columns": described,
+        "leaves": {leaf: book.answer(leaf) for leaf in np.unique(alone).tolist()},
         "several": {row: (answer.to_dict(), answer.nodes) for row, answer in answers.several.items()},
     }
     if rules:
-        head["rules"] = {leaf: book.rule(leaf) for leaf in leaves}
+        head["rules"] = {leaf: book.rule(leaf) for leaf in head["leaves"]}
         head["rules_of_several"] = {row: espalier.rule_of(model, answer) for row, answer in answers.several.items()}
-    return PackedRows(head, pyarrow.table(arrays))
+    return PackedRows(head, columns, answers.leaves, answers.numbers, flags=(answers.missing, answers.unseen))
 
 
 def _columns(
     model: espalier.Model, dataset: espalier.Dataset, answers: espalier.TableAnswers, erased: Collection[str]
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], list[Column]]:
     """Give what the head says of each column, and the columns; of the categories only those that occur."""
-    import pyarrow  # noqa: PLC0415 - as above
-
     places = {feature.name: place for place, feature in enumerate(model.schema.attributes)}
-    columns: list[dict[str, Any]] = []
-    arrays: dict[str, Any] = {}
-    for feature, column in zip(dataset.schema.features, dataset.columns, strict=True):
+    descriptions: list[dict[str, Any]] = []
+    columns: list[Column] = []
+    for feature, given in zip(dataset.schema.features, dataset.columns, strict=True):
         if feature.name not in places:
             continue
         described: dict[str, Any] = {"name": feature.name, "kind": str(feature.kind)}
         unseen = answers.unseen[places[feature.name]]
+        column = np.asarray(given)
         if feature.name in erased:
             described = {"name": feature.name, "erased": True}
-            array = pyarrow.array(_erased(answers.missing[places[feature.name]], unseen))
+            column = _erased(answers.missing[places[feature.name]], unseen)
         elif feature.coded:
-            codes, at = _present(np.asarray(column))
-            array = pyarrow.array(at, mask=at < 0)
-            strange = set(np.unique(np.asarray(column)[unseen]).tolist()) if unseen.any() else set()
+            codes, at = _present(column)
+            strange = set(np.unique(column[unseen]).tolist()) if unseen.any() else set()
             described["categories"] = [feature.categories[code] for code in codes]
             described["unseen"] = [place for place, code in enumerate(codes) if code in strange]
-        else:
-            array = pyarrow.array(column, from_pandas=True)
-        arrays[f"c{len(columns)}"] = array
-        columns.append(described)
-    return columns, arrays
+            column = at
+        columns.append(column)
+        descriptions.append(described)
+    return descriptions, columns
 
 
 class PackedRows:
@@ -183,21 +178,31 @@ class PackedRows:
         is_regression: Whether their answers are numbers.
     """
 
-    def __init__(self, head: Mapping[str, Any], table: Any) -> None:
+    def __init__(
+        self,
+        head: Mapping[str, Any],
+        columns: Sequence[Column],
+        leaves: npt.NDArray[np.int32],
+        numbers: npt.NDArray[np.float64] | None,
+        *,
+        flags: tuple[Flags, Flags] | None = None,
+    ) -> None:
         self._head = head
-        self._table = table
-        self.n_rows: int = table.num_rows
-        self.is_regression = "number" in table.column_names
+        self._columns = columns
+        self._leaves = leaves
+        self._numbers = numbers
+        self._flags = flags
+        self.n_rows = len(leaves)
+        self.is_regression = numbers is not None
 
     def leaves(self) -> npt.NDArray[np.int32]:
         """Give the leaf of each row, int32 (rows); of the heaviest way where several leaves answered."""
-        leaves: npt.NDArray[np.int32] = self._table.column("leaf").to_numpy()
-        return leaves
+        return self._leaves
 
     def numbers(self) -> npt.NDArray[np.float64]:
         """Give what a regression answered, float64 (rows)."""
-        numbers: npt.NDArray[np.float64] = self._table.column("number").to_numpy()
-        return numbers
+        assert self._numbers is not None  # noqa: S101 - who asks has looked at `is_regression`
+        return self._numbers
 
     def labels(self) -> npt.NDArray[np.object_]:
         """Give the label of each row as JSON text, object (rows); None for a regression."""
@@ -212,10 +217,13 @@ class PackedRows:
         """Give how many rows were answered with each label, as text; of a regression all with none."""
         if self.is_regression:
             return {"": self.n_rows}
-        distinct, counts = np.unique(self.labels().astype(str), return_counts=True)
-        labels = [orjson.loads(text) for text in distinct.tolist()]
-        texts = [label if isinstance(label, str) else orjson.dumps(label).decode() for label in labels]
-        return dict(zip(texts, counts.tolist(), strict=True))
+        found: Counter[str] = Counter()
+        alone = np.delete(self._leaves, list(self._head["several"])) if self._head["several"] else self._leaves
+        leaves, counts = np.unique(alone, return_counts=True)
+        for leaf, n_rows in zip(leaves.tolist(), counts.tolist(), strict=True):
+            found[_label_name(self._head["leaves"][leaf][0])] += n_rows
+        found.update(_label_name(answer) for answer, _ in self._head["several"].values())
+        return dict(found)
 
     def attributes(self) -> list[str]:
         """Give the names of the model's attributes."""
@@ -223,18 +231,21 @@ class PackedRows:
 
     def flags(self) -> tuple[Flags, Flags]:
         """Say what each row had no value of, and what a category never seen of: bool (attributes, rows) both."""
+        if self._flags is None:
+            self._flags = self._found_flags()
+        return self._flags
+
+    def _found_flags(self) -> tuple[Flags, Flags]:
         shape = len(self._head["attributes"]), self.n_rows
         missing, unseen = np.ones(shape, np.bool_), np.zeros(shape, np.bool_)
-        for number, described in enumerate(self._head["columns"]):
+        for described, column in zip(self._head["columns"], self._columns, strict=True):
             place = self._head["attributes"].index(described["name"])
-            cells = self._table.column(f"c{number}")
             if "erased" in described:
-                states = cells.to_numpy()
-                missing[place], unseen[place] = states == MISSING, states == UNSEEN
+                missing[place], unseen[place] = column == MISSING, column == UNSEEN
                 continue
-            missing[place] = cells.is_null().to_numpy()
+            missing[place] = column < 0 if "categories" in described else np.isnan(column)
             if described.get("unseen"):
-                unseen[place] = np.isin(cells.fill_null(-1).to_numpy(), described["unseen"])
+                unseen[place] = np.isin(column, described["unseen"])
         return missing, unseen
 
     def has_leaf(self, leaf: int) -> bool:
@@ -261,55 +272,50 @@ class PackedRows:
         several = self._head["several"].get(place)
         if several is not None:
             return PackedRow(given, several[0], tuple(several[1]))
-        answer, nodes = self._head["leaves"][self._table.column("leaf")[place].as_py()]
-        if self.is_regression:
-            answer = answer | {"value": self._table.column("number")[place].as_py()}
+        answer, nodes = self._head["leaves"][int(self._leaves[place])]
+        if self._numbers is not None:
+            answer = answer | {"value": float(self._numbers[place])}
         flags = {"missing": missing, "unseen": unseen}
         return PackedRow(given, answer | {"flags": flags}, tuple(nodes))
 
     def without(self, names: Collection[str] | None = None) -> "PackedRows":
         """Give the same with the cells of some attributes erased; None: of all."""
-        import pyarrow  # noqa: PLC0415 - as above
-
         missing, unseen = self.flags()
-        columns, table = [], self._table
-        for number, described in enumerate(self._head["columns"]):
+        descriptions, columns = [], []
+        for described, column in zip(self._head["columns"], self._columns, strict=True):
             if names is None or described["name"] in names:
                 place = self._head["attributes"].index(described["name"])
-                states = pyarrow.array(_erased(missing[place], unseen[place]))
-                table = table.set_column(number, f"c{number}", states)
-                columns.append({"name": described["name"], "erased": True})
+                descriptions.append({"name": described["name"], "erased": True})
+                columns.append(_erased(missing[place], unseen[place]))
             else:
-                columns.append(described)
-        return PackedRows({**self._head, "columns": columns}, table)
+                descriptions.append(described)
+                columns.append(column)
+        return PackedRows({**self._head, "columns": descriptions}, columns, self._leaves, self._numbers)
 
     def to_bytes(self, *, with_rules: bool = False) -> bytes:
         """Write what `unpack` reads."""
-        from pyarrow import ipc  # noqa: PLC0415 - as above
-
+        numbers = [] if self._numbers is None else [self._numbers]
+        packed = list(pack_arrays([*self._columns, self._leaves, *numbers]))
         kept = {name: part for name, part in self._head.items() if with_rules or not name.startswith("rules")}
+        kept |= {"n_rows": self.n_rows, "is_regression": self.is_regression, "forms": [each.form for each in packed]}
         first = zlib.compress(orjson.dumps(kept, option=orjson.OPT_NON_STR_KEYS), 1)
-        block = io.BytesIO()
-        options = ipc.IpcWriteOptions(compression="zstd", use_threads=False)
-        with ipc.new_stream(block, self._table.schema, options=options) as writer:
-            writer.write_table(self._table)
-        return len(first).to_bytes(LENGTH_BYTES) + first + block.getvalue()
+        return b"".join((len(first).to_bytes(LENGTH_BYTES), first, *(each.content for each in packed)))
 
     def _cells(self, place: int) -> tuple[dict[str, Any], list[str], list[str]]:
         """Give the input of a row, and what was missing and unseen."""
         features, columns, states = [], [], {}
-        for number, described in enumerate(self._head["columns"]):
-            name, cell = described["name"], self._table.column(f"c{number}")[place].as_py()
+        for described, column in zip(self._head["columns"], self._columns, strict=True):
+            name, cell = described["name"], column[place].item()
             if "erased" in described:
                 states[name] = cell
                 continue
-            states[name] = MISSING if cell is None else UNSEEN if cell in described.get("unseen", ()) else KNOWN
             labels = described.get("categories")
+            is_missing = cell != cell if labels is None else cell < 0  # noqa: PLR0124 - of NaN alone it is so
+            states[name] = MISSING if is_missing else UNSEEN if cell in described.get("unseen", ()) else KNOWN
             features.append(
                 espalier.Feature(name, espalier.FeatureKind(described["kind"]), categories=tuple(labels or ()))
             )
-            code = np.array([-1 if cell is None else cell], np.int32) if labels is not None else None
-            columns.append(np.array([cell], np.float64) if code is None else code)
+            columns.append(column[place : place + 1])
         whole = espalier.Dataset(espalier.Schema(tuple(features)), tuple(columns))
         named = {state: [] for state in (KNOWN, MISSING, UNSEEN)}  # type: dict[int, list[str]]
         for name in self._head["attributes"]:
@@ -319,18 +325,54 @@ class PackedRows:
 
 def unpack(content: bytes) -> PackedRows:
     """Read what `PackedRows.to_bytes` wrote."""
-    from pyarrow import ipc  # noqa: PLC0415 - as above
-
     length = int.from_bytes(content[:LENGTH_BYTES])
     head = orjson.loads(zlib.decompress(content[LENGTH_BYTES : LENGTH_BYTES + length]))
     for name, part in head.items():
         if name in BY_LEAF or name.startswith("rules"):
             head[name] = {int(key): value for key, value in part.items()}
-    return PackedRows(head, ipc.open_stream(content[LENGTH_BYTES + length :]).read_all())
+    arrays = memoryview(content)[LENGTH_BYTES + length :]
+    columns, leaves, numbers = _unpacked(head, arrays) if "forms" in head else _from_arrow(head, arrays)
+    return PackedRows(head, columns, leaves, numbers)
 
 
-def _erased(missing: Flags, unseen: Flags) -> npt.NDArray[np.int8]:
-    return np.where(missing, MISSING, np.where(unseen, UNSEEN, KNOWN)).astype(np.int8)
+Arrays = tuple[list[Column], npt.NDArray[np.int32], npt.NDArray[np.float64] | None]
+
+
+def _unpacked(head: dict[str, Any], content: memoryview) -> Arrays:
+    """Read the arrays behind a head, and take out of it what says how."""
+    forms, n_rows, is_regression = head.pop("forms"), head.pop("n_rows"), head.pop("is_regression")
+    ends = accumulate((packed_size(form, n_rows) for form in forms), initial=0)
+    kinds = [np.float64 if _has_numbers(described) else np.int32 for described in head["columns"]]
+    arrays = []
+    for kind, form, (begin, end) in zip([*kinds, np.int32, np.float64], forms, pairwise(ends), strict=False):
+        arrays.append(np.empty(n_rows, kind))
+        unpack_array(form, content[begin:end], arrays[-1])
+    n_columns = len(kinds)
+    return arrays[:n_columns], arrays[n_columns], arrays[n_columns + 1] if is_regression else None
+
+
+def _from_arrow(head: Mapping[str, Any], content: memoryview) -> Arrays:
+    """Read the Arrow table of a record from before."""
+    from pyarrow import ipc  # noqa: PLC0415 - for such records only
+
+    table = ipc.open_stream(content).read_all()
+    columns = []
+    for number, described in enumerate(head["columns"]):
+        cells = table.column(f"c{number}")
+        if _has_numbers(described):
+            columns.append(cells.to_numpy().astype(np.float64))
+        else:
+            columns.append(cells.fill_null(-1).to_numpy().astype(np.int32))
+    numbers = table.column("number").to_numpy() if "number" in table.column_names else None
+    return columns, table.column("leaf").to_numpy(), numbers
+
+
+def _has_numbers(described: Mapping[str, Any]) -> bool:
+    return "erased" not in described and "categories" not in described
+
+
+def _erased(missing: Flags, unseen: Flags) -> npt.NDArray[np.int32]:
+    return np.where(missing, MISSING, np.where(unseen, UNSEEN, KNOWN)).astype(np.int32)
 
 
 def _present(column: npt.NDArray[Any]) -> tuple[list[int], npt.NDArray[np.int32]]:
@@ -342,3 +384,8 @@ def _present(column: npt.NDArray[Any]) -> tuple[list[int], npt.NDArray[np.int32]
 
 def _label_text(answer: Mapping[str, Any]) -> str | None:
     return orjson.dumps(answer["label"]).decode() if "label" in answer else None
+
+
+def _label_name(answer: Mapping[str, Any]) -> str:
+    label = answer["label"]
+    return label if isinstance(label, str) else orjson.dumps(label).decode()

@@ -139,7 +139,8 @@ class Inserted:
         self._connections.asked(lambda connection: self._insert(connection, rows))
 
     def _into_postgresql(self, connection: Any, rows: Sequence[Mapping[str, Any]]) -> None:
-        text = orjson.dumps(rows)
+        has_bytes = any(isinstance(value, bytes) for row in rows for value in row.values())  # of which JSON has none
+        text = NUL if has_bytes else orjson.dumps(rows)
         if NUL not in text:
             connection.execute(self._at_once, (text.decode(),))
             return

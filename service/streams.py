@@ -20,7 +20,17 @@ from service.db import Sessions, transaction
 from service.policies import Policy
 from service.settings import Settings
 
-__all__ = ["READERS", "Asked", "ByteStream", "Progress", "answer_csv", "answer_json_lines", "answer_table"]
+__all__ = [
+    "READERS",
+    "Asked",
+    "ByteStream",
+    "Progress",
+    "answer_csv",
+    "answer_json_lines",
+    "answer_table",
+    "count_answers",
+    "packed_answers",
+]
 
 ROWS_AT_ONCE = 1_000  # lines of JSON that are answered together
 BLOCK = 65_536
@@ -161,9 +171,7 @@ def answer_table(
         Conflict: The version was deleted meanwhile.
         Unavailable: The log cannot be written.
     """
-    answers = espalier.predict_table(asked.model, dataset)
-    mask = asked.policy.mask
-    rows = packed.pack(asked.model, dataset, answers, erased=mask, rules=asked.explain != "none")
+    rows = packed_answers(asked, dataset)
     record_id = ""
     if asked.settings.decisions != "off":
         content = rows.to_bytes()
@@ -172,9 +180,20 @@ def answer_table(
             record_id = decisions.record_packed(
                 session, asked.origin, n_rows=dataset.n_rows, content=content, milliseconds=milliseconds
             )
+    count_answers(asked, rows)
+    return TableBatch(first_row, record_id, rows)
+
+
+def packed_answers(asked: Asked, dataset: espalier.Dataset) -> packed.PackedRows:
+    """Answer the rows of a table; nothing is logged."""
+    answers = espalier.predict_table(asked.model, dataset)
+    return packed.pack(asked.model, dataset, answers, erased=asked.policy.mask, rules=asked.explain != "none")
+
+
+def count_answers(asked: Asked, rows: packed.PackedRows) -> None:
+    """Count answers by their labels."""
     for label, n_rows in rows.label_counts().items():
         asked.count(label, n_rows)
-    return TableBatch(first_row, record_id, rows)
 
 
 def _rows_answered(

@@ -1,7 +1,7 @@
 """The way in for most predictions, in front of Flask, which costs more than the answer itself.
 
 What is surely a prediction of rows in a body of moderate size, by JSON or by the inference protocol, is answered here,
-by the functions that the views call, too: `admitted`, `check_host`, `Finder.find`, `answer_rows`, `answer_inference`.
+by the functions that the views call, too: `admitted`, `check_host`, `Finder.find`, `answer_body`, `answer_inference`.
 All else is Flask's, as if nothing were here::
 
     request ── looks like a prediction? ── may the caller? ── read, answered, logged ── 200
@@ -25,12 +25,12 @@ from werkzeug.exceptions import ClientDisconnected
 
 from service.answering import Answering
 from service.api.access import admitted, check_host
-from service.api.bodies import JSON, decoded
+from service.api.bodies import JSON
 from service.api.context import ADMITTED, BEGAN, RAISED, Service
 from service.api.inference_body import HEADER_LENGTH, framed
 from service.api.inferring import BYTES, answer_inference
 from service.api.names import INFERENCE_MODEL, INFERENCE_VERSION, MODEL, VERSION
-from service.api.predicting import answer_rows
+from service.api.predicting import answer_body
 from service.api.recording import Record
 from service.api.surroundings import SAFE
 from service.errors import Unavailable
@@ -52,8 +52,9 @@ ALIAS_IS: Final = "alias="
 QUERY: Final = re.compile(ALIAS_IS + ALIAS)
 HOST: Final = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
 LENGTH_IS: Final = "HTTP_" + HEADER_LENGTH.upper().replace("-", "_")
-LENGTH: Final = re.compile("[1-9][0-9]{0,4}")
-"""Of the body: up to 99 999 bytes, many rows; what is larger takes so long that Flask does not matter."""
+LENGTH: Final = re.compile("[1-9][0-9]{0,9}")
+MOST_TENSORS: Final = 99_999
+"""Bytes of an inference; what is larger takes so long that Flask does not matter."""
 UNUSUAL: Final = frozenset({"HTTP_ORIGIN", "HTTP_SEC_FETCH_SITE", "HTTP_CONTENT_ENCODING", "HTTP_TRANSFER_ENCODING"})
 ROUTES: Final = {
     ("v1", False): f"{MODEL}/predict",
@@ -102,6 +103,7 @@ class Front:
         self._counts = settings.metrics == "on"
         self._own = settings.host if settings.auth == "none" else None
         self._vary = ["Origin"] if settings.shared_with else []
+        self._most_bytes = {"v1": settings.max_body_mb * 2**20, "v2": MOST_TENSORS}
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer a request.
@@ -112,7 +114,7 @@ class Front:
         later: Later | None = environ.get(LATER)
         began = time.perf_counter() if later is None else later.began
         asked = None if RAISED in environ else _asked(environ)  # that was raised when it was tried together with others
-        if asked is None or not self._admits(environ, asked["name"]):
+        if asked is None or not self._is_taken(environ, asked):
             return self._left(environ, start_response)
         try:
             content, headers = self._answer(environ, asked, began)
@@ -131,6 +133,10 @@ class Front:
         if LATER in environ:
             raise NotHere
         return self.inner(environ, start_response)
+
+    def _is_taken(self, environ: dict[str, Any], asked: re.Match[str]) -> bool:
+        """Whether the body is not too long, and the caller may ask."""
+        return int(environ["CONTENT_LENGTH"]) <= self._most_bytes[asked["api"]] and self._admits(environ, asked["name"])
 
     def _admits(self, environ: dict[str, Any], name: str) -> bool:
         """Whether the caller may ask this model; who may not is told so by Flask."""
@@ -162,7 +168,7 @@ class Front:
 
         body, key_id = _body(environ), environ[ADMITTED].key_id
         if asked["api"] == "v1":
-            content = answer_rows(service, decoded(body), find, key_id=key_id, began=began, keep_by=keep_by)
+            content = answer_body(service, body, find, key_id=key_id, began=began, keep_by=keep_by)
             return content, {"Content-Type": JSON, **self._varying([])}
         parts = framed(body, environ.get(LENGTH_IS))
         inferred = answer_inference(service, parts, find, key_id=key_id, began=began, keep_by=keep_by)

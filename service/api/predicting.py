@@ -1,25 +1,51 @@
 """Rows in a JSON body: read, answered, logged and written. Without a word of Flask: both ways in end here."""
 
+import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import orjson
 
 import espalier
 from service import catalog, decisions, refusals, schemas, streams, usecases
-from service.answer_lines import json_items
+from service.answer_lines import TableBatch, json_items
 from service.answering import Answering
+from service.api.bodies import decoded
 from service.api.context import Service
 from service.api.recording import Keep, record_answers
-from service.errors import Fault, Rejected
+from service.errors import Conflict, Fault, NotFound, Rejected
+from service.json_rows import frame_of, rows_of
 from service.packed import book_of
 from service.row_tables import MANY_ROWS, table_of
 
-__all__ = ["FIELDS", "answer_rows"]
+__all__ = ["FIELDS", "answer_body", "answer_rows"]
 
 FIELDS = frozenset({"rows", "columns", "explain", "missing", "on_error", "subject"})
+
+
+def answer_body(
+    service: Service,
+    content: bytes,
+    find: Callable[[], Answering],
+    *,
+    key_id: str | None,
+    began: float,
+    keep_by: Keep | None = None,
+) -> bytes:
+    """Answer a prediction request as it came; arguments and errors as of `answer_rows`.
+
+    Raises:
+        BadRequest: It is not JSON.
+    """
+    found_once = cache(find)
+    if keep_by is None and service.settings.decisions != "best_effort":
+        answer = _many_answered(service, content, found_once, key_id=key_id, began=began)
+        if answer is not None:
+            return answer
+    return answer_rows(service, decoded(content), found_once, key_id=key_id, began=began, keep_by=keep_by)
 
 
 def answer_rows(
@@ -59,7 +85,7 @@ def answer_rows(
     if asked.are_many and keep_by is None and settings.decisions != "best_effort":
         found = _as_table(version, asked)
         if found is not None:
-            return _table_answered(service, answering, asked, *found, key_id=key_id, began=began)
+            return _table_answered(service, answering, asked, *found, key_id=key_id, began=began)()
     record = partial(
         record_answers,
         service,
@@ -100,6 +126,34 @@ def _as_table(version: catalog.LoadedVersion, asked: "Asked") -> tuple[espalier.
         return None
 
 
+def _many_answered(
+    service: Service, content: bytes, find: Callable[[], Answering], *, key_id: str | None, began: float
+) -> bytes | None:
+    """Answer many rows without making an object of each cell; None where they are to be read as any JSON."""
+    settings = service.settings
+    frame = frame_of(content)
+    if frame is None:
+        return None
+    try:
+        asked = _read(frame.document, limit=settings.max_predict_rows)
+        if asked.explain != "none":
+            return None
+        answering = find()
+        model = usecases.reading_of(answering.version, asked.missing)
+    except (Rejected, NotFound, Conflict):  # what is wrong with the rows is said first
+        return None
+    with _turn:
+        table = rows_of(frame, model, most_rows=settings.max_predict_rows, most_chars=settings.max_cell_chars)
+        if table is None:
+            return None
+        made = _table_answered(service, answering, asked, model, table, key_id=key_id, began=began)
+    return made()
+
+
+_turn = threading.Lock()
+"""Taken by who works on many rows: threads that do so at once only take the interpreter's lock from each other."""
+
+
 def _table_answered(
     service: Service,
     answering: Answering,
@@ -109,8 +163,8 @@ def _table_answered(
     *,
     key_id: str | None,
     began: float,
-) -> bytes:
-    """Answer rows as the table that they are, log them, and give the answer as JSON."""
+) -> Callable[[], bytes]:
+    """Answer rows as the table that they are; give what logs them, and gives the answer as JSON."""
     version = answering.version
     wanted = streams.Asked(
         version=version,
@@ -125,10 +179,25 @@ def _table_answered(
         settings=service.settings,
         count=service.counting(version),
     )
-    batch = streams.answer_table(service.sessions, wanted, 0, table, began=began)
+    rows = streams.packed_answers(wanted, table)
+    entry = None
+    if service.settings.decisions != "off":
+        milliseconds = (time.perf_counter() - began) * 1000
+        entry = decisions.packed_entry(
+            wanted.origin, n_rows=rows.n_rows, content=rows.to_bytes(), milliseconds=milliseconds
+        )
+    batch = TableBatch(0, "" if entry is None else entry["id"], rows)
     head = orjson.dumps(_head(service, answering), option=orjson.OPT_NON_STR_KEYS)
     items = json_items(batch, kept=book_of(model).tails("items of a JSON list"))
-    return b"".join((head[:-1], b',"predictions":[', items, b"]}"))
+    content = b"".join((head[:-1], b',"predictions":[', items, b"]}"))
+
+    def logged() -> bytes:
+        if entry is not None:
+            service.log.append(entry)
+        streams.count_answers(wanted, rows)
+        return content
+
+    return logged
 
 
 @dataclass(frozen=True, slots=True)

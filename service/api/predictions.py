@@ -9,11 +9,11 @@ from flask import Response, request
 
 from service import schemas
 from service.answering import Answering
-from service.api.bodies import JSON, read_json
+from service.api.bodies import JSON, read_bytes
 from service.api.context import RAISED, caller, here
 from service.api.contract import Resource, documents
 from service.api.names import MODEL, VERSION
-from service.api.predicting import FIELDS, answer_rows
+from service.api.predicting import FIELDS, answer_body
 from service.api.prediction_streams import KINDS, PARAMETERS, answer_stream
 from service.errors import Fault, Rejected
 from service.tables import Scope
@@ -81,8 +81,12 @@ def _answer(name: str, number: int | None) -> Response:
     began = time.perf_counter()
     if request.query_string:
         _check_query()
-    content = answer_rows(
-        here(), read_json(request), lambda: _answering(name, number), key_id=caller().key_id, began=began
+    content = answer_body(
+        here(),
+        read_bytes(request, kinds=(JSON,)),
+        lambda: _answering(name, number),
+        key_id=caller().key_id,
+        began=began,
     )
     return Response(content, content_type=JSON)
 

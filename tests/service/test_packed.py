@@ -1,7 +1,10 @@
 """Decisions on a table as one block of bytes: each row comes back as it was asked and answered."""
 
+import io
 import json
+import zlib
 
+import pyarrow.ipc
 import pytest
 
 import espalier
@@ -113,6 +116,39 @@ def test_of_erased_cells_only_flags_are_left() -> None:
             assert (plain(left.answer), left.nodes) == (plain(row.answer), row.nodes)
     assert b"never seen" not in all_of_it.to_bytes()
     assert all((left == right).all() for left, right in zip(all_of_it.flags(), whole.flags(), strict=True))
+
+
+def test_a_record_from_before_with_an_arrow_table_is_read() -> None:
+    table = pyarrow.table(
+        {
+            "c0": pyarrow.array([1.5, None, 2.5]),
+            "c1": pyarrow.array([1, None, 0], pyarrow.int32()),
+            "c2": pyarrow.array([0, 1, 2], pyarrow.int8()),
+            "leaf": pyarrow.array([1, 2, 1], pyarrow.int32()),
+        }
+    )
+    block = io.BytesIO()
+    options = pyarrow.ipc.IpcWriteOptions(compression="zstd")
+    with pyarrow.ipc.new_stream(block, table.schema, options=options) as writer:
+        writer.write_table(table)
+    columns = [
+        {"name": "size", "kind": "numeric"},
+        {"name": "wind", "kind": "nominal", "categories": ["new", "weak"], "unseen": [0]},
+        {"name": "name", "erased": True},
+    ]
+    leaves = {"1": [{"label": "yes", "leaf": 1}, [0, 1]], "2": [{"label": "no", "leaf": 2}, [0, 2]]}
+    head = {"attributes": ["name", "size", "wind", "far"], "columns": columns, "leaves": leaves, "several": {}}
+    first = zlib.compress(json.dumps(head).encode())
+
+    for rows in (found := unpack(len(first).to_bytes(4) + first + block.getvalue()), unpack(found.to_bytes())):
+        assert rows.row(0).input == {"size": 1.5, "wind": "weak"}
+        assert rows.row(0).answer == {"label": "yes", "leaf": 1, "flags": {"missing": ["far"], "unseen": []}}
+        assert rows.row(1).input == {"size": None, "wind": None}
+        assert rows.row(1).nodes == (0, 2)
+        assert rows.row(1).answer["flags"] == {"missing": ["name", "size", "wind", "far"], "unseen": []}
+        assert rows.row(2).answer["flags"] == {"missing": ["far"], "unseen": ["name", "wind"]}
+        assert rows.leaves().tolist() == [1, 2, 1]
+        assert rows.label_counts() == {"yes": 2, "no": 1}
 
 
 def test_sentences_are_kept_only_where_that_is_asked_for() -> None:

@@ -5,11 +5,15 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+import orjson
 import pytest
 from sqlalchemy import select
+from werkzeug.test import TestResponse
 
 import espalier
+from service.api import predicting
 from service.db import reading
+from service.json_rows import rows_of
 from service.row_tables import MANY_ROWS, table_of
 from service.settings import Settings
 from service.tables import DecisionRecord
@@ -47,10 +51,32 @@ def model_of(preset: str) -> espalier.Model:
     return espalier.train(dataset, preset)
 
 
-@pytest.fixture
-def served(settings: Settings) -> Iterator[Served]:
+@pytest.fixture(params=["compiled code", "objects"])
+def served(settings: Settings, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """A service that reads many rows by compiled code, and one that makes an object of each cell."""
+    is_compiled = request.param == "compiled code"
+    if is_compiled:
+        espalier.load_many_rows(model_of("cart"))
+    monkeypatch.setattr(espalier, "can_read_json_rows", lambda: is_compiled)
     with serving(settings) as one:
         yield one
+
+
+def sent(served: Served, body: bytes) -> TestResponse:
+    return served.client.post("/v1/models/one/predict", data=body, content_type="application/json")
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Note of each body of which rows were asked for whether they were read by compiled code."""
+    found: list[bool] = []
+
+    def read(*given: Any, **more: Any) -> espalier.Dataset | None:
+        table = rows_of(*given, **more)
+        found.append(table is not None)
+        return table
+
+    monkeypatch.setattr(predicting, "rows_of", read)
+    return found
 
 
 def bare(answers: list[Row]) -> list[Row]:
@@ -184,3 +210,74 @@ def test_what_is_masked_is_not_kept_and_nothing_is_kept_where_the_log_is_off(set
         unlogged = one.predict("one", {"rows": rows, "explain": "none"})
         assert (unlogged["audited"], unlogged["predictions"][0]["decision_id"]) == (False, None)
         assert bare(unlogged["predictions"]) == bare(answers)
+
+
+@pytest.mark.parametrize(
+    ("body", "is_read"),
+    [
+        ({}, [True, True]),
+        ({"subject": "Ada"}, [True, True]),
+        ({"subject": "A]a"}, [True]),  # behind the rows, where they end is not seen at once
+        ({"subject": 'A"a'}, []),
+        ({"explain": "path"}, []),
+        ({"missing": "last_prediction"}, [True, True]),
+    ],
+)
+def test_bodies_are_answered_alike_by_compiled_code_and_by_objects(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, body: Row, is_read: list[bool]
+) -> None:
+    espalier.load_many_rows(model_of("cart"))
+    asked = {"rows": random_rows(N_ROWS, seed=8), "explain": "none"} | body
+    with serving(settings) as one:
+        one.keep("one", model_of("cart"))
+        read = counted(monkeypatch)
+        by_compiled_code, turned_round = (
+            sent(one, orjson.dumps(text)).get_json() for text in (asked, dict(reversed(asked.items())))
+        )
+        assert read == is_read
+        monkeypatch.setattr(espalier, "can_read_json_rows", lambda: False)
+        by_objects = one.predict("one", asked)
+        assert bare(by_compiled_code["predictions"]) == bare(by_objects["predictions"])
+        assert bare(turned_round["predictions"]) == bare(by_objects["predictions"])
+        with reading(one.service.sessions) as session:
+            kept = session.execute(select(DecisionRecord.subject, DecisionRecord.missing, DecisionRecord.n_rows)).all()
+        assert len(kept) == 3
+        assert len(set(kept)) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "pointers"),
+    [
+        ({"unknown": 1}, 422, ["/unknown"]),
+        ({"missing": "guess"}, 422, ["/missing"]),
+        ({"subject": ""}, 422, ["/subject"]),
+        ({"columns": {}}, 422, [""]),
+        ({"rows": [{"size": 1}] * 20_000}, 413, []),
+        ({"rows": [{"size": 1}] * 300 + [{"size": "x"}]}, 422, ["/rows/300/size"]),
+    ],
+)
+def test_bodies_are_refused_alike(served: Served, body: Row, status: int, pointers: list[str]) -> None:
+    served.keep("one", model_of("cart"))
+    asked = {"rows": random_rows(N_ROWS, seed=9), "explain": "none"} | body
+    assert_problem(served.post("/v1/models/one/predict", asked), status, *pointers)
+
+
+def test_what_is_no_json_is_no_json_behind_many_rows_either(served: Served) -> None:
+    served.keep("one", model_of("cart"))
+    rows = orjson.dumps(random_rows(N_ROWS, seed=9)).decode()
+    for text in (
+        f'{{"rows":{rows},"explain":"none"',
+        f'{{"rows":{rows},"explain":"none"}}}}',
+        f'{{"rows":{rows} "explain":"none"}}',
+        f'{{"rows":{rows[:-1]},"explain":"none"}}',
+    ):
+        assert sent(served, text.encode()).status_code == 400
+    missing = served.client.post("/v1/models/none/predict", json={"rows": [{}] * N_ROWS, "explain": "none"})
+    assert missing.status_code == 404
+
+
+def test_of_a_member_that_stands_there_twice_the_last_one_counts(served: Served) -> None:
+    served.keep("one", model_of("cart"))
+    rows, more = (orjson.dumps(random_rows(n_rows, seed=9)).decode() for n_rows in (N_ROWS, 3))
+    text = f'{{"rows":{rows},"explain":"none","rows":{more}}}'
+    assert len(sent(served, text.encode()).get_json()["predictions"]) == 3

@@ -15,6 +15,7 @@ from espalier.tree import LEAF
 __all__ = [
     "Cells",
     "MatrixCells",
+    "TableCells",
     "cells_of",
     "encoded_columns",
     "stands_for",
@@ -70,11 +71,19 @@ class _TableColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class _TableCells:
+class TableCells:
+    """Cells of a data set's columns."""
+
     columns: tuple[_TableColumn, ...]
     n_rows: int
 
+    def plain(self, attribute: int) -> npt.NDArray[Any] | None:
+        """Give the column itself where its cells are the model's own; None where they are recoded or imputed."""
+        source = self.columns[attribute]
+        return source.column if source.recode is None and source.imputed is None else None
+
     def write(self, attribute: int, low: int, high: int, cells: Floats) -> None:
+        """Write a stretch of an attribute; see `Cells`."""
         source = self.columns[attribute]
         part = source.column[low:high]
         cells[:] = part if source.recode is None else source.recode[part]
@@ -82,7 +91,7 @@ class _TableCells:
             cells[cells < 0 if source.coded else np.isnan(cells)] = source.imputed
 
 
-def cells_of(model: Model, dataset: Dataset) -> Cells:
+def cells_of(model: Model, dataset: Dataset) -> TableCells:
     """Give the attributes of `dataset`, matched by name and categories by label, missing values imputed if so trained.
 
     Raises:
@@ -107,7 +116,7 @@ def cells_of(model: Model, dataset: Dataset) -> Cells:
         columns.append(_TableColumn(np.asarray(dataset.columns[place]), feature.coded, recode, value))
     if faults:
         raise DataError(faults)
-    return _TableCells(tuple(columns), dataset.n_rows)
+    return TableCells(tuple(columns), dataset.n_rows)
 
 
 def stands_for(given: Feature, wanted: Feature) -> bool:

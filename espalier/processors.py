@@ -1,12 +1,14 @@
 """How many threads may work at once, and a loop that shares its rounds out over them."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
+from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["in_threads", "in_threads_if_many", "n_threads", "thread_pool"]
+__all__ = ["Crew", "crew", "in_threads", "in_threads_if_many", "n_threads", "thread_pool"]
 
 MANY_CELLS: Final = 1_000_000
 
@@ -30,6 +32,56 @@ def thread_pool(threads: int) -> ThreadPoolExecutor:
             variable.set(value)
 
     return ThreadPoolExecutor(threads, initializer=begin)
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """Threads that work together, one task after the other; the one that asks is one of them.
+
+    Attributes:
+        n_threads: How many they are.
+        pool: Where the others wait; None where there are none.
+    """
+
+    n_threads: int
+    pool: ThreadPoolExecutor | None = None
+
+    def each(self, work: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
+        """Give ``[work(a, b, …) for a, b, … in zip(…)]``; the first is the work of the thread that asks."""
+        if self.pool is None:
+            return list(map(work, *arguments))
+        # Who only waits has to be woken: that takes as long as a short piece of work.
+        pieces = list(zip(*arguments, strict=True))
+        waiting = [self.pool.submit(work, *each) for each in pieces[1:]]
+        return [*(work(*each) for each in pieces[:1]), *(each.result() for each in waiting)]
+
+    def bounds(self, count: int) -> list[int]:
+        """Give where each thread's stretch of `count` things begins, and where the last one ends."""
+        return [count * place // self.n_threads for place in range(self.n_threads + 1)]
+
+    def stretches(self, work: Callable[[int, int], Any], count: int) -> list[Any]:
+        """Call `work` with where each thread's stretch of `count` things begins and ends.
+
+        Where there is much to do and each piece is short: a call takes the interpreter's lock, which another thread may
+        hold.
+        """
+        bounds = self.bounds(count)
+        return self.each(work, bounds[:-1], bounds[1:])
+
+
+@contextmanager
+def crew(threads: int) -> Iterator[Crew]:
+    """Give a crew, whose threads are made once for all that they do; one thread is the one that asks.
+
+    >>> with crew(2) as both:
+    ...     both.each(pow, (2, 3), (5, 4)), both.stretches(range, 5)
+    ([32, 81], [range(0, 2), range(2, 5)])
+    """
+    if threads == 1:
+        yield Crew(1)
+        return
+    with thread_pool(threads - 1) as pool:
+        yield Crew(threads, pool)
 
 
 def in_threads(work: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:

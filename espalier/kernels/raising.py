@@ -25,7 +25,7 @@ from espalier.kernels.trials import (
     with_room,
 )
 
-__all__ = ["Limit", "Pruning", "begin", "foresee", "prune_pessimistically", "prune_to_leaves", "sum_up"]
+__all__ = ["Limit", "Pruning", "begin", "foresee", "prune_pessimistically", "prune_to_leaves", "sum_up", "take_stock"]
 
 SLACK = 0.1
 """A leaf or a raised branch may be this many errors worse than the subtree (Quinlan 1993)."""
@@ -99,26 +99,28 @@ def prune_to_leaves(nodes, shape, stats, limit, exact, stop):  # type: ignore[no
 
 
 @compiled
-def begin(tree, values, target, weights, counts, limit, exact):  # type: ignore[no-untyped-def]
-    """Settle rows at the leaves of a tree as it was grown, and write the first figures of its nodes.
+def begin(tree, values, target, rows, first, count, apart, weights):  # type: ignore[no-untyped-def]
+    """Settle rows at the leaves of a tree as it was grown.
 
-    values, target: as in `table_of`. weights, counts: as in `settle`.
+    values, target: as in `table_of`. The others: as in `settle`.
 
     Returns (the settled rows, whether every row that goes one way knows what is asked for there and has a class).
     """
     table, n_classes = table_of(values, target), tree.stats.shape[1]
     settled = settle(
-        tree.nodes, tree.substitutes, tree.shape, tree.shares, table, weights, counts, n_classes, tree.sums,
-        tree.divides,
+        tree.nodes, tree.substitutes, tree.shape, tree.shares, table, rows, first, count, apart, weights, n_classes,
+        tree.sums, tree.divides,
     )  # fmt: skip
-    take_stock(tree, table, settled, limit, exact)
-    return settled, is_plain(tree.nodes, tree.substitutes, tree.shape, table.target)
+    return settled, is_plain(tree.nodes, tree.substitutes, tree.shape, table.target, settled.row)
 
 
-@inner
-def take_stock(tree, table, settled, limit, exact):  # type: ignore[no-untyped-def]
-    """Write mass, whole, least and estimate of a tree as it was grown."""
-    for node in range(len(tree.shape)):
+@compiled
+def take_stock(tree, target, settled, low, high, limit, exact):  # type: ignore[no-untyped-def]
+    """Write mass, whole, least and estimate of the nodes ``low:high`` of a tree as it was grown.
+
+    Several threads may, each its own nodes.
+    """
+    for node in range(low, high):
         for code in range(tree.stats.shape[1]):
             tree.mass[node] += tree.stats[node, code]
         if tree.shape[node] >= 0:
@@ -126,21 +128,25 @@ def take_stock(tree, table, settled, limit, exact):  # type: ignore[no-untyped-d
         tree.estimate[node] = estimated_errors(tree.stats, node, limit, exact)
         piece, last = settled.lo[node], beyond(settled.lo, node + 1, len(tree.shape), len(settled.row))
         while piece < last and settled.row[piece] >= 0:
-            code = np.int64(table.target[settled.row[piece]])
+            code = np.int64(target[settled.row[piece]])
             if code >= 0:
                 tree.whole[node, code] += settled.weight[piece]
             piece += 1
-        tree.least[node] = estimated_errors(tree.whole, node, limit, exact)
+        all_are_whole = True
+        for code in range(tree.stats.shape[1]):
+            all_are_whole = all_are_whole and tree.whole[node, code] == tree.stats[node, code]
+        # The same numbers give the same estimate.
+        tree.least[node] = tree.estimate[node] if all_are_whole else estimated_errors(tree.whole, node, limit, exact)
 
 
 @inner
-def is_plain(nodes, substitutes, shape, target):  # type: ignore[no-untyped-def]
+def is_plain(nodes, substitutes, shape, target, rows):  # type: ignore[no-untyped-def]
     """Whether every row that goes one way knows what is asked for there, and has a class."""
     for node in range(len(shape)):
         if shape[node] >= 0 and nodes.fallback[node] >= 0:
             return False
-    for each in range(len(target)):
-        if target[each] < 0:
+    for own in rows:
+        if target[own if own >= 0 else ~own] < 0:
             return False
     return substitutes.start[len(shape)] == 0
 

@@ -1,4 +1,4 @@
-"""Rows sent to the leaves of a tree sixteen at a time, and settled there: the pieces that pruning starts from.
+"""Rows sent down a tree sixteen at a time, and settled at its leaves: the pieces that pruning starts from.
 
 Rows are listed by the leaf that they reach. The pieces of a leaf (see `spreading`) begin with the rows that reach no
 other; after them stand the parts of rows that go several ways::
@@ -20,7 +20,6 @@ from espalier.kernels.spreading import (
     KEEP_SHARES,
     copy,
     fill,
-    first_of,
     most_branches,
     other_branch,
     own_branch,
@@ -32,20 +31,16 @@ __all__ = [
     "Slots",
     "Steps",
     "Table",
-    "arrive",
     "empty_slots",
-    "seat",
     "send_down",
     "set_step",
     "settle",
     "steps_of",
     "table_of",
-    "take_seats",
 ]
 
 CUT = 0
 CODES = 1
-ROWS_AT_ONCE = 1024
 
 
 class Steps(NamedTuple):
@@ -58,7 +53,7 @@ class Steps(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Rows: their values, float64 (F, n) whose rows stand one after the other in memory; the same on one axis; and
+    """Rows: their values (F, n) whose rows stand one after the other in memory; the same on one axis; and
     their classes, float64 (n), below 0 none.
     """
 
@@ -69,7 +64,7 @@ class Table(NamedTuple):
 
 @maker
 def table_of(values, target):  # type: ignore[no-untyped-def]
-    """Make a table of values, float64 (n, F): laid on its side, one column is of another type than several."""
+    """Make a table of values, float64 or float32 (n, F): on its side, one column is of another type than several."""
     return Table(values.T, values.reshape(-1), target)
 
 
@@ -154,8 +149,8 @@ def empty_slots():  # type: ignore[no-untyped-def]
 
 
 @inner
-def take_steps(steps, flat, apart, slots, n_rows):  # type: ignore[no-untyped-def]
-    """Take the rows in the first slots down until none can go on; apart: how far a row's values are from each other.
+def take_steps(steps, flat, slots, n_rows):  # type: ignore[no-untyped-def]
+    """Take the rows in the first slots down until none can go on.
 
     A row stays where what it is asked for is missing or was never seen. No number below is a choice: which side a row
     takes cannot be foreseen, and a wrong guess is dear. Nor is it asked which row has arrived.
@@ -167,7 +162,7 @@ def take_steps(steps, flat, apart, slots, n_rows):  # type: ignore[no-untyped-de
         for slot in range(np.uint64(n_rows)):
             node = np.uint64(at[slot])
             link = np.uint64(8) * node
-            value = flat[first[slot] + np.uint64(apart) * np.uint64(links[link + np.uint64(2)])]
+            value = flat[first[slot] + np.uint64(links[link + np.uint64(2)])]
             below, above = np.int64(links[link + np.uint64(4)]), np.int64(links[link + np.uint64(5)])
             following = above + (below - above) * np.int64(value <= cuts[np.uint64(4) * node])
             is_known = np.int64(value == value)  # noqa: PLR0124 - NaN is not
@@ -197,7 +192,7 @@ def send_down(  # type: ignore[no-untyped-def]
         for slot in range(n_together):
             own = rows[going[low + slot]]
             slots.at[slot], slots.first[slot] = start, (own if own >= 0 else ~own) * n_attributes
-        take_steps(steps, table.flat, 1, slots, n_together)
+        take_steps(steps, table.flat, slots, n_together)
         for slot in range(n_together):
             node = np.int64(slots.at[slot])
             own = rows[going[low + slot]]
@@ -215,111 +210,49 @@ def next_node(nodes, substitutes, split, values, row):  # type: ignore[no-untype
     return np.int64(nodes.child[nodes.child_start[split] + branch]) if branch >= 0 else np.int64(-1)
 
 
-@compiled
-def arrive(nodes, steps, substitutes, shape, columns, low, high, reached):  # type: ignore[no-untyped-def]
-    """Send the rows ``low:high`` down from the root; several threads may, each its own rows.
-
-    columns: float64 (F, n), codes of categories, NaN missing.
-    reached: int32 (n), written there: the leaf of each, -1 where it goes several ways.
-    """
-    n_columns, slots = len(columns), empty_slots()
-    block = np.empty(n_columns * ROWS_AT_ONCE)
-    for first in range(low, high, ROWS_AT_ONCE):
-        last = min(first + ROWS_AT_ONCE, high)
-        # They are read in no order that a processor could foresee, so they should be near.
-        for column in range(n_columns):
-            for row in range(first, last):
-                block[column * ROWS_AT_ONCE + row - first] = columns[column, row]
-        send_block(nodes, steps, substitutes, shape, columns, block, first, last, slots, reached)
-
-
-@inner
-def send_block(nodes, steps, substitutes, shape, columns, block, first, last, slots, reached):  # type: ignore[no-untyped-def]
-    """Do what `arrive` does for rows whose values are in a block, ROWS_AT_ONCE of each column side by side."""
-    for low in range(first, last, N_SLOTS):
-        n_together = min(N_SLOTS, last - low)
-        for slot in range(n_together):
-            slots.at[slot], slots.first[slot] = 0, low - first + slot
-        take_steps(steps, block, ROWS_AT_ONCE, slots, n_together)
-        for slot in range(n_together):
-            node = np.int64(slots.at[slot])
-            while node >= 0 and shape[node] >= 0:
-                node = next_node(nodes, substitutes, shape[node], columns, low + slot)
-            reached[low + slot] = node
-
-
-@compiled
-def seat(rows, weights, target, reached, n_nodes):  # type: ignore[no-untyped-def]
-    """Give each row its place among all, leaf by leaf, in their order; those that go several ways come last.
-
-    rows: int32, those that have weight; weights: float64, theirs. target: float64 (n). reached: as `arrive` writes it.
-
-    Returns (places: int32 (n), -1 without weight; how many rows reach each node and no other: int64 (n_nodes); by
-    place, target and weights).
-    """
-    counts, following = np.zeros(n_nodes + 1, np.int64), np.empty(n_nodes + 1, np.int64)
-    places = np.empty(len(reached), np.int32)
-    fill(places, len(places), -1)
-    own_target, own_weights = np.empty(len(rows)), np.empty(len(rows))
-    for each in range(len(rows)):
-        leaf = reached[rows[each]]
-        counts[leaf if leaf >= 0 else n_nodes] += 1
-    at = 0
-    for node in range(n_nodes + 1):
-        following[node] = at
-        at += counts[node]
-    for each in range(len(rows)):
-        leaf = np.int64(reached[rows[each]])
-        leaf = leaf if leaf >= 0 else n_nodes
-        place = following[leaf]
-        places[rows[each]], own_target[place], own_weights[place] = place, target[rows[each]], weights[each]
-        following[leaf] += 1
-    return places, first_of(counts, n_nodes), own_target, own_weights
-
-
-@compiled
-def take_seats(columns, places, low, high, values):  # type: ignore[no-untyped-def]
-    """Write the rows ``low:high`` where they belong; several threads may, each its own rows.
-
-    columns: as in `arrive`. places: as `seat` gives them. values: float64 (n, F), written.
-    """
-    for row in range(low, high):
-        if places[row] >= 0:
-            for column in range(len(columns)):
-                values[places[row], column] = columns[column, row]
-
-
 @maker
-def settle(nodes, substitutes, shape, shares, table, weights, counts, n_classes, sums, divides):  # type: ignore[no-untyped-def]
+def settle(  # type: ignore[no-untyped-def]
+    nodes, substitutes, shape, shares, table, rows, first, count, apart, weights, n_classes, sums, divides
+):  # fmt: skip
     """List rows by the leaves of a tree as it was grown, and spread those that go several ways.
 
-    The rows of `table`, of `weights`, float64, and counts are those of `seat`; shares as in `spread`. sums and divides
-    are what `spread` writes of the rows that go several ways, with AT_LEAVES and `keep`.
+    rows: int32, first, count: int32 (threads, nodes), as `seating.part_rows` writes them. apart: int32, the rows that
+    go several ways. weights: float64, by row. shares as in `spread`. sums and divides are what `spread` writes of those
+    apart, with AT_LEAVES and `keep`.
 
     Returns a Settled.
     """
-    n_nodes, n_whole = len(shape), 0
-    for node in range(n_nodes):
-        n_whole += counts[node]
-    n_apart = len(weights) - n_whole
-    apart, apart_weight = np.empty(n_apart, np.int32), np.empty(n_apart)
+    n_nodes, n_apart, n_whole = len(shape), len(apart), np.int64(0)
+    apart_weight = np.empty(n_apart)
     for each in range(n_apart):
-        apart[each], apart_weight[each] = n_whole + each, weights[n_whole + each]
+        apart_weight[each] = weights[apart[each]]
     order, size, part_lo, part, part_weight = spread(
         nodes, substitutes, shape, shares, table.values, 0, apart, apart_weight, table.target, n_classes, np.zeros(1),
         sums, AT_LEAVES, KEEP_SHARES, 1, divides, np.zeros(n_nodes),
         most_branches(nodes),
     )  # fmt: skip
-    row, weight = np.empty(n_whole + len(part), np.int32), np.empty(n_whole + len(part))
-    lo, at, own = np.empty(n_nodes, np.int64), 0, 0
+    for node in range(n_nodes):
+        for stretch in range(len(count)):
+            n_whole += count[stretch, node] if shape[node] < 0 else 0
+    n_pieces = n_whole + len(part)
+    row, weight = np.empty(n_pieces, np.int32), np.empty(n_pieces)
+    lo, at = np.empty(n_nodes, np.int64), np.int64(0)
     for node in range(n_nodes):
         lo[node] = at
-        for _ in range(counts[node]):
-            row[at], weight[at] = own, weights[own]
-            at, own = at + 1, own + 1
         if shape[node] < 0:
+            at = list_whole(rows, first, count, node, weights, row, weight, at)
             n_parts = (part_lo[node + 1] if node + 1 < n_nodes else len(part)) - part_lo[node]
             copy(part, part_lo[node], row, at, n_parts)
             copy(part_weight, part_lo[node], weight, at, n_parts)
             at += n_parts
     return Settled(order, size, lo, row, weight)
+
+
+@inner
+def list_whole(rows, first, count, node, weights, row, weight, at):  # type: ignore[no-untyped-def]
+    """List the rows that reach a leaf and no other, one thread's after the other's: so they are in their order."""
+    for stretch in range(len(count)):
+        for place in range(first[stretch, node], first[stretch, node] + count[stretch, node]):
+            row[at], weight[at] = rows[place], weights[rows[place]]
+            at += 1
+    return at

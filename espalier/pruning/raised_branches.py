@@ -11,9 +11,10 @@ from espalier.cells import target_of
 from espalier.class_weights import class_factors
 from espalier.dataset import Dataset
 from espalier.model import Model
-from espalier.processors import in_threads, n_threads
+from espalier.processors import Crew, crew, n_threads
 from espalier.progress import Progress
-from espalier.pruning.spreading import columns_of, shape_of, tree_arrays
+from espalier.pruning.laid_rows import LaidRows, laid_rows
+from espalier.pruning.spreading import shape_of, tree_arrays
 
 __all__ = ["TrainingRows", "prune_with_raising", "training_rows"]
 
@@ -35,7 +36,7 @@ class TrainingRows:
         dataset: The rows.
         target: float64 (n); class codes, below 0 an unknown class.
         rows: int32; those that have weight.
-        weights: float64; theirs, with the weights of the classes as the training had them.
+        weights: float64 (n), with the weights of the classes as the training had them.
     """
 
     dataset: Dataset
@@ -53,8 +54,10 @@ def training_rows(model: Model, dataset: Dataset) -> TrainingRows:
     target, weight = target_of(model, dataset), dataset.weight
     if model.config.class_weight is not None:
         weight = weight * class_factors(dataset, model.config)[target]
-    rows = np.flatnonzero(weight > 0).astype(np.int32)
-    return TrainingRows(dataset, target.astype(np.float64), rows, weight[rows])
+    has_weight = weight > 0
+    all_have = bool(has_weight.all())
+    rows = np.arange(len(weight), dtype=np.int32) if all_have else np.flatnonzero(has_weight).astype(np.int32)
+    return TrainingRows(dataset, target.astype(np.float64), rows, weight)
 
 
 def prune_with_raising(
@@ -77,45 +80,58 @@ def prune_with_raising(
         DataError: The rows do not have the model's columns.
         Cancelled: `watch` was stopped.
     """
-    from espalier.kernels import raising, spreading  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
+    from espalier.kernels import raising  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
     from espalier.kernels.jit import phase_of  # noqa: PLC0415
 
     watch.begin(phase_of(raising.prune_pessimistically, "pruning"))
-    tree = _pruning(model)
-    seated = _seated(model, given, tree)
+    with crew(threads or _n_threads(len(given.rows))) as workers:
+        tree, parts = _pruned_parts(model, given, (limit, exact), watch, workers)
+    lines, figures = (np.concatenate(each) for each in zip(*parts, strict=True))
+    # As if one had looked at all nodes, the last in preorder first.
+    order = np.argsort(-lines[:, 2], kind="stable")
+    return tree, lines[order], figures[order]
+
+
+def _pruned_parts(
+    model: Model, given: TrainingRows, limit: tuple[Any, Any], watch: Progress, workers: Crew
+) -> tuple[Any, list[tuple[Ints, Floats]]]:
+    """Prune subtrees, then what is above them; give the tree and the lines of each part."""
+    from espalier.kernels import raising, spreading  # noqa: PLC0415
+
+    tree, laid = _pruning(model), laid_rows(model, given.dataset, workers)
+    seated = _seated(model, given, tree, laid, workers)
     watch.check()
-    settled, plain = raising.begin(tree, seated.values, seated.target, seated.weights, seated.n_at_node, limit, exact)
+    rows = (laid.values, given.target)
+    settled, plain = raising.begin(tree, *rows, seated.rows, seated.first, seated.count, seated.apart, given.weights)
+    workers.stretches(
+        lambda low, high: raising.take_stock(tree, given.target, settled, low, high, *limit), model.tree.n_nodes
+    )
     # Where unknown values take a learned side, a branch's share is that of all rows.
     renew = spreading.RENEW_ALL if model.config.missing == "direction" else spreading.RENEW_KNOWN
     done, stays = np.full(model.tree.n_nodes, -1, np.int32), np.zeros(model.tree.n_nodes, np.bool_)
 
     def prune(places: Places) -> tuple[Ints, Floats]:
-        rows = (seated.values, seated.target, settled, plain)
         lines, figures = raising.prune_pessimistically(
-            tree, *rows, places, done, stays, limit, exact, renew, watch.state
+            tree, *rows, settled, plain, places, done, stays, *limit, renew, watch.state
         )
         return lines.reshape(-1, 3), figures.reshape(-1, 3)
 
     def foresee(places: Places) -> None:
-        raising.foresee(tree, seated.values, seated.target, settled, places, limit, exact, watch.state, stays)
+        raising.foresee(tree, *rows, settled, places, *limit, watch.state, stays)
 
-    threads = threads or _n_threads(len(given.rows))
-    branches, above = _branches(settled, threads)
-    parts = in_threads(prune, _shared_out(branches, threads))
+    branches, above = _branches(settled, workers.n_threads)
+    parts = workers.each(prune, _shared_out(branches, workers.n_threads))
     watch.check()
     if above:
         places = np.array(sorted((place for _, place in above), reverse=True), np.int64)
         divides = tree.divides[settled.order[places]]
         raising.sum_up(tree, settled, places)
-        in_threads(foresee, _shared_out(above, threads))
+        workers.each(foresee, _shared_out(above, workers.n_threads))
         # These may change yet with what is below them.
         tree.divides[settled.order[places]] = divides
         watch.check()
     parts.append(prune(np.zeros(1, np.int64)))
-    lines, figures = (np.concatenate(each) for each in zip(*parts, strict=True))
-    # As if one had looked at all nodes, the last in preorder first.
-    order = np.argsort(-lines[:, 2], kind="stable")
-    return tree, lines[order], figures[order]
+    return tree, parts
 
 
 def _pruning(model: Model) -> Any:
@@ -147,41 +163,34 @@ def _pruning(model: Model) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Seated:
-    """Rows that have weight, leaf by leaf: those that a branch is tried with stand side by side.
+    """Rows that have weight, leaf by leaf.
 
     Attributes:
-        values: float64 (n, F).
-        target, weights: float64 (n).
-        n_at_node: int64; how many reach each node and no other. The rows that go several ways are the last ones.
+        rows: int32; first, count: int32 (threads, nodes); as `seating.part_rows` writes them.
+        apart: int32; those that go several ways.
     """
 
-    values: Floats
-    target: Floats
-    weights: Floats
-    n_at_node: Places
+    rows: Ints
+    first: Ints
+    count: Ints
+    apart: Ints
 
 
-def _seated(model: Model, given: TrainingRows, tree: Any) -> _Seated:
-    from espalier.kernels import settling  # noqa: PLC0415
+def _seated(model: Model, given: TrainingRows, tree: Any, laid: LaidRows, workers: Crew) -> _Seated:
+    from espalier.kernels import seating  # noqa: PLC0415
 
-    columns, n_rows = columns_of(model, given.dataset), given.dataset.n_rows
-    leaves, values = np.empty(n_rows, np.int32), np.empty((len(given.rows), len(columns)))
-    threads = _n_threads(n_rows)
-    # One stretch a thread: each call takes the interpreter's lock, which another thread may hold.
-    bounds = [n_rows * thread // threads for thread in range(threads + 1)]
+    n_nodes, rows, goes_apart = model.tree.n_nodes, given.rows.copy(), np.zeros(len(laid.values), np.bool_)
+    bounds = workers.bounds(len(rows))
+    first, count = (np.empty((len(bounds) - 1, n_nodes), np.int32) for _ in range(2))
 
-    def send(low: int, high: int) -> None:
-        settling.arrive(tree.nodes, tree.steps, tree.substitutes, tree.shape, columns, low, high, leaves)
+    def part(place: int) -> None:
+        seating.part_rows(
+            tree.nodes, tree.substitutes, tree.shape, model.tree.size, laid.values, laid.has_holes, rows,
+            bounds[place], bounds[place + 1], first[place], count[place], goes_apart,
+        )  # fmt: skip
 
-    def take_seats(low: int, high: int) -> None:
-        settling.take_seats(columns, places, low, high, values)
-
-    in_threads(send, bounds[:-1], bounds[1:])
-    places, n_at_node, target, weights = settling.seat(
-        given.rows, given.weights, given.target, leaves, model.tree.n_nodes
-    )
-    in_threads(take_seats, bounds[:-1], bounds[1:])
-    return _Seated(values, target, weights, n_at_node)
+    workers.each(part, range(len(first)))
+    return _Seated(rows, first, count, np.flatnonzero(goes_apart).astype(np.int32))
 
 
 def _n_threads(n_rows: int) -> int:

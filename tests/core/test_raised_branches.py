@@ -5,6 +5,7 @@ ARFF: an attribute a letter, the class last, ``?`` unknown.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from espalier import Dataset, Feature, FeatureKind, Model, Progress, Role, Schema, add_errs, prune, train
 from espalier.kernels import limits
 from espalier.kernels.raising import Limit as Limits
-from espalier.pruning.pessimistic import deviation
+from espalier.pruning.pessimistic import _frozen, _Steps, deviation
 from espalier.pruning.raised_branches import prune_with_raising, training_rows
 from espalier.schema import label_text
 from espalier.tree import LEAF
@@ -22,6 +23,7 @@ from tests.core.growing_bridge import node_of
 from tests.core.test_pruning_twins import grown, noisy_table, same, twin_of
 from tests.reference.pessimistic import Limit
 from tests.reference.presets import preset
+from tests.reference.table import Column, Table
 from tests.reference.weka_text import java_double
 
 UNKNOWN_SHARED_ANEW = """
@@ -125,6 +127,74 @@ def test_several_threads_prune_as_one_does(missing: str, threads: int) -> None:
     assert np.array_equal(other_lines, lines)
     assert np.array_equal(other_figures, figures)
     assert all(np.array_equal(getattr(other, name), getattr(tree, name)) for name in ("shape", "shares", "stats"))
+
+
+def pruned_rows(model: Model, dataset: Dataset, threads: int) -> tuple[Any, ...]:
+    """What went, with its estimates, and the tree as it is then."""
+    rows, limit = training_rows(model, dataset), Limits(0.25, deviation(0.25, "normal"), limits.NORMAL)
+    tree, lines, figures = prune_with_raising(model, rows, limit, None, Progress(), threads=threads)
+    return lines, figures, tree.shape, tree.shares, tree.stats
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("seed", [2, 5, 11])
+def test_the_order_of_the_rows_and_with_it_where_a_trial_is_given_up_changes_no_figure(seed: int, threads: int) -> None:
+    # Weights that are powers of two, and none divided: their sums are exact in any order.
+    dataset, model = grown(noisy_table(seed, n_rows=900, holes=0.0), preset("id3", numeric="best"))
+    lines, figures, *as_it_is = pruned_rows(model, dataset, threads)
+    assert np.any(lines[:, 1] >= 0), "no branch is raised"
+    assert len(lines) < (model.tree.test != LEAF).sum(), "no branch stays"
+    target = np.asarray(dataset.target)
+    orders = (np.arange(900)[::-1], np.argsort(target), np.argsort(-target), np.random.default_rng(1).permutation(900))
+    for order in orders:
+        other_lines, other_figures, *other = pruned_rows(model, dataset.take(order), threads)
+        assert np.array_equal(other_lines, lines)
+        # Estimates are added up leaf by leaf, as rows come to them.
+        assert other_figures == pytest.approx(figures, rel=1e-12, nan_ok=True)
+        assert all(np.array_equal(theirs, ours) for theirs, ours in zip(other, as_it_is, strict=True))
+
+
+@pytest.mark.parametrize("missing", ["fractional", "direction"])
+def test_what_threads_foresee_of_the_nodes_near_the_root_is_what_the_slow_twin_finds_there(missing: str) -> None:
+    n_raised_above = 0
+    for seed in range(12):
+        table = noisy_table(seed, n_rows=500, holes=0.02)
+        dataset, model = grown(table, preset("id3", numeric="best", missing=missing))
+        rows, limit = training_rows(model, dataset), Limits(0.25, deviation(0.25, "normal"), limits.NORMAL)
+        made, lines, figures = prune_with_raising(model, rows, limit, None, Progress(), threads=3)
+        as_steps = _Steps(lines[:, 0], lines[:, 1], *figures.T, made.shape, made.shares, made.stats)
+        same(node_of(_frozen(model.tree, as_steps), 0), twin_of(model, table, Limit(0.25), raising=True))
+        # Nodes that hold more than a twelfth of the rows are above the subtrees that three threads prune.
+        n_raised_above += int(((lines[:, 1] >= 0) & (model.tree.weight[lines[:, 0]] > 600 / 12)).sum())
+    assert n_raised_above > 0
+
+
+@pytest.mark.parametrize(("n_rows", "seed"), [(160, 49), (160, 57), (500, 17), (900, 15)])
+def test_what_threads_have_foreseen_no_longer_counts_once_something_below_has_changed(n_rows: int, seed: int) -> None:
+    # In these a branch near the root is raised that would stay, were the nodes below it as they were foreseen.
+    dataset, model = grown(noisy_table(seed, n_rows=n_rows, holes=0.0), preset("id3", numeric="best"))
+    by_one, by_three = pruned_rows(model, dataset, 1), pruned_rows(model, dataset, 3)
+    assert all(np.array_equal(one, three) for one, three in zip(by_one, by_three, strict=True))
+
+
+@pytest.mark.parametrize("missing", ["fractional", "surrogate"])
+def test_numbers_that_float32_does_not_hold_go_where_the_slow_twin_sends_them(missing: str) -> None:
+    n_raised = 0
+    for seed in range(4):
+        table = noisy_table(seed, n_rows=400, holes=0.03)
+        close = Table(tuple(map(brought_close, table.columns)), table.target, table.weights)
+        dataset, model = grown(close, preset("id3", numeric="best", missing=missing))
+        result = prune(model, "pessimistic", dataset=dataset)
+        n_raised += sum(step["raised"] is not None for step in result.trace["steps"])
+        same(node_of(result.model.tree, 0), twin_of(model, close, Limit(0.25), raising=True))
+    assert n_raised > 0
+
+
+def brought_close(column: Column) -> Column:
+    """The column with its numbers so near to 1 that float32 has one number for all."""
+    if column.kind != "numeric":
+        return column
+    return Column(column.kind, tuple(None if cell is None else 1 + cell * 1e-9 for cell in column.values))
 
 
 @pytest.mark.parametrize("quantile", ["normal", "c45", "exact"])

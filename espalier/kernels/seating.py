@@ -1,0 +1,139 @@
+"""Rows parted at every test of a tree, from the root on, until they stand leaf by leaf.
+
+Each thread parts a stretch of the rows. Those of a node stand side by side, in their order, and are parted in place::
+
+    rows    | 0 1 2 3 4 5 6 7 … |       first[0] = 0, count[0] = all
+            | 1 4 5 | 0 2 3 6 7 |       node 1 from 0 on: 3 rows, its neighbour from 3 on: 5 rows
+            | 4 | 1 5 | 0 2 …           and so on, in preorder: what is small is parted while it is near
+
+A row that goes several ways leaves the list at the test where it does.
+"""
+
+import numpy as np
+
+from espalier.kernels.codes import NUMERIC
+from espalier.kernels.jit import compiled, inner
+from espalier.kernels.spreading import copy, fill, most_branches, other_branch, own_branch
+
+__all__ = ["COLUMNS_AT_ONCE", "lay_columns", "part_rows"]
+
+COLUMNS_AT_ONCE = 4
+BESIDE_HOLES = 8
+
+
+@compiled
+def lay_columns(columns, places, is_coded, low, high, values, has_holes):  # type: ignore[no-untyped-def]
+    """Lay cells of the rows ``low:high`` side by side, row by row; several threads may, each its own rows.
+
+    columns: COLUMNS_AT_ONCE arrays (n): numbers, or codes of categories, below 0 missing. places: int64, the attribute
+    of each. values: float64 or float32 (n, F), written, NaN missing. has_holes: bool (F), set where a cell is missing.
+
+    Returns whether `values` holds all of them as they are.
+    """
+    place, next_place, third_place, last_place = places[0], places[1], places[2], places[3]
+    holes, others = np.int64(0), np.int64(0)
+    # All of a row at once: a loop a column would come back to each line of the cache.
+    for row in range(low, high):
+        holes |= lay_cell(columns[0][row], is_coded, values, row, place)
+        holes |= lay_cell(columns[1][row], is_coded, values, row, next_place) << 1
+        holes |= lay_cell(columns[2][row], is_coded, values, row, third_place) << 2
+        holes |= lay_cell(columns[3][row], is_coded, values, row, last_place) << 3
+    for each in range(COLUMNS_AT_ONCE):
+        if (holes >> each) & 1 == 1:
+            has_holes[places[each]] = True
+        others |= holes >> (each + BESIDE_HOLES)
+    return others & 1 == 0
+
+
+@inner
+def lay_cell(cell, is_coded, values, row, place):  # type: ignore[no-untyped-def]
+    """Lay a cell; give 1 where it is missing, and 1 further to the left where `values` does not hold it as it is."""
+    value = np.float64(cell)
+    value = np.nan if is_coded and value < 0.0 else value
+    values[row, place] = value
+    is_missing = np.int64(value != value)  # noqa: PLR0124 - NaN
+    is_another = np.int64(np.float64(values[row, place]) != value) - is_missing
+    return is_missing | (is_another << BESIDE_HOLES)
+
+
+@compiled
+def part_rows(  # type: ignore[no-untyped-def]
+    nodes, substitutes, shape, size, values, has_holes, rows, low, high, first, count, goes_apart
+):  # fmt: skip
+    """Part ``rows[low:high]`` at the tests of a tree as it was grown; several threads may, each its own rows.
+
+    size: int32 (n_nodes), of each subtree. values, has_holes: as in `lay_columns`. rows: int32, written: leaf by leaf.
+    first, count: int32 (n_nodes), written: where the rows of each node stand. goes_apart: bool (n), set for those that
+    go several ways.
+    """
+    spare, side = np.empty(high - low, np.int32), np.empty(high - low, np.int32)
+    at, flat, across = np.empty(most_branches(nodes), np.int64), values.reshape(-1), values.T
+    first[0], count[0], node = low, high - low, np.int64(0)
+    while node < len(shape):
+        if count[node] == 0:
+            fill_nodes(count, node, np.int64(size[node]))
+            node += np.int64(size[node])
+            continue
+        if shape[node] >= 0 and nodes.test[node] == NUMERIC and not has_holes[nodes.feature[node]]:
+            part_in_two(nodes, node, flat, values.shape[1], rows, first, count, spare)
+        elif shape[node] >= 0:
+            part_in_many(nodes, substitutes, node, across, rows, first, count, goes_apart, spare, side, at)
+        node += 1
+
+
+@inner
+def fill_nodes(count, node, size):  # type: ignore[no-untyped-def]
+    """Say of a subtree that no row reaches it."""
+    for each in range(node, node + size):
+        count[each] = 0
+
+
+@inner
+def part_in_two(nodes, node, flat, width, rows, first, count, spare):  # type: ignore[no-untyped-def]
+    """Part the rows of a node by a cut whose value all of them know; flat: their values, so many a row."""
+    begin, end = np.uint64(first[node]), np.uint64(first[node] + count[node])
+    cut, step, feature = nodes.threshold[node], np.uint64(width), np.uint64(nodes.feature[node])
+    ahead, n_above = begin, np.uint64(0)
+    # Reckoned in place of asked: which side a row takes cannot be foreseen, and a wrong guess is dear.
+    for place in range(begin, end):
+        row = rows[place]
+        is_below = np.uint64(flat[np.uint64(row) * step + feature] <= cut)
+        rows[ahead], spare[n_above] = row, row
+        ahead += is_below
+        n_above += np.uint64(1) - is_below
+    copy(spare, 0, rows, np.int64(ahead), np.int64(n_above))
+    base = nodes.child_start[node]
+    below, above = nodes.child[base], nodes.child[base + 1]
+    first[below], count[below] = begin, ahead - begin
+    first[above], count[above] = ahead, n_above
+
+
+@inner
+def part_in_many(  # type: ignore[no-untyped-def]
+    nodes, substitutes, node, across, rows, first, count, goes_apart, spare, side, at
+):  # fmt: skip
+    """Part the rows of a node by any test; across: float64 (F, n). side, at: scratch, by row and by branch."""
+    base, begin, n_rows = np.int64(nodes.child_start[node]), np.int64(first[node]), np.int64(count[node])
+    n_branches = np.int64(nodes.child_start[node + 1]) - base
+    fill(at, n_branches, 0)
+    for each in range(n_rows):
+        row = rows[begin + each]
+        branch = own_branch(nodes, node, across, row)
+        if branch < 0:
+            branch = other_branch(nodes, substitutes, node, across, row)
+        side[each] = branch
+        if branch >= 0:
+            at[branch] += 1
+        else:
+            goes_apart[row] = True
+    n_parted = np.int64(0)
+    for branch in range(n_branches):
+        child, n_own = nodes.child[base + branch], at[branch]
+        first[child], count[child], at[branch] = begin + n_parted, n_own, n_parted
+        n_parted += n_own
+    for each in range(n_rows):
+        branch = side[each]
+        if branch >= 0:
+            spare[at[branch]] = rows[begin + each]
+            at[branch] += 1
+    copy(spare, 0, rows, begin, n_parted)

@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.csv_compiled import Labelled, is_compiled, read_plain
-from espalier.csv_lines import ByteStream, Piece, is_text, lines_of, pieces_of_csv
+from espalier.csv_compiled import Labelled, Lines, is_compiled, read_plain
+from espalier.csv_lines import ByteStream, Piece, lines_of, pieces_of_csv
 from espalier.dataset import Column, Dataset
 from espalier.errors import DataError, Fault, RowError, pointer
 from espalier.rows import rows_from_text
@@ -108,8 +108,8 @@ class _BatchReader:
 
     def read(self, piece: Piece, first_row: int) -> RowBatch:
         """Read a piece."""
-        if piece.content is not None and self._attributes and is_text(piece.content):
-            dataset = self._columns(piece.content, piece.first_byte)
+        if piece.lines is not None and self._attributes and piece.lines.is_text():
+            dataset = self._columns(piece.lines, piece.first_byte)
             if dataset is not None:
                 return RowBatch(first_row, dataset, [])
         lines = []
@@ -120,9 +120,9 @@ class _BatchReader:
             lines.append(line)
         return RowBatch(first_row, None, rows_from_text(self._schema, self._names, lines))
 
-    def _columns(self, content: bytes, first_byte: int) -> Dataset | None:
+    def _columns(self, lines: Lines, first_byte: int) -> Dataset | None:
         """Give the attributes' columns; None where the piece cannot be read, or a cell is not as it should be."""
-        cells = self._plain_cells(content, first_byte) or self._arrow_cells(content)
+        cells = self._plain_cells(lines, first_byte) or self._arrow_cells(lines.content)
         features, columns = [], []
         for feature, read in zip(self._attributes, self._readers, strict=True):
             found = None if cells is None else read(cells[feature.name])
@@ -133,13 +133,13 @@ class _BatchReader:
             columns.append(column)
         return Dataset(Schema(tuple(features), self._schema.missing_values), tuple(columns))
 
-    def _plain_cells(self, content: bytes, first_byte: int) -> Cells | None:
-        if len(content) < WORTH_LOADING or not is_compiled(first_byte):
+    def _plain_cells(self, lines: Lines, first_byte: int) -> Cells | None:
+        if len(lines) < WORTH_LOADING or not is_compiled(first_byte):
             return None
         numbers = {feature.name for feature in self._attributes if feature.kind is FeatureKind.NUMERIC}
         texts = {feature.name for feature in self._attributes} - numbers
         missing = self._schema.missing_values
-        piece = read_plain(content, self._names, numbers=numbers, texts=texts, missing=missing)
+        piece = read_plain(lines, self._names, numbers=numbers, texts=texts, missing=missing)
         return None if piece is None or not piece.n_rows else piece.columns
 
     def _arrow_cells(self, content: bytes) -> Cells | None:

@@ -18,8 +18,8 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from espalier.csv_compiled import Labelled, is_compiled, read_plain
-from espalier.csv_lines import LONGEST_LINE, Piece, is_text, lines_of, pieces_of_csv
+from espalier.csv_compiled import Labelled, Lines, is_compiled, read_plain
+from espalier.csv_lines import LONGEST_LINE, Piece, lines_of, pieces_of_csv
 from espalier.csv_text import check_names
 from espalier.errors import DataError, Fault, TooLarge
 from espalier.frame_column import FrameColumn
@@ -40,7 +40,7 @@ CELLS_AT_ONCE: Final = 500_000
 """Cells of a block that is read in the slow way: each is a Python object for a while."""
 
 Result = TypeVar("Result")
-Way = Callable[[Sequence[str], Gatherer, bytes, int], Block | None]
+Way = Callable[[Sequence[str], Gatherer, Lines, int], Block | None]
 """Reads lines of the table, the first of which begins at a byte of the text, into a block."""
 
 
@@ -61,7 +61,7 @@ def csv_blocks(
         check_names(names)
         limits.check("columns", len(names))
         for first in islice(pieces, 1):
-            is_long = first.content is not None and len(first.content) >= WORTH_LOADING
+            is_long = first.lines is not None and len(first.lines) >= WORTH_LOADING
             parse = partial(_parsed, (FAST if is_long else ()) if ways is None else ways, names, gatherer)
             yield from chain.from_iterable(_in_order(parse, chain([first], pieces)))
     except DataError as error:
@@ -87,10 +87,10 @@ def _in_order(parse: Callable[[Piece], Result], pieces: Iterator[Piece]) -> Iter
 
 
 def _parsed(ways: Sequence[Way], names: Sequence[str], gatherer: Gatherer, piece: Piece) -> Iterable[Block]:
-    content = piece.content
-    if ways and content is not None and is_text(content):
+    lines = piece.lines
+    if ways and lines is not None and lines.is_text():
         for way in ways:
-            block = way(names, gatherer, content, piece.first_byte)
+            block = way(names, gatherer, lines, piece.first_byte)
             if block is not None:
                 return [block]
     return _by_lines(names, gatherer, piece)
@@ -130,14 +130,14 @@ def _text_column(name: str, cells: Sequence[str]) -> FrameColumn:
 # By compiled code
 
 
-def by_compiled_code(names: Sequence[str], gatherer: Gatherer, content: bytes, first_byte: int) -> Block | None:
+def by_compiled_code(names: Sequence[str], gatherer: Gatherer, lines: Lines, first_byte: int) -> Block | None:
     """Read a piece; None where it is not plain, or code is not compiled, nor worth it at this place of a table."""
     if not is_compiled(first_byte):
         return None
     wanted = [name for name in names if gatherer.wants(name)]
     labelled = {name for name in wanted if gatherer.wants_labels(name)}
     numbers = [name for name in wanted if name not in labelled]
-    piece = read_plain(content, names, numbers=numbers, texts=labelled, missing=gatherer.missing_values)
+    piece = read_plain(lines, names, numbers=numbers, texts=labelled, missing=gatherer.missing_values)
     if piece is None:
         return None
     if not piece.n_rows:
@@ -154,13 +154,14 @@ def _plain_column(name: str, cells: npt.NDArray[np.float64] | Labelled) -> Frame
 # By pyarrow
 
 
-def by_pyarrow(names: Sequence[str], gatherer: Gatherer, content: bytes, first_byte: int) -> Block | None:
+def by_pyarrow(names: Sequence[str], gatherer: Gatherer, lines: Lines, first_byte: int) -> Block | None:
     """Read a piece; None where pyarrow cannot, or is not there: the slow way says why."""
     try:
         import_module("pyarrow.csv")
     except ImportError:
         return None
     arrow = import_module("pyarrow")
+    content = lines.content
     wanted = [name for name in names if gatherer.wants(name)]
     labelled = frozenset(name for name in wanted if gatherer.wants_labels(name))
     if not wanted or not content.strip(b"\r\n"):

@@ -18,7 +18,18 @@ import numpy.typing as npt
 from espalier.marks import number_from_text
 from espalier.small_work import waits_for_compiler
 
-__all__ = ["Labelled", "PlainPiece", "WholeLines", "compile_reading", "is_compiled", "read_plain", "whole_lines"]
+__all__ = [
+    "LINE_FEED",
+    "PADDING",
+    "Labelled",
+    "Lines",
+    "PlainPiece",
+    "WholeLines",
+    "compile_reading",
+    "is_compiled",
+    "read_plain",
+    "whole_lines",
+]
 
 WORTH_COMPILING: Final = 64 * 2**20
 """Bytes of one table after which compiling, some seconds once a machine, is worth it."""
@@ -30,6 +41,8 @@ MOST_ODD: Final = 2**12
 WORTH_LOADING: Final = 65_536
 """Bytes to be looked at from which on compiled code is loaded."""
 LINE_FEED: Final = ord("\n")
+PADDING: Final = 16
+"""Bytes behind lines that compiled code may look at; `espalier.kernels.csv_cells` says the same."""
 
 _first_use = threading.Lock()
 
@@ -52,10 +65,73 @@ class PlainPiece:
 
 @dataclass(frozen=True, slots=True)
 class WholeLines:
-    """The lines of a text that have ended: where the last one does, and the line feeds up to there."""
+    """The lines of a text that have ended: where the last one does, and the line feeds up to there.
+
+    Attributes:
+        is_plain: Whether the text is seen to be ASCII without NUL.
+    """
 
     end: int
     n_feeds: int
+    is_plain: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lines:
+    """Whole lines of CSV where they were received, UTF-8 not yet looked at.
+
+    Attributes:
+        signs: uint8 (bytes of the lines + PADDING); what stands behind the lines is anything, but a line feed where
+            the last of them does not end in one.
+        n_feeds: How many line feeds there are; None where they were not counted.
+        is_plain: Whether they are seen to be ASCII without NUL.
+    """
+
+    signs: npt.NDArray[np.uint8]
+    n_feeds: int | None = None
+    is_plain: bool = False
+
+    @classmethod
+    def of(cls, content: bytes) -> "Lines":
+        """Copy bytes."""
+        return cls(np.frombuffer(content + b"\n" * PADDING, dtype=np.uint8))
+
+    def __len__(self) -> int:
+        return len(self.signs) - PADDING
+
+    @property
+    def view(self) -> memoryview:
+        """The bytes."""
+        return self.signs.data[: len(self)]
+
+    @property
+    def content(self) -> bytes:
+        """A copy of the bytes."""
+        return bytes(self.view)
+
+    def is_text(self) -> bool:
+        r"""Say whether they are UTF-8 without NUL; of what is not, only the way line by line says where.
+
+        >>> Lines.of("größe,1".encode()).is_text(), Lines.of("größe".encode("latin-1")).is_text()
+        (True, False)
+        >>> Lines.of(b"a,\0").is_text()
+        False
+        """
+        if self.is_plain:
+            return True
+        content = self.content
+        if b"\0" in content:
+            return False
+        if not content.isascii():
+            try:
+                content.decode()
+            except UnicodeDecodeError:
+                return False
+        return True
+
+    def text(self, begin: int, end: int) -> str:
+        """Give the text of some of the bytes."""
+        return str(self.view[begin:end], "utf-8")
 
 
 def is_compiled(n_bytes: int) -> bool:
@@ -72,15 +148,15 @@ def is_compiled(n_bytes: int) -> bool:
 
 def compile_reading() -> None:
     """Have the code compiled, or loaded."""
-    read_plain(b"1,a\n", ("x", "y"), numbers=("x",), texts=("y",), missing=())
-    whole_lines(b"1,a\n" * WORTH_LOADING, first_byte=WORTH_COMPILING)
+    read_plain(Lines.of(b"1,a\n"), ("x", "y"), numbers=("x",), texts=("y",), missing=())
+    whole_lines(np.frombuffer(b"1,a\n" * WORTH_LOADING, dtype=np.uint8), first_byte=WORTH_COMPILING)
 
 
-def whole_lines(content: bytes, *, first_byte: int) -> WholeLines | None:
+def whole_lines(content: npt.NDArray[np.uint8], *, first_byte: int) -> WholeLines | None:
     """Find the lines of the table that end in a line feed within the content, which begins with a line.
 
     Args:
-        content: Of the table, from this byte on.
+        content: Of the table, from this byte on; uint8.
         first_byte: Where it begins.
 
     Returns:
@@ -91,17 +167,17 @@ def whole_lines(content: bytes, *, first_byte: int) -> WholeLines | None:
     from espalier.kernels import csv_cells as kernel  # noqa: PLC0415 - as above
 
     with _turn(kernel.last_line):
-        end, n_feeds = kernel.last_line(np.frombuffer(content, dtype=np.uint8))
-    return WholeLines(end, n_feeds) if end > 0 else None
+        end, n_feeds, is_plain = kernel.last_line(_read_only(content))
+    return WholeLines(end, n_feeds, is_plain=bool(is_plain)) if end > 0 else None
 
 
 def read_plain(
-    content: bytes, names: Sequence[str], *, numbers: Collection[str], texts: Collection[str], missing: Sequence[str]
+    lines: Lines, names: Sequence[str], *, numbers: Collection[str], texts: Collection[str], missing: Sequence[str]
 ) -> PlainPiece | None:
-    """Read whole lines of UTF-8 without NUL; a column of `numbers` in which one is none comes as texts.
+    """Read whole lines; a column of `numbers` in which one is none comes as texts.
 
     Args:
-        content: The lines.
+        lines: UTF-8 without NUL.
         names: Of all columns.
         numbers: Names of those that are to be numbers.
         texts: Names of those that are to be texts; what is in neither is left out.
@@ -114,7 +190,7 @@ def read_plain(
         return None
     asked = _Asked(names, list(numbers), list(texts), missing)
     while True:
-        piece, others = _read(content, asked)
+        piece, others = _read(lines, asked)
         if not others:
             return piece
         numbers = [name for name in asked.numbers if name not in others]
@@ -155,13 +231,15 @@ class _Buffers:
         )
 
 
-def _read(content: bytes, asked: _Asked) -> tuple[PlainPiece | None, frozenset[str]]:
+def _read(lines: Lines, asked: _Asked) -> tuple[PlainPiece | None, frozenset[str]]:
     """Read columns; give the names of those that are no numbers instead, if there are some."""
+    n_feeds = lines.n_feeds
+    if n_feeds is None:  # counted much before `bytes.count` has
+        n_feeds = int(np.count_nonzero(lines.signs[: len(lines)] == LINE_FEED))
     # A line has at least a sign a column: a comma or its end.
-    n_feeds = int(np.count_nonzero(np.frombuffer(content, dtype=np.uint8) == LINE_FEED))  # much before `bytes.count`
-    most_rows = min(n_feeds, len(content) // len(asked.names)) + 1
+    most_rows = min(n_feeds, len(lines) // len(asked.names)) + 1
     buffers = _Buffers.of(len(asked.numbers), len(asked.texts), most_rows=most_rows)
-    read = _called(content, asked, buffers)
+    read = _called(lines, asked, buffers)
     if read is None:
         return None, frozenset()
     n_rows, n_odd = read
@@ -173,7 +251,7 @@ def _read(content: bytes, asked: _Asked) -> tuple[PlainPiece | None, frozenset[s
         return None, frozenset()
     others = set()
     for place, row, begin, end in odd:
-        number = number_from_text(content[begin:end].decode())
+        number = number_from_text(lines.text(begin, end))
         if number is None:
             others.add(asked.numbers[place])
         else:
@@ -182,12 +260,12 @@ def _read(content: bytes, asked: _Asked) -> tuple[PlainPiece | None, frozenset[s
         return None, frozenset(others)
     columns: dict[str, Any] = {name: buffers.values[place, :n_rows] for place, name in enumerate(asked.numbers)}
     for place, name in enumerate(asked.texts):
-        labels = [content[begin:end].decode() for begin, end in spans[place]]
+        labels = [lines.text(begin, end) for begin, end in spans[place]]
         columns[name] = _labelled(labels, buffers.codes[place, :n_rows], asked.missing)
     return PlainPiece(n_rows, columns), frozenset()
 
 
-def _called(content: bytes, asked: _Asked, buffers: _Buffers) -> tuple[int, int] | None:
+def _called(lines: Lines, asked: _Asked, buffers: _Buffers) -> tuple[int, int] | None:
     """Call the kernel; give the number of rows and of odd cells, or None where something is not plain."""
     from espalier.kernels import csv_cells as kernel  # noqa: PLC0415 - as above
 
@@ -200,7 +278,7 @@ def _called(content: bytes, asked: _Asked, buffers: _Buffers) -> tuple[int, int]
         rows_of[places] = np.arange(len(group))
     marks = [text.encode() for text in asked.missing]
     arguments = (
-        np.frombuffer(content + b"\n" * kernel.PADDING, dtype=np.uint8),
+        _read_only(lines.signs),
         kinds,
         rows_of,
         kernel.POWERS_OF_FIVE,
@@ -211,6 +289,13 @@ def _called(content: bytes, asked: _Asked, buffers: _Buffers) -> tuple[int, int]
     with _turn(kernel.read_cells):
         state, n_rows, n_odd = kernel.read_cells(*arguments)
     return (n_rows, n_odd) if state == kernel.READ else None
+
+
+def _read_only(signs: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Give a view: machine code is made for one kind of array."""
+    view = signs.view()
+    view.flags.writeable = False
+    return view
 
 
 def _turn(kernel: Any) -> AbstractContextManager[Any]:

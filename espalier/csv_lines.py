@@ -12,18 +12,18 @@ of cells, line by line::
 import codecs
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from espalier.csv_compiled import whole_lines
+from espalier.csv_compiled import LINE_FEED, PADDING, Lines, WholeLines, whole_lines
 from espalier.csv_text import unreadable
 from espalier.errors import DataError, Fault
 
-__all__ = ["ByteStream", "Piece", "is_text", "lines_of", "pieces_of_csv"]
+__all__ = ["ByteStream", "Piece", "lines_of", "pieces_of_csv", "reading_into"]
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 QUOTE: Final = ord('"')
@@ -49,13 +49,13 @@ class Piece:
 
     Attributes:
         first_line: The number of the first of them in the text, from 1.
-        content: As they came, UTF-8 not yet looked at; None where they had to be read.
+        lines: As they came; None where they had to be read.
         cells: As they were read; None where they need not be.
-        first_byte: Where the content begins in the text.
+        first_byte: Where they begin in the text.
     """
 
     first_line: int
-    content: bytes | None = None
+    lines: Lines | None = None
     cells: list[list[str]] | None = None
     first_byte: int = 0
 
@@ -71,20 +71,21 @@ def pieces_of_csv(stream: ByteStream, *, size: int) -> Iterator[Piece]:
     yield from cutter.rest()
 
 
-def is_text(content: bytes) -> bool:
-    r"""Say whether bytes are UTF-8 without NUL; of what is not, only the way line by line says where.
+def reading_into(stream: ByteStream) -> Callable[[memoryview], int]:
+    """Give what fills a buffer from a stream, as far as it gives at once; 0 at the end only.
 
-    >>> is_text("größe,1".encode()), is_text("größe".encode("latin-1")), is_text(b"a,\0")
-    (True, False, False)
+    A stream with a `readinto` of its own needs no copy.
     """
-    if b"\0" in content:
-        return False
-    if not content.isascii():
-        try:
-            content.decode()
-        except UnicodeDecodeError:
-            return False
-    return True
+    own: Any = getattr(stream, "readinto", None)
+    if own is not None:
+        return own  # type: ignore[no-any-return]
+
+    def copied(buffer: memoryview) -> int:
+        part = stream.read(len(buffer))
+        buffer[: len(part)] = part
+        return len(part)
+
+    return copied
 
 
 def lines_of(piece: Piece) -> Iterator[tuple[int, list[str]]]:
@@ -93,13 +94,14 @@ def lines_of(piece: Piece) -> Iterator[tuple[int, list[str]]]:
     Raises:
         DataError: The piece is not UTF-8, or not CSV.
     """
-    if piece.content is None:
+    if piece.lines is None:
         yield from ((piece.first_line + place, line) for place, line in enumerate(piece.cells or ()))
         return
+    content = piece.lines.content
     try:
-        text = piece.content.decode()
+        text = content.decode()
     except UnicodeDecodeError as error:
-        line = piece.first_line + piece.content.count(b"\n", 0, error.start)
+        line = piece.first_line + content.count(b"\n", 0, error.start)
         raise _not_csv(f"line {line} is not UTF-8 text") from None
     if "\0" in text:
         line = piece.first_line + text.count("\n", 0, text.index("\0"))
@@ -112,23 +114,33 @@ def lines_of(piece: Piece) -> Iterator[tuple[int, list[str]]]:
 
 
 class _Cutter:
+    """Receives the text into blocks, and cuts each at a line end; what is behind goes to the next one's begin::
+
+    block     names ↵ a,b ↵ c,d ↵ e,    | … | padding
+    a piece   |──────────────────|
+    """
+
     def __init__(self, stream: ByteStream, size: int) -> None:
-        self._stream = stream
+        self._read_into = reading_into(stream)
         self._size, self._largest = min(FIRST_BYTES, size), size
-        self._waiting = b""
+        self._block = np.empty(0, dtype=np.uint8)
+        self._n_waiting = 0  # bytes of the block
         self._at_end = False
         self._line = 1
         self._n_cut = 0
         self._fill(self._size)
-        self._waiting = self._waiting.removeprefix(BYTE_ORDER_MARK)
+        if self._waiting.startswith(BYTE_ORDER_MARK):
+            self._pass_over(len(BYTE_ORDER_MARK))
 
     def names(self) -> Iterator[Piece]:
         """Cut off the first line that is not empty; where it cannot be cut, read it and all that follows."""
         while True:
-            self._waiting, n_empty = _without_empty_lines(self._waiting)
-            self._line += n_empty
-            quotes = self._quotes()
-            end = -1 if quotes is None else self._first_end(quotes)
+            n_bytes = _empty_lines(self._waiting)
+            self._line += _n_line_ends(self._waiting[:n_bytes])
+            self._pass_over(n_bytes)
+            waiting = self._waiting
+            quotes = _quotes(waiting)
+            end = -1 if quotes is None else _first_end(waiting, quotes, at_end=self._at_end)
             if end > 0:
                 yield self._cut(end)
                 return
@@ -136,90 +148,74 @@ class _Cutter:
                 yield from self._read_rest(at_first=1)
                 return
             if self._at_end:
-                if self._waiting:
+                if self._n_waiting:
                     yield self._whole(quotes)
                 return
             self._fill(self._size)
 
     def rest(self) -> Iterator[Piece]:
         """Cut what comes after the names."""
-        while self._waiting or not self._at_end:
-            seen = None if self._at_end else whole_lines(self._waiting, first_byte=self._n_cut)
+        while self._n_waiting or not self._at_end:
+            seen = None if self._at_end else whole_lines(self._block[: self._n_waiting], first_byte=self._n_cut)
             if seen is not None:
-                yield self._cut(seen.end, n_lines=seen.n_feeds)
+                yield self._cut(seen.end, seen)
                 self._size = min(2 * self._size, self._largest)
                 self._fill(self._size)
                 continue
-            quotes = self._quotes()
+            waiting = self._waiting
+            quotes = _quotes(waiting)
             if quotes is None:
                 yield from self._read_rest()
             elif self._at_end:
                 yield self._whole(quotes)
             else:
-                end = self._last_end(quotes)
+                end = _last_end(waiting, quotes)
                 if end:
                     yield self._cut(end)
                     self._size = min(2 * self._size, self._largest)
-                self._fill(max(self._size, len(self._waiting)))
+                self._fill(max(self._size, self._n_waiting))
+
+    @property
+    def _waiting(self) -> bytes:
+        """A copy of what was received and is not cut."""
+        return self._block[: self._n_waiting].tobytes()
 
     def _fill(self, wanted: int) -> None:
-        if len(self._waiting) > LONGEST_LINE:
+        """Receive so many bytes more, into a block of their own with what waits."""
+        if self._n_waiting > LONGEST_LINE:
             message = f"line {self._line} is longer than {LONGEST_LINE} bytes, or its quotes do not close"
             raise DataError([Fault("", "too_long", message)])
-        parts = [self._waiting]
-        while wanted > 0 and (part := self._stream.read(wanted)):
-            parts.append(part)
-            wanted -= len(part)
-        self._at_end = wanted > 0
-        self._waiting = b"".join(parts)
+        n_bytes, size = self._n_waiting, self._n_waiting + wanted
+        block = np.empty(size + PADDING, dtype=np.uint8)
+        block[:n_bytes] = self._block[:n_bytes]
+        buffer = block.data[:size]
+        while n_bytes < size and (n_more := self._read_into(buffer[n_bytes:])):
+            n_bytes += n_more
+        self._block, self._n_waiting, self._at_end = block, n_bytes, n_bytes < size
+
+    def _pass_over(self, n_bytes: int) -> None:
+        self._block = self._block[n_bytes:]
+        self._n_waiting -= n_bytes
 
     def _whole(self, quotes: npt.NDArray[np.intp]) -> Piece:
         """Cut off all that is left."""
         if len(quotes) % 2:
             line = self._line + self._waiting.count(b"\n", 0, int(quotes[-1]))
             raise _not_csv(f"the quotes that open in line {line} do not close")
-        return self._cut(len(self._waiting))
+        return self._cut(self._n_waiting)
 
-    def _cut(self, end: int, *, n_lines: int | None = None) -> Piece:
-        content, self._waiting = self._waiting[:end], self._waiting[end:]
-        piece = Piece(self._line, content, first_byte=self._n_cut)
+    def _cut(self, end: int, seen: WholeLines | None = None) -> Piece:
+        block, n_behind = self._block, self._n_waiting - end
+        if not n_behind:
+            block[end] = LINE_FEED
+        seen = seen or WholeLines(end, _n_line_ends(block[:end].tobytes()))
+        lines = Lines(block[: end + PADDING], seen.n_feeds, is_plain=seen.is_plain)
+        piece = Piece(self._line, lines, first_byte=self._n_cut)
+        self._block, self._n_waiting = np.empty(n_behind + PADDING, dtype=np.uint8), n_behind
+        self._block[:n_behind] = block[end : end + n_behind]
         self._n_cut += end
-        self._line += (content.count(b"\n") or content.count(b"\r")) if n_lines is None else n_lines
+        self._line += seen.n_feeds
         return piece
-
-    def _quotes(self) -> npt.NDArray[np.intp] | None:
-        """Give the places of the quotes that wait; None where one stands elsewhere than it should."""
-        if b'"' not in self._waiting:
-            return np.empty(0, dtype=np.intp)
-        signs = np.frombuffer(self._waiting, dtype=np.uint8)
-        quotes = np.flatnonzero(signs == QUOTE)
-        opening, closing = quotes[0::2], quotes[1::2]
-        before = signs[opening[opening > 0] - 1]
-        after = signs[closing[closing < len(signs) - 1] + 1]
-        regular = bool(np.isin(before, BESIDE_QUOTES).all() and np.isin(after, BESIDE_QUOTES).all())
-        return quotes if regular else None
-
-    def _first_end(self, quotes: npt.NDArray[np.intp]) -> int:
-        """Give where the first line of the table ends; -1 where that is not seen yet."""
-        at = 0
-        while (end := _end_after(self._waiting, at, at_end=self._at_end)) > 0:
-            if np.searchsorted(quotes, end) % 2 == 0:
-                return end
-            at = end
-        return -1
-
-    def _last_end(self, quotes: npt.NDArray[np.intp]) -> int:
-        """Give where the last whole line of the table ends; 0 where there is none."""
-        end = len(self._waiting)
-        while end > 0:
-            line_end = self._waiting.rfind(b"\n", 0, end) + 1
-            if not line_end:
-                line_end = self._waiting.rfind(b"\r", 0, end - 1) + 1
-            n_before = int(np.searchsorted(quotes, line_end))
-            if n_before % 2 == 0:
-                return line_end
-            end = int(quotes[n_before - 1])  # the line end is inside of these quotes: before they open
-        return 0
 
     def _read_rest(self, *, at_first: int | None = None) -> Iterator[Piece]:
         """Read cells from here on, line by line; `at_first` lines stand in the first piece."""
@@ -253,23 +249,61 @@ class _Cutter:
                 if "\0" in line:
                     raise _not_csv(f"it holds NUL characters, in line {self._line - 1}")
                 yield f"{line}\n"
+            self._n_waiting = 0
             if self._at_end:
-                self._waiting = b""
                 break
             if len(waiting) > LONGEST_LINE:
                 raise DataError([Fault("", "too_long", f"line {self._line} is longer than {LONGEST_LINE} signs")])
-            self._waiting = b""
             self._fill(self._size)
         if waiting:
             self._line += 1
             yield waiting
 
 
-def _without_empty_lines(content: bytes) -> tuple[bytes, int]:
-    """Give what follows the line ends at the start, and how many lines those were."""
-    rest = content.lstrip(b"\r\n")
-    skipped = content[: len(content) - len(rest)]
-    return rest, skipped.count(b"\n") or skipped.count(b"\r")
+def _empty_lines(content: bytes) -> int:
+    """Give how many bytes the line ends at the start are."""
+    return len(content) - len(content.lstrip(b"\r\n"))
+
+
+def _n_line_ends(content: bytes) -> int:
+    return content.count(b"\n") or content.count(b"\r")
+
+
+def _quotes(content: bytes) -> npt.NDArray[np.intp] | None:
+    """Give the places of the quotes; None where one stands elsewhere than it should."""
+    if b'"' not in content:
+        return np.empty(0, dtype=np.intp)
+    signs = np.frombuffer(content, dtype=np.uint8)
+    quotes = np.flatnonzero(signs == QUOTE)
+    opening, closing = quotes[0::2], quotes[1::2]
+    before = signs[opening[opening > 0] - 1]
+    after = signs[closing[closing < len(signs) - 1] + 1]
+    regular = bool(np.isin(before, BESIDE_QUOTES).all() and np.isin(after, BESIDE_QUOTES).all())
+    return quotes if regular else None
+
+
+def _first_end(content: bytes, quotes: npt.NDArray[np.intp], *, at_end: bool) -> int:
+    """Give where the first line of the table ends; -1 where that is not seen yet."""
+    at = 0
+    while (end := _end_after(content, at, at_end=at_end)) > 0:
+        if np.searchsorted(quotes, end) % 2 == 0:
+            return end
+        at = end
+    return -1
+
+
+def _last_end(content: bytes, quotes: npt.NDArray[np.intp]) -> int:
+    """Give where the last whole line of the table ends; 0 where there is none."""
+    end = len(content)
+    while end > 0:
+        line_end = content.rfind(b"\n", 0, end) + 1
+        if not line_end:
+            line_end = content.rfind(b"\r", 0, end - 1) + 1
+        n_before = int(np.searchsorted(quotes, line_end))
+        if n_before % 2 == 0:
+            return line_end
+        end = int(quotes[n_before - 1])  # the line end is inside of these quotes: before they open
+    return 0
 
 
 def _end_after(content: bytes, at: int, *, at_end: bool) -> int:

@@ -126,9 +126,9 @@ class Dataset:
         places = np.asarray(rows, dtype=np.intp)
         return Dataset(self.schema, tuple(column[places] for column in self.columns))
 
-    def stretch(self, start: int, stop: int) -> tuple[Column, ...]:
+    def stretch(self, start: int, stop: int) -> Iterator[Column]:
         """Give the cells of rows ``start:stop``, an array a column."""
-        return tuple(column[start:stop] for column in self.columns)
+        return (column[start:stop] for column in self.columns)
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Label | None]]:
         """Give rows ``start:stop`` with their labels, numbers and dates; None where missing."""

@@ -4,12 +4,16 @@ file      | x0, rows 0–999 | x1, rows 0–999 | x0, rows 1 000–1 999 | x1, �
 segment   a stretch of one column as it was read: float64, or int32 places in a table of what they stand for
 """
 
+import os
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from itertools import islice
+from operator import attrgetter
+from typing import IO, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,38 +23,90 @@ from espalier.schema import Schema
 
 __all__ = ["CellFile", "DatasetFile", "Segment", "StoredColumn"]
 
-IN_MEMORY: Final = 4_000_000
-"""Bytes up to which cells stay in memory."""
+IN_MEMORY: Final = 2_000_000
+"""Bytes that stay in memory; when there are more, all of them are written at once."""
+MOST_AT_ONCE: Final = 1_000
+"""Arrays in one call of the system."""
+FIRST_ROW: Final = attrgetter("first_row")
+PLACE_BYTES: Final = np.dtype(np.int32).itemsize
+ROWS_AT_ONCE: Final = 65_536
+"""Of a column, where it is read from its first row to its last."""
 
 
 class CellFile:
-    """A temporary file of arrays, appended and read by several threads; gone when it is closed."""
+    """Arrays in a temporary file, appended and read by several threads; gone when it is closed.
+
+    What is appended waits in memory, and nobody may change it, until there is enough to be written by one call::
+
+        file      | arrays ................ | written
+        waiting                             | array | array | … end
+    """
 
     def __init__(self, in_memory: int = IN_MEMORY) -> None:
-        self._file = tempfile.SpooledTemporaryFile(max_size=in_memory)  # noqa: SIM115 - closed with this object
-        self._closing = weakref.finalize(self, self._file.close)
+        self._in_memory = in_memory
+        self._files: list[IO[bytes]] = []  # one, as soon as there is more than stays in memory
+        self._closing = weakref.finalize(self, _close, self._files)
+        self._waiting: list[Any] = []
+        self._written = 0
         self._end = 0
         self._lock = threading.Lock()
 
     def append(self, array: npt.NDArray[Any]) -> int:
-        """Write an array; give its place."""
+        """Take an array; give its place."""
         with self._lock:
             place = self._end
-            self._file.seek(place)
-            self._file.write(np.ascontiguousarray(array).data)
-            self._end += array.nbytes
+            if array.nbytes:
+                self._waiting.append(np.ascontiguousarray(array).data.cast("B"))
+                self._end += array.nbytes
+            if self._end - self._written > self._in_memory:
+                self._write()
         return place
 
     def read(self, place: int, n_items: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Read an array again."""
+        array = np.empty(n_items, dtype=dtype)
+        self.read_into(array, place)
+        return array
+
+    def read_into(self, array: npt.NDArray[Any], place: int) -> None:
+        """Read an array, or a part of one that begins at this place."""
+        if not array.nbytes:
+            return
         with self._lock:
-            self._file.seek(place)
-            content = self._file.read(n_items * np.dtype(dtype).itemsize)
-        return np.frombuffer(content, dtype=dtype)
+            if place >= self._written and not self._files:
+                self._waiting = [memoryview(b"".join(self._waiting))]
+                array.data.cast("B")[:] = self._waiting[0][place : place + array.nbytes]
+                return
+            if place + array.nbytes > self._written:
+                self._write()
+        buffer = array.data.cast("B")
+        while buffer:
+            n_bytes = os.preadv(self._files[0].fileno(), [buffer], place)
+            if not n_bytes:
+                raise EOFError("the file of cells ends before they do")
+            buffer, place = buffer[n_bytes:], place + n_bytes
 
     def close(self) -> None:
         """Forget everything."""
+        self._waiting = []
         self._closing()
+
+    def _write(self) -> None:
+        if not self._files:
+            self._files.append(tempfile.TemporaryFile(buffering=0))  # noqa: SIM115 - closed with this object
+        waiting, self._waiting = self._waiting, []
+        while waiting:
+            n_bytes = os.pwritev(self._files[0].fileno(), waiting[:MOST_AT_ONCE], self._written)
+            self._written += n_bytes
+            while waiting and n_bytes >= len(waiting[0]):
+                n_bytes -= len(waiting.pop(0))
+            if n_bytes:
+                waiting[0] = waiting[0][n_bytes:]
+
+
+def _close(files: list[IO[bytes]]) -> None:
+    for file in files:
+        file.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +139,29 @@ class StoredColumn:
     table: npt.NDArray[Any] | None
     dtype: npt.DTypeLike
 
-    def parts(self, file: CellFile, start: int, stop: int) -> Iterator[npt.NDArray[Any]]:
-        """Read rows ``start:stop``, piece by piece."""
-        for segment in self.segments:
-            low, high = max(start - segment.first_row, 0), min(stop - segment.first_row, segment.n_rows)
-            if low < high:
-                yield self._piece(file, segment, low, high)
+    def read(self, file: CellFile, start: int, stop: int) -> npt.NDArray[Any]:
+        """Read rows ``start:stop``."""
+        cells: npt.NDArray[Any] = np.empty(max(stop - start, 0), dtype=self.dtype)
+        first = max(bisect_right(self.segments, start, key=FIRST_ROW) - 1, 0)
+        for segment in islice(self.segments, first, None):
+            if segment.first_row >= stop:
+                break
+            low, high = max(start, segment.first_row), min(stop, segment.first_row + segment.n_rows)
+            self._read_into(cells[low - start : high - start], file, segment, low - segment.first_row)
+        return cells
 
-    def _piece(self, file: CellFile, segment: Segment, low: int, high: int) -> npt.NDArray[Any]:
+    def parts(self, file: CellFile, n_rows: int) -> Iterator[npt.NDArray[Any]]:
+        """Read the first so many rows, piece by piece."""
+        for start in range(0, n_rows, ROWS_AT_ONCE):
+            yield self.read(file, start, min(start + ROWS_AT_ONCE, n_rows))
+
+    def _read_into(self, cells: npt.NDArray[Any], file: CellFile, segment: Segment, low: int) -> None:
         if segment.place is None:
-            missing = -1 if np.dtype(self.dtype) == np.int32 else np.nan
-            return np.full(high - low, missing, dtype=self.dtype)
-        stored = np.dtype(np.float64 if self.table is None else np.int32)
-        cells = file.read(segment.place + low * stored.itemsize, high - low, stored)
-        return cells if self.table is None else self.table[cells]
+            cells[:] = -1 if cells.dtype == np.int32 else np.nan
+        elif self.table is None:
+            file.read_into(cells, segment.place + low * cells.itemsize)
+        else:
+            cells[:] = self.table[file.read(segment.place + low * PLACE_BYTES, len(cells), np.int32)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,22 +185,16 @@ class DatasetFile:
     @property
     def fingerprint(self) -> str:
         """As `Dataset.fingerprint`."""
-        return kept_fingerprint(self, lambda: (column.parts(self.file, 0, self.n_rows) for column in self.columns))
+        return kept_fingerprint(self, lambda: (column.parts(self.file, self.n_rows) for column in self.columns))
 
-    def stretch(self, start: int, stop: int) -> tuple[Column, ...]:
-        """Give the cells of rows ``start:stop``, an array a column."""
-        return tuple(_joined(list(column.parts(self.file, start, stop)), column.dtype) for column in self.columns)
+    def stretch(self, start: int, stop: int) -> Iterator[Column]:
+        """Give the cells of rows ``start:stop``, an array a column; each is read when it is asked for."""
+        return (column.read(self.file, start, stop) for column in self.columns)
 
     def dataset(self) -> Dataset:
         """Give all of it in memory."""
-        return Dataset(self.schema, self.stretch(0, self.n_rows))
+        return Dataset(self.schema, tuple(self.stretch(0, self.n_rows)))
 
     def close(self) -> None:
         """Forget the cells."""
         self.file.close()
-
-
-def _joined(parts: Sequence[npt.NDArray[Any]], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    if len(parts) == 1:
-        return parts[0]
-    return np.concatenate(parts) if parts else np.empty(0, dtype=dtype)

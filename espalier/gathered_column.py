@@ -335,8 +335,7 @@ class GatheredColumn:
         return [spelt.get(cell, cell) for cell in cells]
 
     def _whole(self, stored: StoredColumn) -> npt.NDArray[Any]:
-        parts = list(stored.parts(self._around.file, 0, self._n_rows))
-        return np.concatenate(parts) if parts else np.empty(0, dtype=stored.dtype)
+        return stored.read(self._around.file, 0, self._n_rows)
 
 
 def _floats(column: FrameColumn) -> Floats:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final
 
-from espalier.csv_lines import ByteStream
+from espalier.csv_lines import ByteStream, reading_into
 from espalier.errors import DataError, Fault
 from espalier.limits import UNLIMITED, Limits
 
@@ -35,6 +35,7 @@ class Source:
 
     def __init__(self, stream: ByteStream, *, limits: Limits = UNLIMITED, kept: IO[bytes] | None = None) -> None:
         self._stream: ByteStream = stream
+        self._read_into = reading_into(stream)
         self._limits = limits
         self._is_copied = kept is None
         self._kept: IO[bytes] = kept or tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 - see below
@@ -52,12 +53,18 @@ class Source:
         while size > 0 and (part := self._stream.read(size)):
             parts.append(part)
             size -= len(part)
-            if not self._ended:
-                self._n_bytes += len(part)
-                self._limits.check("content", self._n_bytes)
-                if self._is_copied:
-                    self._kept.write(part)
+            self._keep(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def readinto(self, buffer: memoryview) -> int:
+        """Read into a buffer, as much as comes at once; give how many bytes, 0 at the end only.
+
+        Raises:
+            TooLarge: There are more bytes than are allowed.
+        """
+        n_bytes = self._read_into(buffer)
+        self._keep(buffer[:n_bytes])
+        return n_bytes
 
     def file(self) -> IO[bytes]:
         """Read what is left, and give all of it as a file, at its start.
@@ -75,6 +82,14 @@ class Source:
         self._ended = True
         self._kept.seek(0)
         self._stream = self._kept
+        self._read_into = reading_into(self._kept)
+
+    def _keep(self, part: bytes | memoryview) -> None:
+        if not self._ended:
+            self._n_bytes += len(part)
+            self._limits.check("content", self._n_bytes)
+            if self._is_copied:
+                self._kept.write(part)
 
     def close(self) -> None:
         """Forget the copy."""

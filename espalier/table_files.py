@@ -50,7 +50,7 @@ class Table(Protocol):
         """SHA-256 (hex) over the schema and every cell."""
         ...
 
-    def stretch(self, start: int, stop: int) -> tuple[Column, ...]:
+    def stretch(self, start: int, stop: int) -> Iterator[Column]:
         """Give the cells of rows ``start:stop``, an array a column."""
         ...
 

@@ -44,11 +44,12 @@ def pack_arrays(columns: Sequence[Column]) -> Iterator[PackedColumn]:
 def _packed(numbers: Column, single: Column, is_held: bool, is_whole: bool) -> PackedColumn:  # noqa: FBT001 - of two kinds
     """Pack numbers; `is_held`: they are those in single precision; `is_whole`: they may be whole numbers."""
     if is_held and not is_whole:
-        return PackedColumn(SINGLE, single.tobytes())
+        return PackedColumn(SINGLE, (np.ascontiguousarray(single),))
     if not is_held and _is_long(numbers):
-        return PackedColumn(AS_THEY_ARE, numbers.astype("<f8", copy=False).tobytes())
+        return PackedColumn(AS_THEY_ARE, (np.ascontiguousarray(numbers, "<f8"),))
     packed = pack_column(numbers)
-    return PackedColumn(SINGLE, single.tobytes()) if is_held and packed.form["width"] > SINGLE_BYTES else packed
+    is_larger = packed_size(packed.form, len(numbers)) > SINGLE_BYTES * len(numbers)
+    return PackedColumn(SINGLE, (np.ascontiguousarray(single),)) if is_held and is_larger else packed
 
 
 def unpack_array(form: Mapping[str, Any], content: memoryview, out: Column) -> None:

@@ -36,6 +36,7 @@ NUMBER_BYTES: Final = 8
 WORD_BYTES: Final = 4
 MOST_PLACES: Final = 15
 """Behind the decimal point."""
+UNITS: Final = np.array([10.0**places for places in range(MOST_PLACES + 1)])
 LARGEST: Final = 2.0**52
 """Of whole numbers: their differences are exact, too."""
 SAMPLE: Final = 64
@@ -52,11 +53,16 @@ class PackedColumn:
         form: What `unpack_column` must know beside the bytes, as JSON: ``width``, bytes of a cell, and for decimals
             ``places`` behind the point and the ``least``, in units of the last place; for words their ``first`` places
             and how many ``others`` follow them. Codes and float64 have none.
-        content: The bytes.
+        parts: The bytes, one after the other.
     """
 
     form: dict[str, Any]
-    content: bytes
+    parts: tuple[npt.NDArray[Any], ...]
+
+    @property
+    def content(self) -> bytes:
+        """A copy of the bytes."""
+        return b"".join(part.data for part in self.parts)
 
 
 def pack_column(column: npt.NDArray[Any]) -> PackedColumn:
@@ -110,11 +116,11 @@ def _pack_codes(codes: npt.NDArray[np.int32]) -> PackedColumn:
     above = codes.astype(np.int64) + 1
     most = int(above.max(initial=0))
     width = next(width for width in WIDTHS if most < 256**width)
-    return PackedColumn({"width": width}, above.astype(WIDTHS[width][0]).tobytes())
+    return PackedColumn({"width": width}, (above.astype(WIDTHS[width][0]),))
 
 
 def _as_they_are(numbers: Floats) -> PackedColumn:
-    return PackedColumn({"width": NUMBER_BYTES}, numbers.astype("<f8", copy=False).tobytes())
+    return PackedColumn({"width": NUMBER_BYTES}, (numbers.astype("<f8", copy=False),))
 
 
 def _is_short(numbers: Floats) -> bool:
@@ -124,9 +130,11 @@ def _is_short(numbers: Floats) -> bool:
     if not len(looked_at):
         return True
     places = _places_of(looked_at, 0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        span = float(np.fmax.reduce(numbers) - np.fmin.reduce(numbers))
-    return places is not None and span * 10.0**places < 256.0**WORD_BYTES
+    if places is None:
+        return False
+    most = 256.0**WORD_BYTES / 10.0**places
+    with np.errstate(over="ignore", invalid="ignore"):  # the few say it mostly; all are looked at where they do not
+        return all(float(np.fmax.reduce(each) - np.fmin.reduce(each)) < most for each in (looked_at, numbers))
 
 
 def _pack_words(numbers: Floats) -> PackedColumn | None:
@@ -135,8 +143,7 @@ def _pack_words(numbers: Floats) -> PackedColumn | None:
     if found is None or NUMBER_BYTES * len(found.others) > len(numbers):
         return None
     form = {"width": WORD_BYTES, "first": found.first, "others": len(found.others)}
-    content = found.words.astype("<u4", copy=False).tobytes() + found.others.astype("<f8", copy=False).tobytes()
-    return PackedColumn(form, content)
+    return PackedColumn(form, (found.words.astype("<u4", copy=False), found.others.astype("<f8", copy=False)))
 
 
 def _pack_decimals(numbers: Floats) -> PackedColumn | None:
@@ -144,7 +151,7 @@ def _pack_decimals(numbers: Floats) -> PackedColumn | None:
     is_missing = np.isnan(numbers)
     known = numbers[~is_missing] if is_missing.any() else numbers
     if not len(known):
-        return PackedColumn({"width": 1, "places": 0, "least": 0}, b"\xff" * len(numbers))
+        return PackedColumn({"width": 1, "places": 0, "least": 0}, (np.full(len(numbers), 255, dtype=np.uint8),))
     found = _in_last_places(known)
     if found is None or np.any(known.view(np.int64) == MINUS_ZERO):
         return None
@@ -160,11 +167,11 @@ def _pack_decimals(numbers: Floats) -> PackedColumn | None:
         above = whole.astype(np.int64)
     else:
         above[~is_missing] = whole.astype(np.int64)
-    content = []
+    parts = []
     for each in WIDTHS[width]:
-        content.append(above.astype(each).tobytes())
+        parts.append(above.astype(each))
         above >>= 32
-    return PackedColumn({"width": width, "places": places, "least": int(least)}, b"".join(content))
+    return PackedColumn({"width": width, "places": places, "least": int(least)}, tuple(parts))
 
 
 def _in_last_places(numbers: Floats) -> tuple[int, Floats] | None:
@@ -189,10 +196,8 @@ def _in_last_places(numbers: Floats) -> tuple[int, Floats] | None:
 
 def _places_of(numbers: Floats, least: int) -> int | None:
     """Give with how few places, at least so many, each of the numbers can be written."""
-    for places in range(least, MOST_PLACES + 1):
-        whole = np.rint(numbers * 10.0**places)
-        if np.abs(whole).max() > LARGEST:
-            return None
-        if np.array_equal(whole / 10.0**places, numbers):
-            return places
-    return None
+    units = UNITS[least:, None]
+    with np.errstate(over="ignore", invalid="ignore"):  # what is too large for that is seen next
+        whole = np.rint(numbers * units)
+        fits = np.all(whole / units == numbers, axis=1) & (np.abs(whole).max(axis=1) <= LARGEST)
+    return least + int(np.argmax(fits)) if fits.any() else None

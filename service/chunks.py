@@ -11,7 +11,7 @@ c1, …; they are read by pyarrow.
 
 import io
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final
@@ -44,7 +44,7 @@ class Chunk:
 
 def encode_rows(table: espalier.Table, start: int, stop: int) -> Chunk:
     """Pack rows ``start:stop`` of a data set."""
-    return Chunk(start, stop - start, _packed(table.stretch(start, stop)))
+    return Chunk(start, stop - start, _packed(table.stretch(start, stop), stop - start))
 
 
 def unpack_rows(
@@ -68,10 +68,10 @@ def unpack_rows(
             column[:] = whole[start:stop]
 
 
-def _packed(columns: tuple[np.ndarray, ...]) -> bytes:
+def _packed(columns: Iterable[npt.NDArray[Any]], n_rows: int) -> bytes:
     packed = [pack_column(column) for column in columns]
-    told = orjson.dumps({"n_rows": len(columns[0]), "columns": [each.form for each in packed]})
-    return b"".join([MAGIC, LENGTH.pack(len(told)), told, *(each.content for each in packed)])
+    told = orjson.dumps({"n_rows": n_rows, "columns": [each.form for each in packed]})
+    return b"".join([MAGIC, LENGTH.pack(len(told)), told, *(part.data for each in packed for part in each.parts)])
 
 
 def _read_parquet(

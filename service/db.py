@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 BUSY_SECONDS = 10  # how long a writer of SQLite waits for another
 BUSY_PAUSE = 0.0005  # seconds between two attempts
 PAGES_IN_LOG = 1000  # of SQLite, before a commit copies them into the file: its own default
+PAGES_IN_MEMORY = "-2000"  # KiB of SQLite: its own default
+PAGES_OF_BULK = "-6144"  # room for a chunk and for the pages that the next one changes again: `service.log_growth`
 BUSY_TIMEOUT = f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}"
 # What makes a transaction see one state of the database from its first statement to its last, and change nothing.
 READERS: Mapping[str, Mapping[str, Any]] = {
@@ -51,7 +53,7 @@ POOL_SPARE = 4  # connections beyond one a thread: heartbeats, readiness
 class Sessions:
     """Where sessions come from: `write` takes SQLite's write lock at its begin, `read` never.
 
-    Those of `bulk` write much: see `service.bulk`.
+    Those of `bulk` write much: see `service.log_growth`.
     """
 
     engine: Engine
@@ -348,6 +350,7 @@ def _begin_sqlite(connection: Connection) -> None:
     try:
         if connection.info.setdefault("bulk", False) != is_bulk:  # of this connection, which is used again
             driver.execute(f"PRAGMA wal_autocheckpoint={0 if is_bulk else PAGES_IN_LOG}")
+            driver.execute(f"PRAGMA cache_size={PAGES_OF_BULK if is_bulk else PAGES_IN_MEMORY}")
             connection.info["bulk"] = is_bulk
         begin_alone(driver)
     except sqlite3.Error as error:

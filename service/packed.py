@@ -299,7 +299,8 @@ class PackedRows:
         kept = {name: part for name, part in self._head.items() if with_rules or not name.startswith("rules")}
         kept |= {"n_rows": self.n_rows, "is_regression": self.is_regression, "forms": [each.form for each in packed]}
         first = zlib.compress(orjson.dumps(kept, option=orjson.OPT_NON_STR_KEYS), 1)
-        return b"".join((len(first).to_bytes(LENGTH_BYTES), first, *(each.content for each in packed)))
+        arrays = (part.data for each in packed for part in each.parts)
+        return b"".join((len(first).to_bytes(LENGTH_BYTES), first, *arrays))
 
     def _cells(self, place: int) -> tuple[dict[str, Any], list[str], list[str]]:
         """Give the input of a row, and what was missing and unseen."""

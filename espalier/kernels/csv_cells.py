@@ -22,6 +22,7 @@ from espalier.kernels.decimals import (
     MOST_EXPONENT_DIGITS,
     POWERS_OF_FIVE,
     digits,
+    digits_behind,
     eight_signs,
     rounded,
 )
@@ -35,6 +36,8 @@ READ, NOT_PLAIN, FULL = 0, 1, 2
 
 COMMA, QUOTE, LINE_FEED, RETURN = np.uint8(44), np.uint8(34), np.uint8(10), np.uint8(13)
 PLUS, MINUS, POINT = np.uint8(43), np.uint8(45), np.uint8(46)
+NUL, BEYOND_ASCII = np.uint8(0), np.uint8(128)
+STRETCH = 64
 ZERO, NINE, TEN = np.uint64(48), np.uint64(9), np.uint64(10)
 SMALL_E, LARGE_E = np.uint8(101), np.uint8(69)
 SIGNS = np.array([1.0, -1.0])
@@ -43,7 +46,7 @@ ONE = np.uint64(1)
 TOP_BITS = np.uint64(0x8080808080808080)
 PLACES = np.uint64(0x0001020304050607)
 ONES = np.uint64(0x0101010101010101)
-QUOTES, LINE_FEEDS = np.uint64(34) * ONES, np.uint64(10) * ONES
+QUOTES = np.uint64(34) * ONES
 MOST_PROBES = 512  # with half of the table free, only texts that were chosen to collide need more
 HASH_START, HASH_FACTOR = np.uint64(14695981039346656037), np.uint64(1099511628211)
 
@@ -213,7 +216,7 @@ def _number(content, begin, powers):
     if content[np.uint64(at)] == POINT:
         at += 1
         point = at
-        whole, at = digits(content, at, whole)
+        whole, at = digits_behind(content, at, whole)
         power = point - at
         n_digits -= power
     if n_digits == 0 or n_digits > MOST_DIGITS:
@@ -245,36 +248,75 @@ def _number(content, begin, powers):
 def last_line(content):
     """Find the last line feed outside of quotes, in uint8 that begin with a line; returns its end, and the feeds to it.
 
-    Returns (0, 0) where there is none; (-1, 0) where a quote opens or closes elsewhere than beside a comma, a line end
-    or another quote. Signs are looked at eight at a time: most eights hold neither a quote nor a line feed.
+    Returns as well whether all is ASCII without NUL. The end is 0 where there is none, and -1 where a quote opens or
+    closes elsewhere than beside a comma, a line end or another quote. A stretch is looked at without a jump, so that
+    many signs are looked at together; only where one holds a quote it is gone through again.
     """
-    size = content.size
-    at, last, n_feeds, n_before = 0, 0, 0, 0
-    inside = False
-    while at < size:
-        if at + 8 <= size:
-            at += _before_mark(content, at)
-        sign = content[np.uint64(at)]
+    n_feeds, strange, place = 0, np.uint8(0), 0
+    inside, regular = False, True
+    while place < content.size:
+        stop = min(place + STRETCH, content.size)
+        feeds, has_quotes, odd = _looked_over(content, place, stop)
+        n_feeds += np.int64(feeds)
+        strange = np.uint8(strange | odd)
+        if has_quotes:
+            inside, regular = _past_quotes(content, place, stop, inside)
+            if not regular:
+                return -1, 0, False
+        place = stop
+    end = content.size
+    while end > 0:  # back to the line feed, by the last quotes
+        sign = content[np.uint64(end - 1)]
         if sign == LINE_FEED:
-            n_feeds += 1
             if not inside:
-                last, n_before = at + 1, n_feeds
+                return end, n_feeds, strange == 0
+            n_feeds -= 1
         elif sign == QUOTE:
-            beside = at + 1 if inside else at - 1
-            if 0 <= beside < size and content[beside] not in (COMMA, LINE_FEED, RETURN, QUOTE):
-                return -1, 0
             inside = not inside
-        at += 1
-    return last, n_before
+        end -= 1
+    return 0, 0, strange == 0
 
 
 @inner
-def _before_mark(content, at):
-    """Give how many of eight signs stand before the first quote or line feed: 7 where there is none among them."""
-    eight = eight_signs(content, at)
-    quotes, feeds = eight ^ QUOTES, eight ^ LINE_FEEDS
+def _looked_over(content, place, stop):
+    """Give the line feeds of a stretch, whether it has a quote, and whether a NUL or a sign beyond ASCII."""
+    feeds, quotes, odd = np.uint8(0), np.uint8(0), np.uint8(0)
+    if stop - place == STRETCH:
+        for offset in range(STRETCH):
+            sign = content[np.uint64(place + offset)]
+            feeds = np.uint8(feeds + np.uint8(sign == LINE_FEED))
+            quotes = np.uint8(quotes | np.uint8(sign == QUOTE))
+            odd = np.uint8(odd | np.uint8(sign == NUL) | (sign & BEYOND_ASCII))
+        return feeds, quotes, odd
+    for at in range(place, stop):
+        sign = content[np.uint64(at)]
+        feeds = np.uint8(feeds + np.uint8(sign == LINE_FEED))
+        quotes = np.uint8(quotes | np.uint8(sign == QUOTE))
+        odd = np.uint8(odd | np.uint8(sign == NUL) | (sign & BEYOND_ASCII))
+    return feeds, quotes, odd
+
+
+@inner
+def _past_quotes(content, at, stop, inside):
+    """Give whether one is inside of quotes behind a stretch, and whether each quote in it stands where it should."""
+    while at < stop:
+        if at + 8 <= content.size:
+            at += _before_quote(content, at)
+        if at < stop and content[np.uint64(at)] == QUOTE:
+            beside = at + 1 if inside else at - 1
+            if 0 <= beside < content.size and content[beside] not in (COMMA, LINE_FEED, RETURN, QUOTE):
+                return inside, False
+            inside = not inside
+        at += 1
+    return inside, True
+
+
+@inner
+def _before_quote(content, at):
+    """Give how many of eight signs stand before the first quote: 7 where there is none among them."""
+    quotes = eight_signs(content, at) ^ QUOTES
     # The top bit of each byte that is zero; above the lowest of them others may be set, too (Mycroft 1987).
-    zeros = ((quotes - ONES) & ~quotes | (feeds - ONES) & ~feeds) & TOP_BITS
+    zeros = (quotes - ONES) & ~quotes & TOP_BITS
     if zeros == 0:
         return 7
     return np.int64(((zeros & (~zeros + ONE)) >> np.uint64(7)) * PLACES >> np.uint64(56))

@@ -16,6 +16,7 @@ __all__ = [
     "MOST_EXPONENT_DIGITS",
     "POWERS_OF_FIVE",
     "digits",
+    "digits_behind",
     "eight_signs",
     "rounded",
 ]
@@ -59,28 +60,53 @@ POWERS_OF_FIVE = _powers_of_five()
 
 @inner
 def digits(content, at, whole):
-    """Go on reading a whole number with the digits that stand here, eight at a time; returns it and the place behind.
-
-    Of eight signs taken as one number, the first in the lowest byte, the digits before the first other sign are moved
-    to the upper end, so that zeros stand before them, and then added up by twos, fours and eight.
-    """
+    """Go on reading a whole number with the digits that stand here, eight at a time; returns it and the place."""
     while True:
         eight = eight_signs(content, at) ^ ZEROS
-        others = (eight + ABOVE_NINE | eight) & TOP_BITS
-        n_digits = 8
-        if others:
-            lowest = (others & (~others + ONE)) >> np.uint64(7)
-            n_digits = np.int64((lowest * PLACES) >> np.uint64(56))
-            if n_digits == 0:
-                return whole, at
-            eight <<= np.uint64(64 - 8 * n_digits)
-        eight = (eight * np.uint64(2561)) >> np.uint64(8)
-        eight = ((eight & np.uint64(0x00FF00FF00FF00FF)) * np.uint64(6553601)) >> np.uint64(16)
-        eight = ((eight & np.uint64(0x0000FFFF0000FFFF)) * np.uint64(42949672960001)) >> np.uint64(32)
-        whole = whole * POWERS_OF_TEN[np.uint64(n_digits)] + eight
+        n_digits = _n_digits(eight)
+        whole = whole * POWERS_OF_TEN[np.uint64(n_digits)] + _added_up(eight, n_digits)
         at += n_digits
         if n_digits < 8:
             return whole, at
+
+
+@inner
+def digits_behind(content, at, whole):
+    """Go on reading a whole number with the digits that stand here; returns it and the place behind.
+
+    Sixteen signs are looked at without a jump: how many of them are digits cannot be foreseen.
+    """
+    first, second = eight_signs(content, at) ^ ZEROS, eight_signs(content, at + 8) ^ ZEROS
+    n_first, n_second = _n_digits(first), _n_digits(second)
+    n_second &= -(n_first >> np.int64(3))  # none, unless there are eight before them
+    whole = whole * POWERS_OF_TEN[np.uint64(n_first)] + _added_up(first, n_first)
+    whole = whole * POWERS_OF_TEN[np.uint64(n_second)] + _added_up(second, n_second)
+    at += n_first + n_second
+    if n_second < 8:
+        return whole, at
+    return digits(content, at, whole)
+
+
+@inner
+def _n_digits(eight):
+    """Give how many of eight signs, from which ZEROS are taken, stand before the first that is no digit; 8: all are."""
+    others = (eight + ABOVE_NINE | eight) & TOP_BITS
+    lowest = (others & (~others + ONE)) >> np.uint64(7)
+    return np.int64((lowest * PLACES) >> np.uint64(56)) + (np.int64(others == np.uint64(0)) << np.int64(3))
+
+
+@inner
+def _added_up(eight, n_digits):
+    """Give the number of the first so many of eight digits.
+
+    Of eight signs taken as one number, the first in the lowest byte, the digits are moved to the upper end, so that
+    zeros stand before them, and then added up by twos, fours and eight.
+    """
+    half = np.uint64(32 - 4 * n_digits)  # no number is moved by all of its 64 bits at once
+    eight = eight << half << half
+    eight = (eight * np.uint64(2561)) >> np.uint64(8)
+    eight = ((eight & np.uint64(0x00FF00FF00FF00FF)) * np.uint64(6553601)) >> np.uint64(16)
+    return ((eight & np.uint64(0x0000FFFF0000FFFF)) * np.uint64(42949672960001)) >> np.uint64(32)
 
 
 @inner

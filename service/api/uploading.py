@@ -14,6 +14,7 @@ from werkzeug.formparser import MultiPartParser
 from werkzeug.wsgi import get_input_stream
 
 import espalier
+from service.api.receiving import receiving_into
 from service.errors import Fault, Rejected
 
 __all__ = ["CONTENT_TYPES", "ENCODINGS", "MULTIPART", "Upload", "open_upload"]
@@ -73,6 +74,7 @@ class _Body:
         if self._length is not None and self._length > limit:
             raise RequestEntityTooLarge
         self._stream = get_input_stream(request.environ)  # not with a limit: that copies all of it twice
+        self._read_into = receiving_into(self._stream)
         self._limit = limit
         self._n_bytes = 0
 
@@ -84,16 +86,37 @@ class _Body:
             ClientDisconnected: There are fewer than were announced, or the last chunk is missing.
             gunicorn.http.errors.ParseException: A chunk is not well-formed.
         """
-        try:
+        with _connected():
             block = self._stream.read(size)
-        except (OSError, ValueError):  # the connection is gone: broken off, or closed already
-            raise ClientDisconnected from None
-        self._n_bytes += len(block)
+        self._count(len(block))
+        return block
+
+    def readinto(self, buffer: memoryview, /) -> int:
+        """Read into a buffer; give how many bytes, 0 at the end.
+
+        Raises:
+            As `read`.
+        """
+        with _connected():
+            n_bytes = self._read_into(buffer)
+        self._count(n_bytes)
+        return n_bytes
+
+    def _count(self, n_bytes: int) -> None:
+        self._n_bytes += n_bytes
         if self._n_bytes > self._limit:
             raise RequestEntityTooLarge
-        if not block and self._length is not None and self._n_bytes < self._length:
+        if not n_bytes and self._length is not None and self._n_bytes < self._length:
             raise ClientDisconnected
-        return block
+
+
+@contextmanager
+def _connected() -> Iterator[None]:
+    """Say of a connection that is broken off, or closed already, that it is gone."""
+    try:
+        yield
+    except (OSError, ValueError):
+        raise ClientDisconnected from None
 
 
 class _Bounded:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from espalier.csv_compiled import Labelled, compile_reading, is_compiled, read_plain
+from espalier import csv_compiled
+from espalier.csv_compiled import Labelled, Lines, compile_reading, is_compiled, read_plain
 from espalier.kernels import csv_cells
 
 # Sums and products of 64 bits are to wrap around; of numbers that stay Python numpy says so.
@@ -28,7 +29,8 @@ halves = st.builds(lambda odd, by: str(2**53 + 2 * odd + 1 + by), st.integers(0,
 
 
 def read_numbers(texts: list[str]) -> np.ndarray:
-    piece = read_plain("".join(f"{text}\n" for text in texts).encode(), ["x"], numbers=["x"], texts=[], missing=["?"])
+    content = "".join(f"{text}\n" for text in texts).encode()
+    piece = read_plain(Lines.of(content), ["x"], numbers=["x"], texts=[], missing=["?"])
     assert piece is not None
     column = piece.columns["x"]
     assert isinstance(column, np.ndarray)
@@ -64,7 +66,7 @@ def test_numbers_as_programs_write_them_are_not_left_to_python() -> None:
 def test_texts_come_as_places_among_the_distinct_ones() -> None:
     content = b'yes,1\n"no",2\n,"?"\n"yes",\n?,3\r\n'
 
-    piece = read_plain(content, ["a", "b"], numbers=["b"], texts=["a"], missing=["?"])
+    piece = read_plain(Lines.of(content), ["a", "b"], numbers=["b"], texts=["a"], missing=["?"])
 
     assert piece is not None
     assert piece.n_rows == 5
@@ -76,7 +78,7 @@ def test_texts_come_as_places_among_the_distinct_ones() -> None:
 
 
 def test_a_column_with_a_cell_that_is_no_number_comes_as_texts() -> None:
-    piece = read_plain(b"1,2\n007,x\n", ["a", "b"], numbers=["a", "b"], texts=[], missing=[])
+    piece = read_plain(Lines.of(b"1,2\n007,x\n"), ["a", "b"], numbers=["a", "b"], texts=[], missing=[])
 
     assert piece is not None
     labels = piece.columns["b"]
@@ -90,7 +92,7 @@ def test_a_column_with_a_cell_that_is_no_number_comes_as_texts() -> None:
     [b"1\n", b"1,2,3\n", b'a"b,1\n', b'"a""b",1\n', b'"a"b,1\n', b'"a,1\n', b"a\rb,1\n", b"1,2\n1\n", b'1,"2'],
 )
 def test_what_is_not_plain_is_left_to_others(content: bytes) -> None:
-    assert read_plain(content, ["a", "b"], numbers=["b"], texts=["a"], missing=[]) is None
+    assert read_plain(Lines.of(content), ["a", "b"], numbers=["b"], texts=["a"], missing=[]) is None
 
 
 def test_texts_that_were_chosen_to_collide_are_left_to_others() -> None:
@@ -104,7 +106,11 @@ def test_texts_that_were_chosen_to_collide_are_left_to_others() -> None:
 
     pieces = [
         read_plain(
-            "".join(f"{number:07d}\n" for number in numbers).encode(), ["a"], numbers=[], texts=["a"], missing=[]
+            Lines.of("".join(f"{number:07d}\n" for number in numbers).encode()),
+            ["a"],
+            numbers=[],
+            texts=["a"],
+            missing=[],
         )
         for numbers in (alike, others)
     ]
@@ -136,11 +142,20 @@ def last_line_sign_by_sign(content: bytes) -> tuple[int, int]:
 @given(
     texts_with_marks
     | st.lists(st.sampled_from(['"a\nb"', "1.25", '"x"', ",", "\n", "\r\n"])).map("".join).map(str.encode)
+    | st.lists(st.sampled_from(["1.25," * 9, "7" * 63, '"a\nb",', '"x"\n', "\n", '"', "\0", "é"]))
+    .map("".join)
+    .map(str.encode)
 )
-def test_the_last_line_is_found_eight_signs_at_a_time_as_sign_by_sign(content: bytes) -> None:
+def test_the_last_line_is_found_many_signs_at_a_time_as_sign_by_sign(content: bytes) -> None:
     found = csv_cells.last_line(np.frombuffer(content, dtype=np.uint8))
 
-    assert tuple(found) == last_line_sign_by_sign(content)
+    assert tuple(found)[:2] == last_line_sign_by_sign(content)
+    if found[0] >= 0:
+        assert found[2] == (content.isascii() and b"\0" not in content)
+
+
+def test_what_is_looked_at_behind_lines_is_there() -> None:
+    assert csv_compiled.PADDING == csv_cells.PADDING
 
 
 @pytest.mark.parametrize("name", ["read_cells", "last_line"])

@@ -26,6 +26,7 @@ ROWS_OF_A_PART: Final = 32 * ROWS_AT_ONCE
 BYTES_OF_A_PIECE: Final = 4 << 20
 """Of memory that holds several columns: some large pages."""
 LEAST_PIECES: Final = 4
+"""Where all columns do not fit into one."""
 
 
 def can_be_lent(matrix: npt.NDArray[Any]) -> bool:
@@ -114,31 +115,31 @@ def _in_one_piece(matrix: npt.NDArray[Any]) -> list[Column]:
     n_rows, n_columns = matrix.shape
     if matrix.strides[0] == matrix.itemsize:
         return [matrix[:, place] for place in range(n_columns)]
-    columns = _room(n_rows, n_columns, matrix.dtype)
+    pieces = _room(n_rows, n_columns, matrix.dtype)
 
     def write(first: int) -> None:
         # A few rows at a time, which stay in the cache until the last of their columns is written.
         for at in range(first, min(first + ROWS_OF_A_PART, n_rows), ROWS_AT_ONCE):
-            rows = slice(at, at + ROWS_AT_ONCE)
-            for column, cells in zip(columns, np.ascontiguousarray(matrix[rows].T), strict=True):
-                column[rows] = cells
+            rows, place = slice(at, at + ROWS_AT_ONCE), 0
+            for piece in pieces:
+                piece[:, rows] = matrix[rows, place : place + len(piece)].T
+                place += len(piece)
 
     starts = range(0, n_rows, ROWS_OF_A_PART)
     if len(starts) > 1:
         in_threads(write, starts)
     else:
         write(0)
-    return [_read_only(column) for column in columns]
+    return [_read_only(column) for piece in pieces for column in piece]
 
 
-def _room(n_rows: int, n_columns: int, kind: npt.DTypeLike) -> list[Column]:
-    """Give columns that nothing was written to, several in a piece of memory, which is free when all of them are."""
-    at_once = max(1, min(BYTES_OF_A_PIECE // (n_rows * np.dtype(kind).itemsize), n_columns // LEAST_PIECES))
-    columns: list[Column] = []
-    while len(columns) < n_columns:
-        n_here = min(at_once, n_columns - len(columns))
-        columns += list(large_array(n_here * n_rows, kind).reshape(n_here, n_rows))
-    return columns
+def _room(n_rows: int, n_columns: int, kind: npt.DTypeLike) -> list[npt.NDArray[Any]]:
+    """Give (columns, rows) that nothing was written to, in pieces of memory: each is free when its last column is."""
+    at_once = max(1, BYTES_OF_A_PIECE // max(1, n_rows * np.dtype(kind).itemsize))
+    if n_columns > at_once:
+        at_once = max(1, min(at_once, n_columns // LEAST_PIECES))
+    counts = [min(at_once, n_columns - first) for first in range(0, n_columns, at_once)]
+    return [large_array(count * n_rows, kind).reshape(count, n_rows) for count in counts]
 
 
 def _read_only(column: Column) -> Column:

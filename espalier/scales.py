@@ -35,7 +35,7 @@ def scales_of(attributes: Sequence[Feature], columns: Sequence[npt.NDArray[Any]]
 def _scale(feature: Feature, column: npt.NDArray[Any]) -> Scale | None:
     if feature.coded:
         return None
-    low, high = float(np.fmin.reduce(column, initial=np.inf)), float(np.fmax.reduce(column, initial=-np.inf))
+    low, high = _ends(column)
     if low > high:
         return None
     # Halves: the difference of two numbers may be too large for a number.
@@ -44,6 +44,15 @@ def _scale(feature: Feature, column: npt.NDArray[Any]) -> Scale | None:
     if feature.kind is FeatureKind.DATETIME:
         middle = min(max(middle, EARLIEST_INSTANT), LATEST_INSTANT)
     return Scale(float(f"{span:.2g}"), middle, _step(STEPS[feature.kind], column, max(-low, high)))
+
+
+def _ends(column: npt.NDArray[Any]) -> tuple[float, float]:
+    """Give the least and the greatest number; infinity and its opposite where there is none."""
+    if len(column):
+        low, high = float(column.min()), float(column.max())
+        if low <= high:  # nothing is missing
+            return low, high
+    return float(np.fmin.reduce(column, initial=np.inf)), float(np.fmax.reduce(column, initial=-np.inf))
 
 
 def _roughly(middle: float, span: float) -> float:
@@ -62,9 +71,11 @@ def _step(steps: Sequence[float], column: npt.NDArray[np.float64], largest: floa
 
 def _are_multiples(column: npt.NDArray[np.float64], step: float) -> bool:
     for first in range(0, len(column), BLOCK):
-        part = column[first : first + BLOCK]
-        off = part / step
-        off -= np.rint(off)
+        off = column[first : first + BLOCK] / step
+        whole = np.rint(off)
+        if np.array_equal(off, whole):
+            continue
+        off -= whole
         if np.fmin.reduce(off, initial=0.0) < 0 or np.fmax.reduce(off, initial=0.0) > 0:
             return False
     return True

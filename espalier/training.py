@@ -253,6 +253,8 @@ def _read_config(config: Mapping[str, Any] | str) -> TrainingConfig:
 
 def _looked_at(schema: Schema) -> Schema:
     """Leave out the categories of ignored columns: a model must not carry the ids of the rows it was trained on."""
+    if all(feature.role is not Role.IGNORE for feature in schema.features):
+        return schema
     return Schema(
         tuple(
             dataclasses.replace(feature, categories=()) if feature.role is Role.IGNORE else feature
@@ -284,15 +286,24 @@ def _measured(model: Model, rows: Dataset, watch: Progress) -> Mapping[str, floa
 
 def _figures_of_growing(model: Model, kept: Dataset, watch: Progress) -> Mapping[str, float]:
     """Give the training figures of a tree as it was grown; without routing a row, where its leaves counted them all."""
-    tested = {model.schema.attributes[place].name for place in np.unique(model.tree.feature).tolist() if place >= 0}
-    whole = float(kept.weight.sum()) < LARGEST_EXACT and bool(np.all(kept.weight == np.rint(kept.weight)))
-    counted = model.task == "classification" and model.config.class_weight is None and whole
-    if not counted or not tested.isdisjoint(kept.incomplete):
+    counted = model.task == "classification" and model.config.class_weight is None and _has_whole_weights(kept)
+    if not counted or not _tested_names(model).isdisjoint(kept.incomplete):
         return _measured(model, kept, watch)
-    leaves = model.tree.test == LEAF
+    leaves = np.flatnonzero(model.tree.test == LEAF)
     total = float(kept.weight.sum())
     errors = total - float(model.tree.stats[leaves, model.tree.value[leaves]].sum())
     return {"n_rows": kept.n_rows, "errors": errors, "accuracy": 1 - errors / total}
+
+
+def _has_whole_weights(kept: Dataset) -> bool:
+    """Say whether the weights of rows are whole numbers whose sum is exact."""
+    if kept.schema.weight is None:
+        return True
+    return float(kept.weight.sum()) < LARGEST_EXACT and bool(np.all(kept.weight == np.rint(kept.weight)))
+
+
+def _tested_names(model: Model) -> set[str]:
+    return {model.schema.attributes[place].name for place in np.unique(model.tree.feature).tolist() if place >= 0}
 
 
 def _figures_of_leaves(model: Model) -> Mapping[str, float]:

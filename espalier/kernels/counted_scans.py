@@ -1,16 +1,38 @@
 """Scans of the fast lane over coded columns: the best cut of one column at one node, from counts by value.
 
 Counts are float64, `width` numbers a value: a weight a class; of two classes (first, second); of numbers (weight, sum).
-Scores and ties are those of `scans`. A node of few rows sorts its codes by insertion in place of counting them.
+Scores and ties are those of `scans`. A node of few rows marks the codes that occur, and looks at no others.
 """
 
 import numpy as np
 
 from espalier.kernels.jit import inner
-from espalier.kernels.scans import CLASSES, NUMBERS, ROW_BITS, ROW_MASK, TWO_CLASSES, WEIGHTED_CLASSES, WEIGHTED_PAIR
+from espalier.kernels.scans import (
+    CLASSES,
+    MOST_CODES,
+    NUMBERS,
+    ROW_BITS,
+    ROW_MASK,
+    TWO_CLASSES,
+    WEIGHTED_CLASSES,
+    WEIGHTED_PAIR,
+)
 
 SMALL = 24
 """Nodes of at most so many rows are not counted."""
+SMALL_OF_MANY_CODES = 48
+"""The same where there are more counts to look through than such a node has cells."""
+WORDS = MOST_CODES // 64
+ONE = np.uint64(1)
+SIX = np.uint64(6)
+LAST_SIX = np.uint64(63)
+HALF = np.uint64(32)
+LOW_HALF = np.uint64((1 << 32) - 1)
+ALL_FIVES = np.uint64(0x077CB531)
+"""A sequence of de Bruijn: any five of its bits in a row differ, so that these say by how far it was shifted."""
+PLACE_OF_BIT = np.zeros(32, np.uint8)
+for _bit in range(32):
+    PLACE_OF_BIT[((int(ALL_FIVES) << _bit) & int(LOW_HALF)) >> 27] = _bit
 
 
 @inner
@@ -189,38 +211,42 @@ def is_flat(kind, counts, first, n_codes, width):
 
 @inner
 def scan_small(kind, rows, cells, column, row_class, row_value, row_weight, totals, weight, least, tie,
-               left, right, keys, counts, width):  # fmt: skip
-    """Find the best cut of a coded column on a few rows, sorted by insertion.
+               left, right, bits, by_code, keys, counts, width):  # fmt: skip
+    """Find the best cut of a coded column on a few rows, without a look at the codes that do not occur.
 
-    Returns as `scan_counts`, and whether the column is constant. keys: int64 (SMALL), counts: float64 (SMALL·width).
+    Returns as `scan_counts`, and whether the column is constant. bits: uint64 (WORDS), which codes occur; by_code:
+    float64 (MOST_CODES·width); both zero before and after. keys: int64 (rows), counts: float64 (rows·width), written.
     """
-    n_keys = 0
+    wide = np.uint64(width)
     for value in rows:
         row = value & ROW_MASK
-        code = np.int64(cells[row, column])
-        place = n_keys
-        while place > 0 and keys[place - 1] > code:
-            place -= 1
-        if place == 0 or keys[place - 1] != code:
-            for later in range(n_keys, place, -1):
-                keys[later] = keys[later - 1]
-                for k in range(width):
-                    counts[later * width + k] = counts[(later - 1) * width + k]
-            keys[place] = code
-            for k in range(width):
-                counts[place * width + k] = 0.0
-            n_keys += 1
-        else:
-            place -= 1
-        base = place * width
+        code = np.uint64(cells[row, column])
+        bits[code >> SIX] |= ONE << (code & LAST_SIX)
+        base = code * wide
         if kind <= CLASSES:
-            counts[base + np.int64(value >> ROW_BITS)] += 1.0
+            by_code[base + np.uint64(value >> ROW_BITS)] += 1.0
         elif kind == WEIGHTED_CLASSES:
-            counts[base + np.int64(row_class[row])] += row_weight[row]
+            by_code[base + np.uint64(row_class[row])] += row_weight[row]
         else:
             heavy = row_weight[row] if kind == WEIGHTED_PAIR else 1.0
-            counts[base] += heavy
-            counts[base + 1] += heavy * row_value[row]
+            by_code[base] += heavy
+            by_code[base + ONE] += heavy * row_value[row]
+    n_keys = 0
+    for word in range(WORDS):
+        waiting = bits[word]
+        bits[word] = np.uint64(0)
+        while waiting != np.uint64(0):
+            lowest = waiting & (~waiting + ONE)
+            waiting ^= lowest
+            half = HALF if lowest > LOW_HALF else np.uint64(0)
+            fives = (((lowest >> half) * ALL_FIVES) & LOW_HALF) >> np.uint64(27)
+            code = (np.uint64(word) << SIX) + half + np.uint64(PLACE_OF_BIT[fives])
+            keys[n_keys] = code
+            base = code * wide
+            for k in range(width):
+                counts[n_keys * width + k] = by_code[base + np.uint64(k)]
+                by_code[base + np.uint64(k)] = 0.0
+            n_keys += 1
     if n_keys < 2:
         return -1.0, 1.0, -1, 0.0, True
     numerator, denominator, best, left_weight = scan_counts(

@@ -91,7 +91,7 @@ def fast_table(
     row_class = np.zeros(1, np.uint8) if numeric else target.astype(np.uint8)
     class_bits = int(kind <= scans.CLASSES)
     numbers = target.astype(np.float64) if numeric or kind == scans.WEIGHTED_PAIR else target
-    coded = list(pool.map(_coded, columns, n_categories))
+    coded = _all_coded(columns, n_categories, pool)
     others = [place for place, item in enumerate(coded) if item is not None]
     places = [place for place, item in enumerate(coded) if item is None]
     for place in others:
@@ -108,12 +108,15 @@ def fast_table(
         let_go(places[at])
         scratch.put(buffers)
 
-    list(pool.map(sort, range(len(places))))
+    sorting = [pool.submit(sort, at) for at in range(len(places))]
     cells = np.empty((n_rows, len(others)), np.uint8)
     if others:
         kept = np.stack([item[0] for item in coded if item is not None])
         blocks = range(0, n_rows, ROWS_OF_A_BLOCK)
-        list(pool.map(lambda at: encode.spread_cells(kept, cells, at, min(n_rows, at + ROWS_OF_A_BLOCK)), blocks))
+        shared_out = pool.map if len(blocks) > 1 else map
+        list(shared_out(lambda at: encode.spread_cells(kept, cells, at, min(n_rows, at + ROWS_OF_A_BLOCK)), blocks))
+    for each in sorting:
+        each.result()
     encode.number_rows(row_class, class_bits, orders.array[-1])
     n_codes = np.array([item[1] for item in coded if item is not None], np.int64)
     width = 2 if numeric or kind == scans.WEIGHTED_PAIR else rules.n_classes
@@ -148,13 +151,27 @@ def _rows_of(kind: int, row_class: Array, numbers: Array, weight: Array) -> tupl
     return row_class, numbers if kind in (scans.NUMBERS, scans.WEIGHTED_PAIR) else nothing, weights
 
 
+def _all_coded(
+    columns: Sequence[Array], n_categories: Sequence[int], pool: ThreadPoolExecutor
+) -> list[tuple[Array, int] | None]:
+    """Do `_coded` of each column; short ones a few at a time, since to hand one over would take as long."""
+    n_columns = len(columns)
+    at_once = -(-n_columns // n_threads()) if n_columns and len(columns[0]) <= ROWS_OF_A_BLOCK else 1
+
+    def code(first: int) -> list[tuple[Array, int] | None]:
+        places = range(first, min(first + at_once, n_columns))
+        return [_coded(columns[place], n_categories[place]) for place in places]
+
+    return [item for part in pool.map(code, range(0, n_columns, at_once)) for item in part]
+
+
 def _coded(column: Array, n_categories: int) -> tuple[Array, int] | None:
     """Give (ranks as bytes, how many) of a column with few values; None where there are more."""
     if column.dtype == np.int32:
         return None if n_categories > scans.MOST_CODES else (column.astype(np.uint8), n_categories)
     distinct = np.empty(scans.MOST_CODES)
-    # The first rows say it of most columns, before any is copied.
-    for n_rows in (min(FIRST_ROWS, len(column)), len(column)):
+    # Of a long column the first rows say it mostly, before all are copied.
+    for n_rows in (FIRST_ROWS, len(column)) if len(column) > ROWS_OF_A_BLOCK else (len(column),):
         cells = np.empty(n_rows, np.uint8)
         n_distinct = encode.code_column(np.array(column[:n_rows], np.float64), cells, distinct, scans.MOST_CODES)
         if n_distinct < 0:

@@ -32,12 +32,20 @@ from espalier.kernels.binary_nodes import (
     scan_totals,
 )
 from espalier.kernels.binary_sides import deal, keeps_rows, mark_coded, mark_sorted, other_lives
-from espalier.kernels.counted_scans import SMALL, count_rows, is_flat, scan_counts, scan_small
+from espalier.kernels.counted_scans import (
+    SMALL,
+    SMALL_OF_MANY_CODES,
+    WORDS,
+    count_rows,
+    is_flat,
+    scan_counts,
+    scan_small,
+)
 from espalier.kernels.fast_nodes import FEATURE, FIRST_CHILD, FIRST_RIGHT, GAIN, LAST_LEFT, WEIGHT, start_leaf
 from espalier.kernels.jit import compiled
 from espalier.kernels.nodes import more_long_rows
 from espalier.kernels.own_tables import move_rows, picked_bytes, picked_cells, picked_codes, picked_numbers
-from espalier.kernels.scans import CLASSES, CONSTANT, ROW_MASK, WEIGHTED_PAIR, scan_order
+from espalier.kernels.scans import CLASSES, CONSTANT, MOST_CODES, ROW_MASK, WEIGHTED_PAIR, scan_order
 
 
 @compiled
@@ -155,14 +163,16 @@ def grow_subtree(  # one loop, told from top to bottom
     left = np.empty(max(2, width), np.float64)
     right = np.empty(max(2, width), np.float64)
     totals = np.empty(width, np.float64)
-    keys = np.empty(SMALL + 1, np.int64)
-    small_counts = np.empty((SMALL + 1) * width, np.float64)
+    keys = np.empty(SMALL_OF_MANY_CODES, np.int64)
+    bits, by_code = np.zeros(WORDS, np.uint64), np.zeros(MOST_CODES * width, np.float64)
+    small_counts = np.empty(SMALL_OF_MANY_CODES * width, np.float64)
     active, base = np.empty(n_coded, np.uint64), np.empty(n_coded, np.uint64)
     gains = np.empty(n_attributes, np.float64)
     places = np.empty(n_attributes, np.int64)
     n_counts = 1
     if n_coded > 0:
         n_counts = first[n_coded - 1] + n_codes[n_coded - 1] * width
+    few = SMALL_OF_MANY_CODES if n_counts > SMALL_OF_MANY_CODES * n_coded else SMALL
     pool = np.empty((most_slots, n_counts), np.float64)
     free = np.arange(most_slots)
     n_free = most_slots
@@ -204,7 +214,7 @@ def grow_subtree(  # one loop, told from top to bottom
                 highest = max(highest, numerator / denominator)
                 gains[attribute] = offset + scale * (numerator / denominator)
                 places[attribute] = place
-        small = stop - start <= SMALL
+        small = stop - start <= few
         if n_coded > 0 and not small and slot < 0:
             n_free -= 1
             slot = free[n_free]
@@ -218,7 +228,7 @@ def grow_subtree(  # one loop, told from top to bottom
             if small:
                 numerator, denominator, code, _, constant = scan_small(
                     kind, here, cells, column, row_class, row_value, row_weight, totals, weight, least, tie, left,
-                    right, keys, small_counts, width,
+                    right, bits, by_code, keys, small_counts, width,
                 )  # fmt: skip
             else:
                 numerator, denominator, code, _ = scan_counts(
@@ -269,7 +279,7 @@ def grow_subtree(  # one loop, told from top to bottom
             if (
                 kind < WEIGHTED_PAIR
                 and larger_lives == 1
-                and n_larger > SMALL
+                and n_larger > few
                 and n_free > 1
                 and n_larger * n_coded > n_counts // 4
             ):
@@ -289,11 +299,11 @@ def grow_subtree(  # one loop, told from top to bottom
             else:
                 free[n_free] = slot
                 n_free += 1
-        if left_slot >= 0 and (left_lives == 0 or middle - start <= SMALL):
+        if left_slot >= 0 and (left_lives == 0 or middle - start <= few):
             free[n_free] = left_slot
             n_free += 1
             left_slot = -1
-        if right_slot >= 0 and (right_lives == 0 or stop - middle <= SMALL):
+        if right_slot >= 0 and (right_lives == 0 or stop - middle <= few):
             free[n_free] = right_slot
             n_free += 1
             right_slot = -1

@@ -273,7 +273,7 @@ def _is_kept(kernel: Any, arguments: tuple[Any, ...]) -> bool:
     if function is None:
         return True  # stays Python
     signature = tuple(numba.typeof(each) for each in arguments)
-    if arguments and signature in kernel.overloads:
+    if signature in kernel.overloads if arguments else kernel.overloads:
         return True
     path = Path(function.__code__.co_filename)
     pattern = f"{path.stem}.{function.__qualname__}-*.nbi"

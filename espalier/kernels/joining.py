@@ -7,7 +7,7 @@ once the sizes are known the parts are written side by side, by all threads.
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,8 @@ from espalier.kernels import fast_nodes
 __all__ = ["Part", "joined"]
 
 Array = npt.NDArray[Any]
+
+CUTS_WORTH_SHARING: Final = 50_000
 Read = Callable[[int, Any], Array]
 """Gives the cells of an attribute, by its place, in some rows, by an index of numpy's."""
 
@@ -127,9 +129,12 @@ class _Whole:
     ) -> Array:
         """Take the threshold of every numeric test from the rows at its sides; observed ones are training values."""
         threshold = np.full(len(self.feature), np.nan)
+        cuts = np.flatnonzero((self.feature >= 0) & ~by_category)
+        cuts = cuts[np.argsort(self.feature[cuts], kind="stable")]
+        ends = np.searchsorted(self.feature[cuts], np.arange(n_attributes + 1))
 
         def write(attribute: int) -> None:
-            nodes = np.flatnonzero((self.feature == attribute) & ~by_category)
+            nodes = cuts[ends[attribute] : ends[attribute + 1]]
             if not len(nodes):
                 return
             below, above = (read(attribute, self.beside[nodes, side]).astype(np.float64) for side in (0, 1))
@@ -138,7 +143,8 @@ class _Whole:
                 values = np.sort(read(attribute, slice(None)).astype(np.float64))
                 threshold[nodes] = values[np.searchsorted(values, threshold[nodes], side="right") - 1]
 
-        list(pool.map(write, range(n_attributes)))
+        of_many = pool.map if len(cuts) >= CUTS_WORTH_SHARING else map
+        list(of_many(write, range(n_attributes)))
         return threshold
 
 

@@ -70,26 +70,30 @@ class CellFile:
 
     def read_into(self, array: npt.NDArray[Any], place: int) -> None:
         """Read an array, or a part of one that begins at this place."""
-        if not array.nbytes:
+        end, n_bytes = place + array.nbytes, 0
+        if end > self._written and array.nbytes and self._is_in_memory(array, place, end):
             return
-        with self._lock:
-            if place >= self._written and not self._files:
-                self._waiting = [memoryview(b"".join(self._waiting))]
-                array.data.cast("B")[:] = self._waiting[0][place : place + array.nbytes]
-                return
-            if place + array.nbytes > self._written:
-                self._write()
-        buffer = array.data.cast("B")
-        while buffer:
-            n_bytes = os.preadv(self._files[0].fileno(), [buffer], place)
-            if not n_bytes:
+        while n_bytes < array.nbytes:
+            rest = array.data.cast("B")[n_bytes:] if n_bytes else array.data
+            n_more = os.preadv(self._files[0].fileno(), [rest], place + n_bytes)
+            if not n_more:
                 raise EOFError("the file of cells ends before they do")
-            buffer, place = buffer[n_bytes:], place + n_bytes
+            n_bytes += n_more
 
     def close(self) -> None:
         """Forget everything."""
         self._waiting = []
         self._closing()
+
+    def _is_in_memory(self, array: npt.NDArray[Any], place: int, end: int) -> bool:
+        """Read an array if nothing was written yet; else write what waits."""
+        with self._lock:
+            if self._files:
+                self._write()
+                return False
+            self._waiting = [memoryview(b"".join(self._waiting))]
+            array.data.cast("B")[:] = self._waiting[0][place:end]
+            return True
 
     def _write(self) -> None:
         if not self._files:

@@ -77,6 +77,7 @@ def connect(settings: Settings, *, pool: type[Pool] | None = None) -> Engine:
         engine = create_engine(f"sqlite:///{settings.database_file}", **options)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
+        event.listen(engine, "checkin", _let_go_of_pages)
         return engine
     # No prepared statements: a connection pooler in transaction mode may change the server session below us.
     connecting = {"prepare_threshold": None, "connect_timeout": BUSY_SECONDS}
@@ -355,6 +356,12 @@ def _begin_sqlite(connection: Connection) -> None:
         begin_alone(driver)
     except sqlite3.Error as error:
         raise DBAPIError.instance("BEGIN IMMEDIATE", (), error, sqlite3.Error) from error
+
+
+def _let_go_of_pages(connection: Any, record: Any) -> None:
+    """Free what a connection holds in memory after much was written by it: the next may be another one."""
+    if connection is not None and record.info.get("bulk"):
+        connection.execute("PRAGMA shrink_memory")
 
 
 def begin_alone(connection: Any) -> None:

@@ -112,7 +112,7 @@ class JsonReader:
             self._attributes = {}  # each number is to be looked at
         self._plans: dict[tuple[bytes, ...], _Plan | None] = {}
 
-    def read(self, content: bytes, begin: int, *, most_rows: int) -> JsonRows | None:
+    def read(self, content: bytes | bytearray, begin: int, *, most_rows: int) -> JsonRows | None:
         """Read rows.
 
         Args:
@@ -135,6 +135,7 @@ class JsonReader:
         values = np.empty((plan.n_numbers, n_rows))
         codes = np.empty((n_members - plan.n_numbers, n_rows), np.int32)
         padded = np.frombuffer(content + bytes(kernel.PADDING), np.uint8)
+        padded.flags.writeable = False  # machine code is made for one kind of array
         read: Any = kernel.read_rows
         found, end = read(padded, begin, *plan.told, values, codes)
         if found < 0:
@@ -190,7 +191,7 @@ class JsonReader:
             yield json.dumps(label).encode()
 
 
-def _names(content: bytes, begin: int, *, most: int) -> Iterator[bytes]:
+def _names(content: bytes | bytearray, begin: int, *, most: int) -> Iterator[bytes]:
     """Give the names of the first object's members as they are spelt; of more than `most`, one more."""
     first = OBJECT.match(content, begin)
     at = 0 if first is None else first.end()

@@ -22,6 +22,7 @@ from weakref import WeakKeyDictionary
 import orjson
 
 import espalier
+from service.freed import give_back
 from service.row_tables import MANY_ROWS
 
 __all__ = ["Frame", "frame_of", "rows_of"]
@@ -50,13 +51,13 @@ class Frame:
         document: The members of the body, with one row that says nothing.
     """
 
-    content: bytes
+    content: bytes | bytearray
     begin: int
     end: int
     document: dict[str, Any]
 
 
-def frame_of(content: bytes) -> Frame | None:
+def frame_of(content: bytes | bytearray) -> Frame | None:
     r"""Find the rows of a body; None where they are few, or the frame is not plain.
 
     >>> frame = frame_of(b'{"rows":[' + b'{"size":1},' * 999 + b'{"size":2}],"explain":"none"}')
@@ -123,6 +124,7 @@ class _Loading:
             espalier.load_many_rows(model, compiles=compiles)
         except Exception as error:
             LOG.warning("compiled code was not loaded: %s", type(error).__name__)
+        give_back()
         gc.collect()
         gc.freeze()  # a compiler is as many objects as all the rest: the collector would look at each, again and again
 

@@ -4,6 +4,7 @@
 
     head      JSON, compressed     the attributes; what each leaf answered and the nodes on the way to it; the whole
                                    answer of each row that several leaves answered together; how the arrays are packed
+    block     JSON, compressed     of a small tree, what all its leaves answer, written once and not in each head
     arrays    one after the other  the columns that were given, numbers or places in a list of labels in the head; leaf;
                                    number, of a regression
 
@@ -18,7 +19,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
-from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 import numpy.typing as npt
@@ -26,72 +26,16 @@ import orjson
 
 import espalier
 from service.array_packing import pack_arrays, packed_size, unpack_array
+from service.leaf_book import book_of, compressed
 
-__all__ = ["LeafBook", "PackedRow", "PackedRows", "book_of", "pack", "unpack"]
+__all__ = ["PackedRow", "PackedRows", "pack", "unpack"]
 
 Flags = npt.NDArray[np.bool_]
 Column = npt.NDArray[Any]
 
 LENGTH_BYTES = 4
-MOST_LEAVES = 100_000  # whose answers a book keeps
-MOST_TAILS = 20_000  # of one form that it keeps: one may be thousands of signs long
 KNOWN, MISSING, UNSEEN = 0, 1, 2
 BY_LEAF = ("leaves", "several", "rules")  # parts of the head whose keys are numbers
-
-
-class LeafBook:
-    """What the leaves of a model answer, each worked out when it is first asked for."""
-
-    def __init__(self, model: espalier.Model) -> None:
-        self._model = ref(model)  # not the model itself, which would then live as long as what is kept for it
-        self._answers: dict[int, tuple[dict[str, Any], tuple[int, ...]]] = {}
-        self._rules: dict[int, str] = {}
-        self._tails: dict[str, dict[tuple[int, bytes], str]] = {}
-
-    def answer(self, leaf: int) -> tuple[dict[str, Any], tuple[int, ...]]:
-        """Give what a leaf answers a row that it answers alone, without flags, and the nodes on the way to it."""
-        found = self._answers.get(leaf)
-        if found is None:
-            if len(self._answers) >= MOST_LEAVES:
-                self._answers.clear()
-            prediction = espalier.leaf_prediction(self._held(), leaf)
-            document = prediction.to_dict()
-            del document["flags"]
-            found = self._answers[leaf] = document, prediction.nodes
-        return found
-
-    def rule(self, leaf: int) -> str:
-        """Give the sentence of a leaf."""
-        found = self._rules.get(leaf)
-        if found is None:
-            if len(self._rules) >= MOST_TAILS:
-                self._rules.clear()
-            model = self._held()
-            found = self._rules[leaf] = espalier.rule_of(model, espalier.leaf_prediction(model, leaf))
-        return found
-
-    def tails(self, form: str) -> dict[tuple[int, bytes], str]:
-        """Give what was written of leaves in one form; empty at first, and again when it has grown too large."""
-        found = self._tails.setdefault(form, {})
-        if len(found) >= MOST_TAILS:
-            found.clear()
-        return found
-
-    def _held(self) -> espalier.Model:
-        model = self._model()
-        assert model is not None  # noqa: S101 - whoever asks the book holds the model
-        return model
-
-
-_BOOKS: WeakKeyDictionary[espalier.Model, LeafBook] = WeakKeyDictionary()
-
-
-def book_of(model: espalier.Model) -> LeafBook:
-    """Give the book of a model, begun on first use and kept as long as the model."""
-    found = _BOOKS.get(model)
-    if found is None:
-        found = _BOOKS[model] = LeafBook(model)
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,19 +72,22 @@ def pack(
     """
     book = book_of(model)
     described, columns = _columns(model, dataset, answers, erased)
-    alone = answers.leaves
-    if answers.several:
-        alone = np.delete(alone, list(answers.several))
+    alone = np.delete(answers.leaves, list(answers.several)) if answers.several else answers.leaves
+    counts = dict(zip(*(array.tolist() for array in np.unique(alone, return_counts=True)), strict=True))
     head: dict[str, Any] = {
         "attributes": [feature.name for feature in model.schema.attributes],
         "columns": described,
-        "leaves": {leaf: book.answer(leaf) for leaf in np.unique(alone).tolist()},
+        "leaves": {leaf: book.answer(leaf) for leaf in counts},
         "several": {row: (answer.to_dict(), answer.nodes) for row, answer in answers.several.items()},
     }
     if rules:
         head["rules"] = {leaf: book.rule(leaf) for leaf in head["leaves"]}
         head["rules_of_several"] = {row: espalier.rule_of(model, answer) for row, answer in answers.several.items()}
-    return PackedRows(head, columns, answers.leaves, answers.numbers, flags=(answers.missing, answers.unseen))
+    rows = PackedRows(head, columns, answers.leaves, answers.numbers)
+    rows.know(
+        flags=(answers.missing, answers.unseen), counts=counts, block=None if answers.several else book.block(counts)
+    )
+    return rows
 
 
 def _columns(
@@ -184,16 +131,20 @@ class PackedRows:
         columns: Sequence[Column],
         leaves: npt.NDArray[np.int32],
         numbers: npt.NDArray[np.float64] | None,
-        *,
-        flags: tuple[Flags, Flags] | None = None,
     ) -> None:
         self._head = head
         self._columns = columns
         self._leaves = leaves
         self._numbers = numbers
-        self._flags = flags
+        self._flags: tuple[Flags, Flags] | None = None
+        self._counts: Mapping[int, int] | None = None
+        self._block: bytes | None = None
         self.n_rows = len(leaves)
         self.is_regression = numbers is not None
+
+    def know(self, *, flags: tuple[Flags, Flags], counts: Mapping[int, int], block: bytes | None) -> None:
+        """Take what is known already: flags, rows by the leaf that answered them alone, `LeafBook.block`."""
+        self._flags, self._counts, self._block = flags, counts, block
 
     def leaves(self) -> npt.NDArray[np.int32]:
         """Give the leaf of each row, int32 (rows); of the heaviest way where several leaves answered."""
@@ -218,9 +169,11 @@ class PackedRows:
         if self.is_regression:
             return {"": self.n_rows}
         found: Counter[str] = Counter()
-        alone = np.delete(self._leaves, list(self._head["several"])) if self._head["several"] else self._leaves
-        leaves, counts = np.unique(alone, return_counts=True)
-        for leaf, n_rows in zip(leaves.tolist(), counts.tolist(), strict=True):
+        counts = self._counts
+        if counts is None:
+            alone = np.delete(self._leaves, list(self._head["several"])) if self._head["several"] else self._leaves
+            counts = Counter(alone.tolist())
+        for leaf, n_rows in counts.items():
             found[_label_name(self._head["leaves"][leaf][0])] += n_rows
         found.update(_label_name(answer) for answer, _ in self._head["several"].values())
         return dict(found)
@@ -298,9 +251,13 @@ class PackedRows:
         packed = list(pack_arrays([*self._columns, self._leaves, *numbers]))
         kept = {name: part for name, part in self._head.items() if with_rules or not name.startswith("rules")}
         kept |= {"n_rows": self.n_rows, "is_regression": self.is_regression, "forms": [each.form for each in packed]}
-        first = zlib.compress(orjson.dumps(kept, option=orjson.OPT_NON_STR_KEYS), 1)
+        block = self._block or b""
+        if block:
+            kept["leaves"] = {}
+            kept["block"] = len(block)
+        first = compressed(kept)
         arrays = (part.data for each in packed for part in each.parts)
-        return b"".join((len(first).to_bytes(LENGTH_BYTES), first, *arrays))
+        return b"".join((len(first).to_bytes(LENGTH_BYTES), first, block, *arrays))
 
     def _cells(self, place: int) -> tuple[dict[str, Any], list[str], list[str]]:
         """Give the input of a row, and what was missing and unseen."""
@@ -332,6 +289,10 @@ def unpack(content: bytes) -> PackedRows:
         if name in BY_LEAF or name.startswith("rules"):
             head[name] = {int(key): value for key, value in part.items()}
     arrays = memoryview(content)[LENGTH_BYTES + length :]
+    n_bytes = head.pop("block", 0)
+    if n_bytes:
+        head["leaves"] = {int(leaf): answer for leaf, answer in orjson.loads(zlib.decompress(arrays[:n_bytes])).items()}
+        arrays = arrays[n_bytes:]
     columns, leaves, numbers = _unpacked(head, arrays) if "forms" in head else _from_arrow(head, arrays)
     return PackedRows(head, columns, leaves, numbers)
 

@@ -30,7 +30,7 @@ def read_json(request: Request) -> object:
     return decoded(read_bytes(request, kinds=(JSON,)))
 
 
-def decoded(body: bytes) -> object:
+def decoded(body: bytes | bytearray) -> object:
     """Decode JSON, as `read_json` does.
 
     Raises:

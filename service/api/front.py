@@ -31,6 +31,7 @@ from service.api.inference_body import HEADER_LENGTH, framed
 from service.api.inferring import BYTES, answer_inference
 from service.api.names import INFERENCE_MODEL, INFERENCE_VERSION, MODEL, VERSION
 from service.api.predicting import answer_body
+from service.api.receiving import receiving_into
 from service.api.recording import Record
 from service.api.surroundings import SAFE
 from service.errors import Unavailable
@@ -56,6 +57,8 @@ LENGTH: Final = re.compile("[1-9][0-9]{0,9}")
 MOST_TENSORS: Final = 99_999
 """Bytes of an inference; what is larger takes so long that Flask does not matter."""
 UNUSUAL: Final = frozenset({"HTTP_ORIGIN", "HTTP_SEC_FETCH_SITE", "HTTP_CONTENT_ENCODING", "HTTP_TRANSFER_ENCODING"})
+LONG: Final = 65_536
+"""Bytes of a body from which on gunicorn's copies of it cost time."""
 ROUTES: Final = {
     ("v1", False): f"{MODEL}/predict",
     ("v1", True): f"{VERSION}/predict",
@@ -170,7 +173,7 @@ class Front:
         if asked["api"] == "v1":
             content = answer_body(service, body, find, key_id=key_id, began=began, keep_by=keep_by)
             return content, {"Content-Type": JSON, **self._varying([])}
-        parts = framed(body, environ.get(LENGTH_IS))
+        parts = framed(bytes(body), environ.get(LENGTH_IS))
         inferred = answer_inference(service, parts, find, key_id=key_id, began=began, keep_by=keep_by)
         content, headers = inferred.packed(environ.get("HTTP_ACCEPT_ENCODING"))
         return content, headers | self._varying([ENCODING])
@@ -199,13 +202,22 @@ def _asked(environ: Mapping[str, Any]) -> re.Match[str] | None:
     return path
 
 
-def _body(environ: Mapping[str, Any]) -> bytes:
+def _body(environ: Mapping[str, Any]) -> bytes | bytearray:
     """Read the body; where less comes than was promised, it is what Werkzeug would say."""
     length = int(environ["CONTENT_LENGTH"])
     try:
-        body: bytes = environ["wsgi.input"].read(length)
+        body = environ["wsgi.input"].read(length) if length < LONG else _received(environ["wsgi.input"], length)
     except (OSError, ValueError) as error:
         raise ClientDisconnected from error
     if len(body) < length:
         raise ClientDisconnected
     return body
+
+
+def _received(stream: Any, length: int) -> bytearray:
+    """Receive a long body where it stays."""
+    receive, body = receiving_into(stream), bytearray(length)
+    room, at = memoryview(body), 0
+    while at < length and (n_bytes := receive(room[at:])):
+        at += n_bytes
+    return body[:at] if at < length else body

@@ -18,7 +18,7 @@ from service.api.context import Service
 from service.api.recording import Keep, record_answers
 from service.errors import Conflict, Fault, NotFound, Rejected
 from service.json_rows import frame_of, rows_of
-from service.packed import book_of
+from service.leaf_book import book_of
 from service.row_tables import MANY_ROWS, table_of
 
 __all__ = ["FIELDS", "answer_body", "answer_rows"]
@@ -28,7 +28,7 @@ FIELDS = frozenset({"rows", "columns", "explain", "missing", "on_error", "subjec
 
 def answer_body(
     service: Service,
-    content: bytes,
+    content: bytes | bytearray,
     find: Callable[[], Answering],
     *,
     key_id: str | None,
@@ -127,7 +127,7 @@ def _as_table(version: catalog.LoadedVersion, asked: "Asked") -> tuple[espalier.
 
 
 def _many_answered(
-    service: Service, content: bytes, find: Callable[[], Answering], *, key_id: str | None, began: float
+    service: Service, content: bytes | bytearray, find: Callable[[], Answering], *, key_id: str | None, began: float
 ) -> bytes | None:
     """Answer many rows without making an object of each cell; None where they are to be read as any JSON."""
     settings = service.settings

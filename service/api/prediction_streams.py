@@ -28,7 +28,7 @@ from service.answering import Answering
 from service.api import problems
 from service.api.context import caller, here, request_id
 from service.errors import Fault, Rejected
-from service.packed import book_of
+from service.leaf_book import book_of
 
 __all__ = ["KINDS", "PARAMETERS", "answer_stream"]
 

@@ -1,5 +1,6 @@
 """Many rows of a JSON body are answered as a table: the same answers, decisions and refusals as row by row."""
 
+import io
 import itertools
 import random
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from werkzeug.test import TestResponse
 
 import espalier
 from service.api import predicting
+from service.api.front import LONG
 from service.db import reading
 from service.json_rows import rows_of
 from service.row_tables import MANY_ROWS, table_of
@@ -281,3 +283,19 @@ def test_of_a_member_that_stands_there_twice_the_last_one_counts(served: Served)
     rows, more = (orjson.dumps(random_rows(n_rows, seed=9)).decode() for n_rows in (N_ROWS, 3))
     text = f'{{"rows":{rows},"explain":"none","rows":{more}}}'
     assert len(sent(served, text.encode()).get_json()["predictions"]) == 3
+
+
+def test_a_long_body_is_answered_whole_or_not_at_all(served: Served) -> None:
+    served.keep("one", model_of("cart"))
+    body = orjson.dumps({"rows": random_rows(2_000, seed=10), "explain": "none"})
+    assert len(body) > LONG
+    assert len(sent(served, body).get_json()["predictions"]) == 2_000
+    cut_off = served.client.post(
+        "/v1/models/one/predict",
+        input_stream=io.BytesIO(body[:-1]),
+        content_type="application/json",
+        headers={"Content-Length": str(len(body))},
+    )
+    assert cut_off.status_code == 400
+    with reading(served.service.sessions) as session:
+        assert len(session.scalars(select(DecisionRecord.id)).all()) == 1

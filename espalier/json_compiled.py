@@ -10,6 +10,7 @@ import re
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -28,10 +29,13 @@ MOST_PLANS: Final = 8
 """That a reader keeps: clients write their rows in one way or another."""
 LEAST_VALUE: Final = 3
 """Bytes of a value with the colon before and the comma behind it."""
-SPACE: Final = rb"[ \t\r\n]*"
-TEXT: Final = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
-MEMBER: Final = re.compile(rb"%b(%b)%b:%b(?:%b%b|[^,}\"]*)([,}])" % (SPACE, TEXT, SPACE, SPACE, TEXT, SPACE))
-"""Its name, and what follows it. Nothing depends on more being accepted here than is JSON: each row is read anew."""
+SPACE: Final = rb"[ \t\r\n]*+"
+TEXT: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+MEMBER: Final = re.compile(rb"%b(%b)%b:%b(?:%b%b|[^,}\"]*+)([,}])" % (SPACE, TEXT, SPACE, SPACE, TEXT, SPACE))
+"""Its name, and what follows it. Nothing depends on more being accepted here than is JSON: each row is read anew.
+
+Nothing that was matched is given back: else a megabyte of spaces, tried at each of them, would take hours.
+"""
 OBJECT: Final = re.compile(rb"\[%b\{" % SPACE)
 
 _first_use = threading.Lock()
@@ -147,22 +151,30 @@ class JsonReader:
 
     def _plan(self, spelt: tuple[bytes, ...]) -> _Plan | None:
         """Give the plan of members by their names as they are spelt; None where some cannot be read."""
-        if spelt not in self._plans:
-            if len(self._plans) >= MOST_PLANS:
-                self._plans.clear()
-            self._plans[spelt] = self._made(spelt)
-        return self._plans[spelt]
+        with suppress(KeyError):
+            return self._plans[spelt]
+        features = self._features(spelt)
+        if not features:
+            return None  # and nothing is kept: such names may be as long as a body
+        plan = self._made(spelt, features)
+        if len(self._plans) >= MOST_PLANS:
+            self._plans.clear()
+        self._plans[spelt] = plan
+        return plan
 
-    def _made(self, spelt: Sequence[bytes]) -> _Plan | None:
-        from espalier.kernels.decimals import POWERS_OF_FIVE  # noqa: PLC0415 - as above
-
+    def _features(self, spelt: Sequence[bytes]) -> tuple[Feature, ...]:
+        """Give the attributes that members are by their names; none where one is no attribute, or there twice."""
         try:
             names = [json.loads(name.decode()) for name in spelt]
         except ValueError:
-            return None
-        if not names or len(set(names)) < len(names) or not self._attributes.keys() >= set(names):
-            return None
-        features = tuple(self._attributes[name] for name in names)
+            return ()
+        if len(set(names)) < len(names) or not self._attributes.keys() >= set(names):
+            return ()
+        return tuple(self._attributes[name] for name in names)
+
+    def _made(self, spelt: Sequence[bytes], features: tuple[Feature, ...]) -> _Plan | None:
+        from espalier.kernels.decimals import POWERS_OF_FIVE  # noqa: PLC0415 - as above
+
         if any(
             feature.kind is FeatureKind.DATETIME or len(feature.categories) > MOST_CATEGORIES for feature in features
         ):

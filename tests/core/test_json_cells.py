@@ -2,6 +2,7 @@
 
 import json
 import struct
+import tracemalloc
 from typing import Any
 
 import hypothesis
@@ -105,6 +106,24 @@ def test_a_number_that_means_missing_a_date_and_many_categories_are_left_to_othe
     for mark, feature in features.items():
         assert JsonReader(Schema((feature,), (mark,))).read(content, 0, most_rows=5) is None
     assert JsonReader(SCHEMA, most_chars=3).read(b'[{"wind":"weak"}]', 0, most_rows=5) is None
+
+
+@pytest.mark.parametrize(
+    "text", ['[{"size":SPACES"x"1}]', '[{"size":SPACES["x"]}]', '[{"size":1SPACES"', '[{"size":SPACES']
+)
+def test_a_long_row_that_is_not_plain_is_looked_at_once(text: str) -> None:
+    # Where each place of a megabyte is tried with each other, this takes hours.
+    assert read(text.replace("SPACES", " " * 2**20).encode()) is None
+
+
+def test_of_names_that_are_no_attributes_nothing_is_kept() -> None:
+    reader = JsonReader(SCHEMA)
+    tracemalloc.start()
+    for sign in "abcd":
+        assert reader.read(f'[{{"{sign * 2**20}":1}}]'.encode(), 0, most_rows=5) is None
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 2**20
 
 
 tokens = st.sampled_from(

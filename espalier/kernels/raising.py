@@ -172,7 +172,7 @@ def foresee(tree, values, target, settled, places, limit, exact, stop, stays):  
     there; true as long as nothing below the node changes. Several threads may, each its own places.
     """
     n_nodes, n_classes = tree.stats.shape
-    table, trial = table_of(values, target), empty_trial(n_nodes, n_classes, 0, 0)
+    table, trial = table_of(values, target), empty_trial(n_nodes, n_classes, 0, most_branches(tree.nodes))
     for each in range(len(places)):
         here = places[each]
         node, size = settled.order[here], settled.size

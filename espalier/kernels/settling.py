@@ -32,6 +32,7 @@ __all__ = [
     "Steps",
     "Table",
     "empty_slots",
+    "next_node",
     "send_down",
     "set_step",
     "settle",

@@ -15,6 +15,7 @@ import numpy as np
 from espalier.kernels import limits
 from espalier.kernels.jit import inner, maker, shared
 from espalier.kernels.limits import exact_errors, normal_errors
+from espalier.kernels.parting import empty_queue, part_down
 from espalier.kernels.route import N_SLOTS
 from espalier.kernels.settling import empty_slots, send_down
 from espalier.kernels.spreading import AT_LEAVES, copy, first_of, longer, spread
@@ -39,6 +40,8 @@ for _name in ("normal_errors", "larger_errors", "exact_errors", "exact_limit", "
 ABOVE_ROUNDING = 1.0 + 1e-9
 LONGEST_STRETCH = 1024
 """At most so many rows are tried in a branch before it is asked whether more of them could still let it rise."""
+MANY = 128
+"""From so many rows on they are parted at each test; fewer take their steps sixteen together."""
 ALL_ROWS = 0
 PARTS = 1
 
@@ -57,8 +60,8 @@ class Trial(NamedTuple):
     Zeros between two trials: extra: float64 (n, classes), their class weights at the leaves that they reach;
     is_touched: bool (n), whether there are some; held: float64 (rows), weights by row. Scratch: touched: int32 (n),
     those leaves; going: int64, the pieces that are sent together; leaves: int32, the leaf of each piece from the node's
-    first on; listed, arriving: rows that go several ways, with their weights; slots, both: what `send_down` and
-    `least_errors` need. n_branches: the most that a test has.
+    first on; listed, arriving: rows that go several ways, with their weights; slots, queue, both: what
+    `send_down`, `part_down` and `least_errors` need. n_branches: the most that a test has.
     """
 
     extra: Any
@@ -70,6 +73,7 @@ class Trial(NamedTuple):
     listed: Any
     arriving: Any
     slots: Any
+    queue: Any
     both: Any
     n_branches: Any
 
@@ -80,7 +84,7 @@ def empty_trial(n_nodes, n_classes, n_rows, n_branches):  # type: ignore[no-unty
     return Trial(
         np.zeros((n_nodes, n_classes)), np.zeros(n_nodes, np.bool_), np.zeros(n_rows), np.empty(n_nodes, np.int32),
         np.empty(LONGEST_STRETCH + 1, np.int64), np.empty(64, np.int32), np.empty(64, np.int32), np.empty(64),
-        empty_slots(), np.zeros((1, n_classes)), n_branches,
+        empty_slots(), empty_queue(n_nodes, LONGEST_STRETCH + 1, n_branches), np.zeros((1, n_classes)), n_branches,
     )  # fmt: skip
 
 
@@ -89,10 +93,10 @@ def with_room(trial, n_pieces):  # type: ignore[no-untyped-def]
     """Give scratch for a node of so many pieces."""
     if n_pieces <= len(trial.listed):
         return trial
-    extra, is_touched, held, touched, going, leaves, listed, arriving, slots, both, n_branches = trial
+    extra, is_touched, held, touched, going, leaves, listed, arriving, slots, queue, both, n_branches = trial
     return Trial(
         extra, is_touched, held, touched, going, longer(leaves, n_pieces), longer(listed, n_pieces),
-        longer(arriving, n_pieces), slots, both, n_branches,
+        longer(arriving, n_pieces), slots, queue, both, n_branches,
     )  # fmt: skip
 
 
@@ -153,10 +157,16 @@ def send_others(tree, table, pieces, largest, span, may_stay, enough, limit, exa
                 trial.going[n_going] = each
                 n_going += np.int64(in_order or is_common == (turn == 1))
             piece = until
-        send_down(
-            tree.nodes, tree.steps, tree.substitutes, tree.shape, table, pieces.row, trial.going, n_going, largest,
-            trial.leaves, begin, trial.slots,
-        )  # fmt: skip
+        if n_going >= MANY:
+            part_down(
+                tree.nodes, tree.substitutes, tree.shape, table, pieces.row, trial.going, n_going, largest,
+                trial.leaves, begin, trial.queue,
+            )  # fmt: skip
+        else:
+            send_down(
+                tree.nodes, tree.steps, tree.substitutes, tree.shape, table, pieces.row, trial.going, n_going, largest,
+                trial.leaves, begin, trial.slots,
+            )  # fmt: skip
         n_touched, n_listed, more_wrong = add_up(
             pieces, table.target, counted, begin, trial, n_going, n_touched, n_listed
         )

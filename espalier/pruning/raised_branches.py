@@ -25,7 +25,7 @@ _Sized = tuple[int, int]
 
 ROWS_FOR_THREADS: Final = 20_000
 """Fewer rows are pruned sooner than threads are made."""
-BRANCHES_A_THREAD: Final = 4
+BRANCHES_A_THREAD: Final = 2
 
 
 @dataclass(frozen=True, slots=True)

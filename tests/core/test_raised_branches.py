@@ -14,9 +14,13 @@ from hypothesis import strategies as st
 
 from espalier import Dataset, Feature, FeatureKind, Model, Progress, Role, Schema, add_errs, prune, train
 from espalier.kernels import limits
+from espalier.kernels.parting import empty_queue, part_down
 from espalier.kernels.raising import Limit as Limits
+from espalier.kernels.settling import empty_slots, send_down, table_of
+from espalier.processors import Crew
+from espalier.pruning.laid_rows import laid_rows
 from espalier.pruning.pessimistic import _frozen, _Steps, deviation
-from espalier.pruning.raised_branches import prune_with_raising, training_rows
+from espalier.pruning.raised_branches import _pruning, prune_with_raising, training_rows
 from espalier.schema import label_text
 from espalier.tree import LEAF
 from tests.core.growing_bridge import node_of
@@ -167,6 +171,22 @@ def test_what_threads_foresee_of_the_nodes_near_the_root_is_what_the_slow_twin_f
         # Nodes that hold more than a twelfth of the rows are above the subtrees that three threads prune.
         n_raised_above += int(((lines[:, 1] >= 0) & (model.tree.weight[lines[:, 0]] > 600 / 12)).sum())
     assert n_raised_above > 0
+
+
+@pytest.mark.parametrize("missing", ["fractional", "direction", "surrogate"])
+def test_many_rows_parted_at_each_test_come_to_the_leaves_that_they_come_to_sixteen_at_a_time(missing: str) -> None:
+    dataset, model = grown(noisy_table(3, n_rows=300), preset("id3", numeric="best", missing=missing))
+    tree, laid = _pruning(model), laid_rows(model, dataset, Crew(1))
+    table, rows = table_of(laid.values, np.zeros(300)), np.arange(300, dtype=np.int32)
+    rows[::7] = ~rows[::7]  # parts of rows
+    going, start, first = np.arange(20, 290), model.tree.children(0)[0], 20
+    side_by_side, together = np.full((2, 280), 99, np.int32)
+    way = (tree.substitutes, tree.shape, table, rows, going, 270, start)
+    send_down(tree.nodes, tree.steps, *way, side_by_side, first, empty_slots())
+    part_down(tree.nodes, *way, together, first, empty_queue(model.tree.n_nodes, 270, 3))
+    assert np.array_equal(together, side_by_side)
+    assert len(set(together.tolist())) > 10
+    assert (missing == "fractional") == (-1 in together)
 
 
 @pytest.mark.parametrize(("n_rows", "seed"), [(160, 49), (160, 57), (500, 17), (900, 15)])

@@ -26,7 +26,7 @@ from sqlalchemy.pool import NullPool, Pool
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from service import lineage
+from service import lineage, sqlite
 from service.errors import Conflict, Fault, OtherTables, Rejected, Unavailable
 from service.settings import Settings
 from service.tables import UtcTime
@@ -34,12 +34,6 @@ from service.tables import UtcTime
 if TYPE_CHECKING:
     from alembic.config import Config
 
-BUSY_SECONDS = 10  # how long a writer of SQLite waits for another
-BUSY_PAUSE = 0.0005  # seconds between two attempts
-PAGES_IN_LOG = 1000  # of SQLite, before a commit copies them into the file: its own default
-PAGES_IN_MEMORY = "-2000"  # KiB of SQLite: its own default
-PAGES_OF_BULK = "-6144"  # room for a chunk and for the pages that the next one changes again: `service.log_growth`
-BUSY_TIMEOUT = f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}"
 # What makes a transaction see one state of the database from its first statement to its last, and change nothing.
 READERS: Mapping[str, Mapping[str, Any]] = {
     "sqlite": {"reading": True},
@@ -75,12 +69,12 @@ def connect(settings: Settings, *, pool: type[Pool] | None = None) -> Engine:
     if settings.database_file is not None:
         settings.database_file.parent.mkdir(parents=True, exist_ok=True)
         engine = create_engine(f"sqlite:///{settings.database_file}", **options)
-        event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
-        event.listen(engine, "checkin", _let_go_of_pages)
+        event.listen(engine, "connect", sqlite.prepare)
+        event.listen(engine, "begin", sqlite.begin)
+        event.listen(engine, "checkin", sqlite.let_go_of_pages)
         return engine
     # No prepared statements: a connection pooler in transaction mode may change the server session below us.
-    connecting = {"prepare_threshold": None, "connect_timeout": BUSY_SECONDS}
+    connecting = {"prepare_threshold": None, "connect_timeout": sqlite.BUSY_SECONDS}
     return create_engine(settings.database_url, pool_pre_ping=True, connect_args=connecting, **options)
 
 
@@ -312,79 +306,6 @@ def _known() -> frozenset[str]:
 
 def _to_json(value: object) -> str:
     return orjson.dumps(value).decode()
-
-
-def _prepare_sqlite(connection: Any, record: object) -> None:
-    connection.isolation_level = None  # the driver begins nothing by itself; _begin_sqlite does
-    cursor = connection.cursor()
-    cursor.execute(BUSY_TIMEOUT)
-    _use_write_ahead_log(cursor)
-    cursor.execute("PRAGMA synchronous=FULL")
-    cursor.execute("PRAGMA foreign_keys=ON")
-    cursor.close()
-
-
-def _use_write_ahead_log(cursor: Any) -> None:
-    """Several processes may open a new file at once; the change of mode does not wait for the others by itself."""
-    deadline = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            if "wal" in (cursor.execute(f"PRAGMA journal_mode{mode}").fetchone()[0] for mode in ("", "=WAL")):
-                return
-        except sqlite3.OperationalError as error:  # anything else, such as a file of another kind, does not pass
-            if not _is_busy(error) or time.monotonic() > deadline:
-                raise
-        time.sleep(0.01)
-
-
-def _is_busy(error: sqlite3.Error) -> bool:
-    return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    options = connection.get_execution_options()
-    if options.get("reading"):
-        connection.exec_driver_sql("BEGIN")
-        return
-    driver: Any = connection.connection.driver_connection
-    is_bulk = "bulk" in options
-    try:
-        if connection.info.setdefault("bulk", False) != is_bulk:  # of this connection, which is used again
-            driver.execute(f"PRAGMA wal_autocheckpoint={0 if is_bulk else PAGES_IN_LOG}")
-            driver.execute(f"PRAGMA cache_size={PAGES_OF_BULK if is_bulk else PAGES_IN_MEMORY}")
-            connection.info["bulk"] = is_bulk
-        begin_alone(driver)
-    except sqlite3.Error as error:
-        raise DBAPIError.instance("BEGIN IMMEDIATE", (), error, sqlite3.Error) from error
-
-
-def _let_go_of_pages(connection: Any, record: Any) -> None:
-    """Free what a connection holds in memory after much was written by it: the next may be another one."""
-    if connection is not None and record.info.get("bulk"):
-        connection.execute("PRAGMA shrink_memory")
-
-
-def begin_alone(connection: Any) -> None:
-    """Begin a transaction of SQLite's driver as its only writer; who waits for another asks often.
-
-    SQLite's own way is to sleep longer each time, up to a tenth of a second.
-
-    Raises:
-        sqlite3.Error: It cannot be begun; another has been writing for `BUSY_SECONDS`.
-    """
-    deadline = time.monotonic() + BUSY_SECONDS
-    connection.execute("PRAGMA busy_timeout=0")
-    try:
-        while True:
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                return
-            except sqlite3.Error as error:
-                if not _is_busy(error) or time.monotonic() > deadline:
-                    raise
-            time.sleep(BUSY_PAUSE)
-    finally:
-        connection.execute(BUSY_TIMEOUT)
 
 
 _uuid_lock = threading.Lock()

@@ -12,7 +12,8 @@ import orjson
 from sqlalchemy import Engine, Select, Table, event
 from sqlalchemy.exc import DBAPIError
 
-from service.db import begin_alone, translated
+from service.db import translated
+from service.sqlite import begin_alone
 
 __all__ = ["Inserted", "Prepared"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, text
 
-from service import db
+from service import db, sqlite
 from service.bulk import bulk_transaction, take_over
 from service.db import new_id, reading, transaction
 from service.settings import Settings
@@ -14,7 +14,7 @@ from service.tables import ModelName
 from tests.service.served import wait_for_copying
 
 SQLITE_PAGE = 4096
-MUCH = "x" * (2 * db.PAGES_IN_LOG * SQLITE_PAGE)
+MUCH = "x" * (2 * sqlite.PAGES_IN_LOG * SQLITE_PAGE)
 
 
 def file_size(settings: Settings) -> int:

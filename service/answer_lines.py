@@ -9,7 +9,7 @@ leaf says, which is written once a leaf and taken from there; whole columns are 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from itertools import chain, repeat
 from typing import Any, Protocol
 
@@ -20,9 +20,10 @@ import orjson
 import espalier
 from service.packed import PackedRows
 
-__all__ = ["FORMATS", "AnswerLines", "CsvLines", "JsonLines", "TableBatch", "json_items"]
+__all__ = ["FORMATS", "MOST_KEPT", "AnswerLines", "CsvLines", "JsonLines", "TableBatch", "json_items"]
 
 MOST_TAILS = 20_000  # that are kept: one may be thousands of signs long
+MOST_KEPT = 10_000  # numbers of decisions that are kept as they are written
 Kept = dict[tuple[int, bytes], str]
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a cell begins that a spreadsheet takes for a program
 QUOTED = frozenset(',"\n\r')
@@ -240,10 +241,14 @@ def json_items(batch: TableBatch, *, kept: Kept) -> bytes:
     return b"".join(chain.from_iterable(zip(*parts, strict=False)))[:-1]
 
 
-@lru_cache(maxsize=16)
-def _numbered(n_rows: int) -> tuple[bytes, ...]:
+def _numbered(n_rows: int) -> Iterable[bytes]:
     """Give how the decisions of a record go on behind its id, up to the next member."""
-    return tuple(b'%d",' % place for place in range(n_rows))
+    return _kept_numbers()[:n_rows] if n_rows <= MOST_KEPT else (b'%d",' % place for place in range(n_rows))
+
+
+@cache
+def _kept_numbers() -> tuple[bytes, ...]:
+    return tuple(b'%d",' % place for place in range(MOST_KEPT))
 
 
 FORMATS: Mapping[str, type[CsvLines] | type[JsonLines]] = {

@@ -172,7 +172,8 @@ def grow_subtree(  # one loop, told from top to bottom
     n_counts = 1
     if n_coded > 0:
         n_counts = first[n_coded - 1] + n_codes[n_coded - 1] * width
-    few = SMALL_OF_MANY_CODES if n_counts > SMALL_OF_MANY_CODES * n_coded else SMALL
+    # Sums of numbers keep their order: counts alone are the same however they are found.
+    few = SMALL_OF_MANY_CODES if kind <= CLASSES and n_counts > SMALL_OF_MANY_CODES * n_coded else SMALL
     pool = np.empty((most_slots, n_counts), np.float64)
     free = np.arange(most_slots)
     n_free = most_slots

@@ -12,6 +12,8 @@ from sqlalchemy import select
 from werkzeug.test import TestResponse
 
 import espalier
+from service import answer_lines
+from service.answer_lines import MOST_KEPT
 from service.api import predicting
 from service.api.front import LONG
 from service.db import reading
@@ -112,7 +114,11 @@ def test_the_answers_are_those_of_the_rows_one_by_one(served: Served, preset: st
     assert bare(by_column) == bare(in_small_parts(served, without_size, missing=missing))
 
 
-def test_every_answer_is_a_decision_that_explains_itself(served: Served) -> None:
+@pytest.mark.parametrize("most_kept", [MOST_KEPT, N_ROWS - 1])
+def test_every_answer_is_a_decision_that_explains_itself(
+    served: Served, most_kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answer_lines, "MOST_KEPT", most_kept)
     served.keep("one", model_of("c45"))
     rows = random_rows(N_ROWS, seed=3)
     answers = served.predict("one", {"rows": rows, "explain": "none", "subject": "Ada"})["predictions"]
@@ -120,6 +126,7 @@ def test_every_answer_is_a_decision_that_explains_itself(served: Served) -> None
     with reading(served.service.sessions) as session:
         assert session.scalars(select(DecisionRecord.packed)).one() is not None
     for place in (0, 7, N_ROWS - 1):
+        assert answers[place]["decision_id"].endswith(f":{place}")
         shown = served.client.get(f"/v1/decisions/{answers[place]['decision_id']}").get_json()
         assert (shown["input"], shown["subject"], shown["version"]) == (rows[place], "Ada", 1)
         assert shown["answer"] == bare(answers)[place]

@@ -50,7 +50,7 @@ def _ends(column: npt.NDArray[Any]) -> tuple[float, float]:
     """Give the least and the greatest number; infinity and its opposite where there is none."""
     if len(column):
         low, high = float(column.min()), float(column.max())
-        if low <= high:  # nothing is missing
+        if low < high:  # nothing is missing; of zeros alone the sign would be another
             return low, high
     return float(np.fmin.reduce(column, initial=np.inf)), float(np.fmax.reduce(column, initial=-np.inf))
 

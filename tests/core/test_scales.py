@@ -114,3 +114,11 @@ def test_scales_that_training_cannot_give_are_refused(change, path):
     with pytest.raises(DocumentError) as refused:
         from_document(json.loads(json.dumps(document)))
     assert refused.value.faults[0].path == path
+
+
+def test_the_sign_of_a_zero_is_that_of_the_least_and_the_greatest_together() -> None:
+    zeros = np.array(
+        [-0.0, 0.0, -0.0, 0.0, 0.0, -0.0, 0.0, -0.0, 0.0, -0.0, -0.0, 0.0, -0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    )
+    together = np.fmin.reduce(zeros, initial=np.inf) + np.fmax.reduce(zeros, initial=-np.inf)
+    assert np.signbit(scale(NUMBER, zeros).middle) == np.signbit(together)

@@ -74,10 +74,11 @@ def pieces_of_csv(stream: ByteStream, *, size: int) -> Iterator[Piece]:
 def reading_into(stream: ByteStream) -> Callable[[memoryview], int]:
     """Give what fills a buffer from a stream, as far as it gives at once; 0 at the end only.
 
-    A stream with a `readinto` of its own needs no copy.
+    A stream with a `readinto` of its own needs no copy; where only its `read` is its own, that is what it means.
     """
     own: Any = getattr(stream, "readinto", None)
-    if own is not None:
+    kinds = [kind for kind in type(stream).__mro__ if "read" in vars(kind) or "readinto" in vars(kind)]
+    if own is not None and kinds and "readinto" in vars(kinds[0]):
         return own  # type: ignore[no-any-return]
 
     def copied(buffer: memoryview) -> int:

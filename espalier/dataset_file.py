@@ -98,9 +98,9 @@ class CellFile:
     def _write(self) -> None:
         if not self._files:
             self._files.append(tempfile.TemporaryFile(buffering=0))  # noqa: SIM115 - closed with this object
-        waiting, self._waiting = self._waiting, []
+        waiting = self._waiting
         while waiting:
-            n_bytes = os.pwritev(self._files[0].fileno(), waiting[:MOST_AT_ONCE], self._written)
+            n_bytes = os.pwritev(self._files[0].fileno(), waiting[:MOST_AT_ONCE], self._written)  # or it waits on
             self._written += n_bytes
             while waiting and n_bytes >= len(waiting[0]):
                 n_bytes -= len(waiting.pop(0))

@@ -29,7 +29,7 @@ FIRST_WAIT_SECONDS = 0.2
 LONGEST_WAIT_SECONDS = 10.0
 SETTLED_SECONDS = 30.0  # a child that lived this long has started well: its next death counts as the first
 STOP_SECONDS = 10.0
-LEAN = ("-X", "no_debug_ranges")  # half a MiB a process; a traceback names its lines all the same
+LEAN = {"PYTHONNODEBUGRANGES": "1"}  # half a MiB a process; a traceback names its lines all the same
 
 
 @dataclass(slots=True)
@@ -161,9 +161,13 @@ def _may_start(child: Child) -> bool:
 
 
 def _start(child: Child) -> None:
-    command = [sys.executable, *LEAN, "-m", "service.cli", *child.arguments, "--parent", str(os.getpid())]
+    command = [sys.executable, "-m", "service.cli", *child.arguments, "--parent", str(os.getpid())]
     child.process = subprocess.Popen(  # noqa: S603 - our own command line, no shell
-        command, stdin=subprocess.DEVNULL, pass_fds=child.keep_open, process_group=0
+        command,
+        stdin=subprocess.DEVNULL,
+        pass_fds=child.keep_open,
+        process_group=0,
+        env={**LEAN, **os.environ},
     )
     child.started_at = time.monotonic()
 

@@ -200,6 +200,15 @@ class Endless:
         return part + b"x" * (size - len(part))
 
 
+def test_a_stream_with_a_way_of_its_own_to_read_is_read_in_that_way():
+    class Lower(io.BytesIO):
+        def read(self, size=-1):
+            return super().read(size).lower()
+
+    (batch,) = batches_from_csv(SCHEMA, Lower(b"LENGTH,COLOUR\n1,red\n"))
+    assert batch.n_rows == 1
+
+
 def test_a_stream_that_gives_less_than_was_asked_for_is_read_to_its_end():
     class Slow(io.BytesIO):
         def read(self, size=-1):

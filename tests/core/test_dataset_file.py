@@ -1,5 +1,7 @@
 """Cells in a file: what was appended comes back, wherever it is by then."""
 
+import errno
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -35,6 +37,22 @@ def test_more_arrays_than_the_system_takes_at_once_are_written_in_several_calls(
     places = [file.append(np.array([float(number)])) for number in range(12_345)]
 
     assert [file.read(place, 1, np.float64)[0] for place in places] == list(range(12_345))
+
+
+def test_what_could_not_be_written_waits_and_is_written_later(monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    file = CellFile(0)
+    with monkeypatch.context() as for_now:
+        for_now.setattr(os, "pwritev", full)
+        with pytest.raises(OSError, match="No space"):
+            file.append(np.array([1.0, 2.0, 3.0]))
+
+    place = file.append(np.array([9.0]))
+
+    assert file.read(0, 3, np.float64).tolist() == [1.0, 2.0, 3.0]
+    assert file.read(place, 1, np.float64).tolist() == [9.0]
 
 
 def test_several_threads_append_and_read():

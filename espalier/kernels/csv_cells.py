@@ -16,15 +16,13 @@ decided there is left to the caller, cell by cell.
 import numpy as np
 
 from espalier.kernels.decimals import (
-    EXACT_POWERS,
-    LARGEST_EXACT,
     MOST_DIGITS,
-    MOST_EXPONENT_DIGITS,
     POWERS_OF_FIVE,
-    digits,
     digits_behind,
     eight_signs,
-    rounded,
+    exponent_behind,
+    first_digits,
+    number_of,
 )
 from espalier.kernels.jit import compiled, inner
 
@@ -38,9 +36,7 @@ COMMA, QUOTE, LINE_FEED, RETURN = np.uint8(44), np.uint8(34), np.uint8(10), np.u
 PLUS, MINUS, POINT = np.uint8(43), np.uint8(45), np.uint8(46)
 NUL, BEYOND_ASCII = np.uint8(0), np.uint8(128)
 STRETCH = 64
-ZERO, NINE, TEN = np.uint64(48), np.uint64(9), np.uint64(10)
 SMALL_E, LARGE_E = np.uint8(101), np.uint8(69)
-SIGNS = np.array([1.0, -1.0])
 HALF = np.uint64(32)
 ONE = np.uint64(1)
 TOP_BITS = np.uint64(0x8080808080808080)
@@ -204,13 +200,7 @@ def _number(content, begin, powers):
     negative = sign == MINUS
     at += np.int64(negative) + np.int64(sign == PLUS)  # no jump: which sign comes next cannot be foreseen
     first = at
-    whole = np.uint64(0)
-    while True:  # mostly one digit or two, which the processor foresees
-        digit = np.uint64(content[np.uint64(at)]) - ZERO
-        if digit > NINE:
-            break
-        whole = whole * TEN + digit
-        at += 1
+    whole, at = first_digits(content, at)
     n_digits = at - first
     power = 0
     if content[np.uint64(at)] == POINT:
@@ -223,25 +213,15 @@ def _number(content, begin, powers):
         return np.nan, at, 0
     sign = content[np.uint64(at)]
     if sign in (SMALL_E, LARGE_E):
-        at += 1
-        sign = content[np.uint64(at)]
-        below = sign == MINUS
-        if below or sign == PLUS:
-            at += 1
-        first = at
-        exponent, at = digits(content, at, np.uint64(0))
-        if at == first or at - first > MOST_EXPONENT_DIGITS:
+        exponent, at, is_one = exponent_behind(content, at)
+        if not is_one:
             return np.nan, at, 0
-        power += -np.int64(exponent) if below else np.int64(exponent)
+        power += exponent
         sign = content[np.uint64(at)]
     if sign not in (COMMA, LINE_FEED, RETURN):
         return np.nan, at, 0
-    if whole < LARGEST_EXACT and -22 <= power <= 22:
-        value = np.float64(np.int64(whole))  # of signed ones there is an instruction
-        value = value / EXACT_POWERS[np.uint64(-power)] if power < 0 else value * EXACT_POWERS[np.uint64(power)]
-        return value * SIGNS[np.uint64(negative)], at, 1
-    value, decided = rounded(whole, power, powers)
-    return -value if negative else value, at, decided
+    value, decided = number_of(whole, power, negative, powers)
+    return value, at, decided
 
 
 @compiled

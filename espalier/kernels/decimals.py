@@ -10,15 +10,15 @@ import numpy as np
 from espalier.kernels.jit import inner
 
 __all__ = [
-    "EXACT_POWERS",
     "LARGEST_EXACT",
     "MOST_DIGITS",
-    "MOST_EXPONENT_DIGITS",
     "POWERS_OF_FIVE",
     "digits",
     "digits_behind",
     "eight_signs",
-    "rounded",
+    "exponent_behind",
+    "first_digits",
+    "number_of",
 ]
 
 MOST_DIGITS = 19
@@ -26,6 +26,9 @@ MOST_EXPONENT_DIGITS = 5
 LARGEST_EXACT = np.uint64(1) << np.uint64(53)
 EXACT_POWERS = np.array([float(10**power) for power in range(23)])
 LEAST_POWER, MOST_POWER = -342, 308
+PLUS, MINUS = np.uint8(43), np.uint8(45)
+ZERO, NINE, TEN = np.uint64(48), np.uint64(9), np.uint64(10)
+SIGNS = np.array([1.0, -1.0])
 LOW_HALF = np.uint64((1 << 32) - 1)
 HALF = np.uint64(32)
 ONE = np.uint64(1)
@@ -56,6 +59,21 @@ def _powers_of_five():
 
 
 POWERS_OF_FIVE = _powers_of_five()
+
+
+@inner
+def first_digits(content, at):
+    """Read the whole number that stands here, one digit at a time; returns it and the place behind.
+
+    Mostly it has one digit or two, which the processor foresees.
+    """
+    whole = np.uint64(0)
+    while True:
+        digit = np.uint64(content[np.uint64(at)]) - ZERO
+        if digit > NINE:
+            return whole, at
+        whole = whole * TEN + digit
+        at += 1
 
 
 @inner
@@ -120,7 +138,33 @@ def eight_signs(content, at):
 
 
 @inner
-def rounded(whole, power, powers):
+def exponent_behind(content, at):
+    """Read the exponent of which the e stands here; returns it, the place behind, and 1, or 0 where it is none."""
+    at += 1
+    sign = content[np.uint64(at)]
+    below = sign == MINUS
+    if below or sign == PLUS:
+        at += 1
+    first = at
+    exponent, at = digits(content, at, np.uint64(0))
+    if at == first or at - first > MOST_EXPONENT_DIGITS:
+        return 0, at, 0
+    return (-np.int64(exponent) if below else np.int64(exponent)), at, 1
+
+
+@inner
+def number_of(whole, power, negative, powers):
+    """Give ±whole · 10^power, rounded once, and 1; 0 where that is not decided. powers: POWERS_OF_FIVE."""
+    if whole < LARGEST_EXACT and -22 <= power <= 22:
+        value = np.float64(np.int64(whole))  # of signed ones there is an instruction
+        value = value / EXACT_POWERS[np.uint64(-power)] if power < 0 else value * EXACT_POWERS[np.uint64(power)]
+        return value * SIGNS[np.uint64(negative)], 1
+    value, decided = _rounded(whole, power, powers)
+    return -value if negative else value, decided
+
+
+@inner
+def _rounded(whole, power, powers):
     """Give whole · 10^power rounded to even, and 1; 0 where that is not decided, or no normal number."""
     if whole == 0 or power < LEAST_POWER or power > MOST_POWER:
         return np.nan, 0

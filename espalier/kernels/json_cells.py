@@ -12,12 +12,12 @@ knows all of JSON. What is read here is JSON (RFC 8259), and means the same ther
 import numpy as np
 
 from espalier.kernels.decimals import (
-    EXACT_POWERS,
     LARGEST_EXACT,
     MOST_DIGITS,
-    MOST_EXPONENT_DIGITS,
     digits,
-    rounded,
+    exponent_behind,
+    first_digits,
+    number_of,
 )
 from espalier.kernels.jit import compiled, inner
 
@@ -28,10 +28,8 @@ PADDING = 16
 LIST, LIST_END, OBJECT, OBJECT_END = np.uint8(91), np.uint8(93), np.uint8(123), np.uint8(125)
 COMMA, COLON, QUOTE, SMALL_N = np.uint8(44), np.uint8(58), np.uint8(34), np.uint8(110)
 SPACE, TAB, LINE_FEED, RETURN = np.uint8(32), np.uint8(9), np.uint8(10), np.uint8(13)
-PLUS, MINUS, POINT, SMALL_E, LARGE_E = np.uint8(43), np.uint8(45), np.uint8(46), np.uint8(101), np.uint8(69)
+MINUS, POINT, SMALL_E, LARGE_E = np.uint8(45), np.uint8(46), np.uint8(101), np.uint8(69)
 ZERO_SIGN = np.uint8(48)
-ZERO, NINE, TEN = np.uint64(48), np.uint64(9), np.uint64(10)
-SIGNS = np.array([1.0, -1.0])
 NULL = np.array([110, 117, 108, 108], np.uint8)
 
 
@@ -134,13 +132,7 @@ def _number(content, at, size, powers):
     negative = sign == MINUS
     at += np.int64(negative)
     first = at
-    whole = np.uint64(0)
-    while True:  # mostly one digit or two, which the processor foresees
-        digit = np.uint64(content[np.uint64(at)]) - ZERO
-        if digit > NINE:
-            break
-        whole = whole * TEN + digit
-        at += 1
+    whole, at = first_digits(content, at)
     n_digits = at - first
     if n_digits == 0 or n_digits > MOST_DIGITS or (n_digits > 1 and content[first] == ZERO_SIGN):
         return np.nan, -1
@@ -165,18 +157,9 @@ def _number(content, at, size, powers):
         power = point - at
         sign = content[np.uint64(at)]
     if sign in (SMALL_E, LARGE_E):
-        at += 1
-        below = content[at] == MINUS
-        if below or content[at] == PLUS:
-            at += 1
-        first = at
-        exponent, at = digits(content, at, np.uint64(0))
-        if at == first or at - first > MOST_EXPONENT_DIGITS:
+        exponent, at, is_one = exponent_behind(content, at)
+        if not is_one:
             return np.nan, -1
-        power += -np.int64(exponent) if below else np.int64(exponent)
-    if whole < LARGEST_EXACT and -22 <= power <= 22:
-        value = np.float64(np.int64(whole))
-        value = value / EXACT_POWERS[np.uint64(-power)] if power < 0 else value * EXACT_POWERS[np.uint64(power)]
-        return value * SIGNS[np.uint64(negative)], at
-    value, decided = rounded(whole, power, powers)
-    return (-value if negative else value), (at if decided else -1)
+        power += exponent
+    value, decided = number_of(whole, power, negative, powers)
+    return value, (at if decided else -1)

@@ -58,6 +58,7 @@ MOST_TENSORS: Final = 99_999
 """Bytes of an inference; what is larger takes so long that Flask does not matter."""
 UNUSUAL: Final = frozenset({"HTTP_ORIGIN", "HTTP_SEC_FETCH_SITE", "HTTP_CONTENT_ENCODING", "HTTP_TRANSFER_ENCODING"})
 LONG: Final = 65_536
+ROOM: Final = 2**20
 """Bytes of a body from which on gunicorn's copies of it cost time."""
 ROUTES: Final = {
     ("v1", False): f"{MODEL}/predict",
@@ -215,9 +216,15 @@ def _body(environ: Mapping[str, Any]) -> bytes | bytearray:
 
 
 def _received(stream: Any, length: int) -> bytearray:
-    """Receive a long body where it stays."""
-    receive, body = receiving_into(stream), bytearray(length)
-    room, at = memoryview(body), 0
-    while at < length and (n_bytes := receive(room[at:])):
+    """Receive a long body where it stays; its room grows as it comes, so that a promise alone takes no memory."""
+    receive, body, at = receiving_into(stream), bytearray(min(length, ROOM)), 0
+    while at < length:
+        if at == len(body):
+            body.extend(bytes(min(length, 2 * at) - at))
+        with memoryview(body) as room:
+            n_bytes = receive(room[at:])
+        if not n_bytes:
+            break
         at += n_bytes
-    return body[:at] if at < length else body
+    del body[at:]
+    return body

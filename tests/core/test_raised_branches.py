@@ -173,9 +173,12 @@ def test_what_threads_foresee_of_the_nodes_near_the_root_is_what_the_slow_twin_f
     assert n_raised_above > 0
 
 
+@pytest.mark.parametrize("holes", [0.0, 0.02, 0.1])
 @pytest.mark.parametrize("missing", ["fractional", "direction", "surrogate"])
-def test_many_rows_parted_at_each_test_come_to_the_leaves_that_they_come_to_sixteen_at_a_time(missing: str) -> None:
-    dataset, model = grown(noisy_table(3, n_rows=300), preset("id3", numeric="best", missing=missing))
+def test_many_rows_parted_at_each_test_come_to_the_leaves_that_they_come_to_sixteen_at_a_time(
+    missing: str, holes: float
+) -> None:
+    dataset, model = grown(noisy_table(3, n_rows=300, holes=holes), preset("id3", numeric="best", missing=missing))
     tree, laid = _pruning(model), laid_rows(model, dataset, Crew(1))
     table, rows = table_of(laid.values, np.zeros(300)), np.arange(300, dtype=np.int32)
     rows[::7] = ~rows[::7]  # parts of rows
@@ -186,7 +189,7 @@ def test_many_rows_parted_at_each_test_come_to_the_leaves_that_they_come_to_sixt
     part_down(tree.nodes, *way, together, first, empty_queue(model.tree.n_nodes, 270, 3))
     assert np.array_equal(together, side_by_side)
     assert len(set(together.tolist())) > 10
-    assert (missing == "fractional") == (-1 in together)
+    assert (missing == "fractional" and holes > 0) == (-1 in together)
 
 
 @pytest.mark.parametrize(("n_rows", "seed"), [(160, 49), (160, 57), (500, 17), (900, 15)])

@@ -2,6 +2,7 @@
 
 import io
 import json
+import tracemalloc
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -14,7 +15,7 @@ from werkzeug.test import EnvironBuilder
 
 from service import aliases, db, keys
 from service.api.context import ADMITTED, EXTENSION, RAISED
-from service.api.front import LATER, Front, Later, NotHere
+from service.api.front import LATER, ROOM, Front, Later, NotHere
 from service.api.rates import Rates
 from service.api.recording import keep_together
 from service.errors import Unavailable
@@ -379,3 +380,31 @@ def test_what_was_raised_while_it_was_tried_is_raised_by_flask_without_another_t
     for handed in ({RAISED: Unavailable("away")}, {RAISED: Unavailable("away"), ADMITTED: EVERYBODY}):
         answer = both.asked(both.front, BY_MODEL, BODIES["one row"], handed)
         assert (answer.status[:3], answer.n_logged) == ("503", 0)
+
+
+class Parts(io.BytesIO):
+    """A body that comes in parts of seven thousand bytes at most."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(7_000 if size is None or size < 0 else min(size, 7_000))
+
+
+def test_a_long_body_is_received_whole(both: Both) -> None:
+    rows = [ROW] * 500
+    body = orjson.dumps({"rows": rows, "explain": "none"}).replace(b"},{", b"}," + b" " * (ROOM // 200) + b"{")
+    assert len(body) > 2 * ROOM
+    answer = both.asked(both.front, BY_MODEL, body, {"wsgi.input": Parts(body)})
+    assert answer.status[:3] == "200"
+    assert len(answer.body[0]["predictions"]) == len(rows)
+
+
+def test_a_long_body_that_was_announced_and_does_not_come_takes_no_memory(both: Both) -> None:
+    announced = {"wsgi.input": Parts(b'{"rows": ['), "CONTENT_LENGTH": str(60 * ROOM)}
+    tracemalloc.start()
+    try:
+        answer = both.asked(both.front, BY_MODEL, b"", announced)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert answer.status[:3] == "400"
+    assert most < 20 * ROOM

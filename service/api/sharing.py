@@ -6,7 +6,10 @@ memory that all share how many connections it has, and whoever has more than ano
 for a moment::
 
     open      process 1: 9    process 2: 6      a client connects
-    accept    waits 1 ms      takes it
+    accept    waits 5 ms      takes it
+
+Clients that connect at the same moment are dealt out evenly, whatever else is open: when a load ends and the next one
+begins, much of that are connections whose client has gone, which is found out when their last request is answered.
 """
 
 import mmap
@@ -23,16 +26,25 @@ PLACES: Final = 64
 """Web processes that are counted; of more, the rest takes what comes."""
 NOBODY: Final = 2**31 - 1
 """At a place that no process has: more than any has open."""
-LEAVING_SECONDS: Final = 0.001
-"""So long a connection is left to others; then whoever comes first takes it, for they may be held up."""
+LEAVING_SECONDS: Final = 0.005
+"""So long a connection is left to others; then whoever comes first takes it, for they may be held up.
+
+The main loop of a process whose threads are at work waits so long for Python's lock.
+"""
 IN_VAIN_SECONDS: Final = 0.05
 """A connection that comes so soon after one was left to others was left in vain: threads may hold up the main loop."""
+BURST_SECONDS: Final = 0.1
+"""A connection that is accepted so soon after another belongs to the same burst."""
+OF_BURST: Final = 2**16
+"""What a connection of a burst counts beside one that is open: no process has so many."""
+MOST_OF_BURST: Final = 2**14
+"""That are counted: what is said has 31 bits."""
 SLACK: Final = 16
 """Of so many connections one process may have one more than another, of twice as many two."""
 
 
 class OpenConnections:
-    """How many connections each web process has open: made before they are forked, a place for each."""
+    """What each web process has taken on: made before they are forked, a place for each."""
 
     def __init__(self) -> None:
         """Make a table in which no process has a place."""
@@ -49,12 +61,12 @@ class OpenConnections:
         self.say(place, NOBODY)
 
     def say(self, place: int | None, count: int) -> None:
-        """Say how many connections the process of a place has."""
+        """Say how much the process of a place has taken on."""
         if place is not None:
             self._counts[place] = count
 
     def fewest(self) -> int:
-        """Give how many connections the process has that has the fewest."""
+        """Give how much that is of the process that has the least."""
         return min(self._counts)
 
 
@@ -66,6 +78,8 @@ class SharingWorker(ProblemWorker):
     place: int | None = None
     _left_until: float = 0.0
     _is_leaving: bool = False
+    _n_of_burst: int = 0
+    _burst_until: float = 0.0
 
     def accept(self, listener: socket.socket) -> None:
         """Accept a connection, unless another process should; what was left to others in vain is accepted."""
@@ -75,7 +89,11 @@ class SharingWorker(ProblemWorker):
             self.set_accept_enabled(False)
             return
         self._left_until = 0.0
+        n_before = self.nr_conns
         super().accept(listener)
+        if self.nr_conns > n_before:  # else another process was faster
+            self._n_of_burst = self._of_burst(now) + 1
+            self._burst_until = now + BURST_SECONDS
 
     def set_accept_enabled(self, enabled: bool) -> None:  # noqa: FBT001 - the parent's own
         """Begin or cease to accept; not to begin while a connection is left to others."""
@@ -95,9 +113,14 @@ class SharingWorker(ProblemWorker):
     def _has_more_than_others(self) -> bool:
         if self.open_connections is None or self.place is None:
             return False
-        self._say()
-        return self.nr_conns > self.open_connections.fewest() + self.nr_conns // SLACK
+        return self._say() > self.open_connections.fewest() + self.nr_conns // SLACK
 
-    def _say(self) -> None:
+    def _say(self) -> int:
+        """Tell the others what this process has taken on: connections of a burst that is under way count first."""
+        taken = OF_BURST * min(self._of_burst(time.monotonic()), MOST_OF_BURST) + self.nr_conns
         if self.open_connections is not None:
-            self.open_connections.say(self.place, self.nr_conns if self.alive else NOBODY)
+            self.open_connections.say(self.place, taken if self.alive else NOBODY)
+        return taken
+
+    def _of_burst(self, now: float) -> int:
+        return self._n_of_burst if now < self._burst_until else 0

@@ -1,8 +1,36 @@
 """What web processes tell each other of their connections."""
 
 import os
+import socket
+from contextlib import ExitStack
+from types import SimpleNamespace
+from typing import Any
 
-from service.api.sharing import NOBODY, PLACES, OpenConnections
+import pytest
+from gunicorn.config import Config
+
+from service.api.sharing import BURST_SECONDS, IN_VAIN_SECONDS, NOBODY, PLACES, OpenConnections, SharingWorker
+
+
+class Worker(SharingWorker):
+    """A web process that takes connections, and answers nothing."""
+
+    def __init__(self, table: OpenConnections, place: int, *, n_open: int) -> None:
+        self.cfg, self.alive = Config(), True
+        self.open_connections, self.place, self.nr_conns = table, place, n_open
+        self.taken: list[Any] = []
+        self._say()
+
+    def enqueue_req(self, conn: Any) -> None:
+        self.taken.append(conn)
+
+    def set_accept_enabled(self, enabled: bool) -> None:  # noqa: FBT001 - gunicorn's own
+        pass
+
+    def pass_once(self, listener: socket.socket) -> None:
+        """What the main loop does where a client knocks."""
+        self.accept(listener)
+        self._say()
 
 
 def test_a_process_that_has_said_nothing_yet_is_left_nothing() -> None:
@@ -44,3 +72,33 @@ def test_what_one_process_says_another_sees() -> None:
         os._exit(0)
     os.waitpid(child, 0)
     assert table.fewest() == 7
+
+
+def test_clients_that_come_together_are_dealt_out_evenly_whatever_else_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=1000.0)
+    monkeypatch.setattr("service.api.sharing.time", SimpleNamespace(monotonic=lambda: clock.now))
+    table = OpenConnections()
+    many, few = Worker(table, 0, n_open=35), Worker(table, 1, n_open=29)
+    with ExitStack() as opened:
+        listener = opened.enter_context(socket.create_server(("127.0.0.1", 0)))
+        listener.setblocking(False)
+
+        def come(n_clients: int) -> None:
+            for _ in range(n_clients):
+                opened.enter_context(socket.create_connection(listener.getsockname()))
+
+        come(8)
+        for _ in range(4):
+            few.pass_once(listener)
+            many.pass_once(listener)
+            clock.now += (IN_VAIN_SECONDS + BURST_SECONDS) / 2  # what is left to others is no more left in vain
+        assert (len(many.taken), len(few.taken)) == (4, 4)
+        clock.now += 1
+        few._say()  # each main loop does so once a second
+        come(1)
+        many.pass_once(listener)
+        assert len(many.taken) == 4  # it has more open
+        few.pass_once(listener)
+        assert len(few.taken) == 5
+        for connection in (*many.taken, *few.taken):
+            connection.sock.close()

@@ -58,6 +58,7 @@ if typing.TYPE_CHECKING:
     from espalier.json_compiled import JsonReader, JsonRows, can_read_json_rows
     from espalier.json_tables import dataset_from_json
     from espalier.limits import UNLIMITED, Limits
+    from espalier.marks import number_from_text
     from espalier.model import Model, OperatingPoint, TrainingRecord
     from espalier.operating import answering_at, operating_point_from_dict
     from espalier.prediction import Prediction, leaf_prediction, predict, predict_each
@@ -222,6 +223,7 @@ __all__ = [
     "load_many_rows",
     "needed_holdout",
     "needs_held_out",
+    "number_from_text",
     "operating_point_from_dict",
     "predict",
     "predict_each",

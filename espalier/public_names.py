@@ -106,6 +106,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "Limits",
             "UNLIMITED",
         ),
+        "marks": ("number_from_text",),
         "model": (
             "Model",
             "OperatingPoint",

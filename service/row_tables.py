@@ -38,8 +38,10 @@ def table_of(model: espalier.Model, rows: Sequence[Any]) -> espalier.Dataset | N
     names = list(rows[0]) if isinstance(rows[0], dict) else []
     attributes = {feature.name: feature for feature in model.schema.attributes}
     marks = model.schema.missing_values
-    if not names or not attributes.keys() >= set(names) or any(map(_is_number, marks)):  # then each number is looked at
+    if not names or not attributes.keys() >= set(names):
         return None
+    if any(espalier.number_from_text(mark) is not None for mark in marks):
+        return None  # each number is to be looked at
     if set(map(type, rows)) != {dict} or set(map(len, rows)) != {len(names)}:
         return None
     features, columns = [], []
@@ -53,14 +55,6 @@ def table_of(model: espalier.Model, rows: Sequence[Any]) -> espalier.Dataset | N
         features.append(attributes[name])
         columns.append(column)
     return espalier.Dataset(espalier.Schema(tuple(features), model.schema.missing_values), tuple(columns))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _read(feature: espalier.Feature, cells: list[Any], marks: Sequence[str]) -> Column | None:

@@ -207,6 +207,25 @@ def test_a_number_that_means_missing_is_looked_at() -> None:
     assert table_of(model, [{"size": 1.0}]) is None
 
 
+@pytest.mark.parametrize("mark", ["?", "nan", "inf", "1_000", "-999"])
+def test_rows_are_logged_alike_by_compiled_code_and_by_objects_whatever_means_missing(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, mark: str
+) -> None:
+    rows = [{"size": size, "play": "no" if size > 2 else "yes"} for size in (1, 2, 3, 4)]
+    model = espalier.train(espalier.dataset_from_rows(rows, target="play", missing_values=[mark]), "cart")
+    espalier.load_many_rows(model)
+    asked = {"rows": [{"size": size} for size in range(N_ROWS)], "explain": "none"}
+    logged = set()
+    with serving(settings) as one:
+        one.keep("one", model)
+        for is_compiled in (True, False):
+            monkeypatch.setattr(espalier, "can_read_json_rows", lambda answer=is_compiled: answer)
+            answers = one.predict("one", asked)["predictions"]
+            shown = one.client.get(f"/v1/decisions/{answers[3]['decision_id']}").get_json()
+            logged.add(orjson.dumps(shown["input"]))
+    assert len(logged) == 1, logged
+
+
 def test_what_is_masked_is_not_kept_and_nothing_is_kept_where_the_log_is_off(settings: Settings) -> None:
     rows = random_rows(N_ROWS, seed=6)
     with serving(settings) as one:

@@ -3,7 +3,6 @@
 Only the columns that a change is about are read again, from the labels and numbers that are kept.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -140,16 +139,9 @@ def _cells(feature: espalier.Feature, column: Any, kind: str | None) -> Iterator
     as_label = kind in ("nominal", "ordinal", "boolean") and not feature.coded
     for label in labels:
         if from_text and isinstance(label, str):
-            yield _number(label)
+            number = espalier.number_from_text(label)
+            yield label if number is None else number
         elif as_label and isinstance(label, float) and label.is_integer():
             yield int(label)
         else:
             yield label
-
-
-def _number(text: str) -> float | str:
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    return number if math.isfinite(number) else text

@@ -191,6 +191,12 @@ def test_a_declaration_that_does_not_fit_is_refused_and_changes_nothing(
     assert served.client.get(f"/v1/datasets/{before['id']}").get_json() == before
 
 
+def test_a_text_that_is_no_number_in_an_upload_is_none_in_a_declaration(served: Served) -> None:
+    data_set = served.upload("a,b\n1_000,u\n2_000,v\n")["id"]
+    response = served.client.patch(f"/v1/datasets/{data_set}", json={"columns": [{"name": "a", "kind": "numeric"}]})
+    assert response.status_code == 422, response.text
+
+
 def test_thousands_of_columns_are_declared_in_one_request(served: Served) -> None:
     names = [f"a{place}" for place in range(1_000)]
     data_set = served.upload(",".join(names) + "\n" + ("1," * 1_000)[:-1] + "\n" + ("2," * 1_000)[:-1])["id"]

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import weakref
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter
@@ -44,7 +44,7 @@ class CellFile:
 
     def __init__(self, in_memory: int = IN_MEMORY) -> None:
         self._in_memory = in_memory
-        self._files: list[IO[bytes]] = []  # one, as soon as there is more than stays in memory
+        self._files: list[_ByPlace] = []  # one, as soon as there is more than stays in memory
         self._closing = weakref.finalize(self, _close, self._files)
         self._waiting: list[Any] = []
         self._written = 0
@@ -75,7 +75,7 @@ class CellFile:
             return
         while n_bytes < array.nbytes:
             rest = array.data.cast("B")[n_bytes:] if n_bytes else array.data
-            n_more = os.preadv(self._files[0].fileno(), [rest], place + n_bytes)
+            n_more = self._files[0].read(rest, place + n_bytes)
             if not n_more:
                 raise EOFError("the file of cells ends before they do")
             n_bytes += n_more
@@ -97,10 +97,11 @@ class CellFile:
 
     def _write(self) -> None:
         if not self._files:
-            self._files.append(tempfile.TemporaryFile(buffering=0))  # noqa: SIM115 - closed with this object
+            file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed with this object
+            self._files.append(_ByPlace(file) if hasattr(os, "preadv") else _ByTurns(file))
         waiting = self._waiting
         while waiting:
-            n_bytes = os.pwritev(self._files[0].fileno(), waiting[:MOST_AT_ONCE], self._written)  # or it waits on
+            n_bytes = self._files[0].write(waiting[:MOST_AT_ONCE], self._written)  # or it waits on
             self._written += n_bytes
             while waiting and n_bytes >= len(waiting[0]):
                 n_bytes -= len(waiting.pop(0))
@@ -108,9 +109,42 @@ class CellFile:
                 waiting[0] = waiting[0][n_bytes:]
 
 
-def _close(files: list[IO[bytes]]) -> None:
-    for file in files:
-        file.close()
+class _ByPlace:
+    """A file of which each call says the place: several threads read and write at once."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+
+    def read(self, array: memoryview, place: int) -> int:
+        """Read an array, or its beginning; give how many bytes."""
+        return os.preadv(self.file.fileno(), [array], place)
+
+    def write(self, arrays: Sequence[memoryview], place: int) -> int:
+        """Write arrays one behind the other, or what the system takes; give how many bytes."""
+        return os.pwritev(self.file.fileno(), arrays, place)
+
+
+class _ByTurns(_ByPlace):
+    """The same for systems without such calls (Windows, macOS before 11): one thread at a time moves to its place."""
+
+    def __init__(self, file: Any) -> None:
+        super().__init__(file)
+        self._lock = threading.Lock()
+
+    def read(self, array: memoryview, place: int) -> int:
+        with self._lock:
+            self.file.seek(place)
+            return int(self.file.readinto(array))  # type: ignore[attr-defined]
+
+    def write(self, arrays: Sequence[memoryview], place: int) -> int:
+        with self._lock:
+            self.file.seek(place)
+            return self.file.write(arrays[0])
+
+
+def _close(files: list[_ByPlace]) -> None:
+    for one in files:
+        one.file.close()
 
 
 @dataclass(frozen=True, slots=True)

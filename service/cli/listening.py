@@ -1,7 +1,6 @@
 """The two things of which a machine has only one: the port, and the right to run on a database file."""
 
 import errno
-import fcntl
 import os
 import socket
 import time
@@ -71,6 +70,8 @@ def lock_database(database: Path, *, address: str) -> TextIO:
         Refused: Another ``espalier up`` runs on this database (the sentence names its address), or its folder cannot be
             written.
     """
+    import fcntl  # noqa: PLC0415 - commands without a server run on systems that have none
+
     path = database.with_name(database.name + ".lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -16,6 +16,7 @@ from service.errors import SettingsError
 
 PREFIX = "ESPALIER_"
 FOR_TESTS = re.compile("ESPALIER_(REFERENCE|TEST_.*)")  # read by the tests alone
+LONGEST_CELL = 131_072  # characters that the standard library's reader of CSV takes
 SQLITE_FILE = "sqlite:///"
 TOKEN = re.compile(
     r"esp_(?P<id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_(?P<secret>[A-Za-z0-9_-]{43,128})"
@@ -171,7 +172,9 @@ class Settings:
     max_cells: int = field(
         default=100_000_000, metadata=_whole(1, 10_000_000_000, "most cells of a data set, rows times columns")
     )
-    max_cell_chars: int = field(default=10_000, metadata=_whole(1, 1_000_000, "longest text in a cell, in characters"))
+    max_cell_chars: int = field(
+        default=10_000, metadata=_whole(1, LONGEST_CELL, "longest text in a cell, in characters")
+    )
     reader_memory_mb: int = field(
         default=1024,
         metadata=_whole(512, 1048576, "memory of a process that reads Parquet or Arrow, in MiB"),

@@ -11,7 +11,7 @@ from service import queue
 from service.api.rates import Rates
 from service.db import Sessions, transaction
 from service.errors import TooMany
-from service.settings import Settings
+from service.settings import LONGEST_CELL, Settings
 from service.tables import Kind
 from tests.service.served import assert_problem, serving
 from tests.service.waiting import until
@@ -57,6 +57,17 @@ def test_a_text_that_is_longer_than_a_cell_may_be_is_refused(settings: Settings)
         served.train("tennis")
         assert served.post("/v1/models/tennis/predict", {"rows": [{"Wind": "w" * 8}]}).status_code == 200
         assert_problem(served.post("/v1/models/tennis/predict", {"rows": [{"Wind": "w" * 9}]}), 413)
+
+
+def test_as_many_characters_as_can_be_set_are_taken_in_every_format(settings: Settings) -> None:
+    longest, longer = ("w" * n_chars for n_chars in (LONGEST_CELL, LONGEST_CELL + 1))
+    with serving(settings, max_cell_chars=LONGEST_CELL) as served:
+        for quote in ("", '"'):
+            assert served.upload(f"a,b\n{quote}{longest}{quote},x\nc,y\n")["n_rows"] == 2
+        rows = [{"a": longest, "b": "x"}, {"a": "c", "b": "y"}]
+        assert served.post("/v1/datasets", {"rows": rows}).status_code == 201
+        rows[0]["a"] = longer
+        assert_problem(served.post("/v1/datasets", {"rows": rows}), 413)
 
 
 def test_a_key_may_have_only_so_many_unfinished_jobs(settings: Settings) -> None:

@@ -127,6 +127,7 @@ def test_a_first_key_that_is_none_is_refused_and_not_repeated(given: str, monkey
         ("CORS_ORIGINS", "https://a.example/"),
         ("CORS_ORIGINS", "https://a.example,"),
         ("PROXIES", "-1"),
+        ("MAX_CELL_CHARS", "131073"),  # Python's csv.field_size_limit() is 131 072
     ],
 )
 def test_what_is_no_prefix_no_origin_and_no_number_is_refused(

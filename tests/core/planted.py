@@ -23,6 +23,9 @@ class Leaf:
     stats: tuple[float, ...]
 
 
+A, B, C = Leaf((4.0, 0.0, 0.0)), Leaf((0.0, 2.0, 0.0)), Leaf((0.0, 1.0, 3.0))
+
+
 @dataclass(frozen=True)
 class Cut:
     """At most the threshold: the first child; else the second."""

@@ -19,11 +19,10 @@ from espalier import (
     predict,
     train,
 )
-from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Leaf, mixed_rows, plant, roots
-from tests.core.test_counterfactual import rule_lists
+from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, Cut, Leaf, mixed_rows, plant, roots
+from tests.core.rule_lists import rule_lists
 from tests.factories import ROOT
 
-A, B, C = Leaf((4.0, 0.0, 0.0)), Leaf((0.0, 2.0, 0.0)), Leaf((0.0, 1.0, 3.0))
 DAY = {"Outlook": "Sunny", "Temperature": "Hot", "Humidity": "High", "Wind": "Weak"}
 
 

@@ -29,10 +29,24 @@ from espalier import (
     train,
 )
 from espalier.drawing import draw
-from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, mixed_rows, n_nodes, node_numbered, plant, roots
+from tests.core.planted import (
+    MIXED,
+    NUMBERS,
+    A,
+    Ask,
+    B,
+    C,
+    Cut,
+    Known,
+    Leaf,
+    mixed_rows,
+    n_nodes,
+    node_numbered,
+    plant,
+    roots,
+)
 from tests.factories import REFERENCE
 
-A, B, C = Leaf((4.0, 0.0, 0.0)), Leaf((0.0, 2.0, 0.0)), Leaf((0.0, 1.0, 3.0))
 TREE = Cut(0, 14.6155, (Ask(1, (0, 1, 0), (A, Known(2, (C, B)))), B))
 """Nodes: 0 length, 1 colour, 2 a, 3 size, 4 c, 5 b, 6 b."""
 SHOWN = (to_text, to_mermaid, to_dot, to_svg)

@@ -23,7 +23,10 @@ from espalier import (
 from tests.core.planted import (
     MIXED,
     NUMBERS,
+    A,
     Ask,
+    B,
+    C,
     Cut,
     Known,
     Leaf,
@@ -32,8 +35,6 @@ from tests.core.planted import (
     roots,
     walk,
 )
-
-A, B, C = Leaf((4.0, 0.0, 0.0)), Leaf((0.0, 2.0, 0.0)), Leaf((0.0, 1.0, 3.0))
 
 
 def only(model, row, **kw):

@@ -1,7 +1,6 @@
-"""Model trees: the published M5P figures, the slow twin on small tables, and what a linear leaf owes its reader."""
+"""Trees of linear leaves: the reference's data sets, the slow twin, what a leaf owes its reader."""
 
 import functools
-import json
 import math
 import re
 from itertools import pairwise
@@ -13,20 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from espalier import (
-    Cancelled,
-    ConfigError,
-    DocumentError,
-    Holdout,
-    NotApplicable,
-    Progress,
-    dataset_from_csv,
     dataset_from_rows,
     explain,
     from_json,
     predict,
     prune,
     render_explanation,
-    summary,
     to_json,
     to_mermaid,
     to_text,
@@ -35,9 +26,9 @@ from espalier import (
 from espalier.config import resolved, training_config
 from espalier.evaluation import answers_and_shares
 from espalier.linear_fitting import fit_linear_models
-from espalier.prediction import router
 from tests.core.growing_bridge import dataset_of, grow, node_of
-from tests.factories import REFERENCE, needs_reference
+from tests.core.model_trees import line, named, reference_data
+from tests.factories import needs_reference
 from tests.reference import missing, model_tree
 from tests.reference.grower import impute
 from tests.reference.table import Column, Table, Target
@@ -54,20 +45,8 @@ TRAINED = [(name, command) for name in ("cpu", "car_test_frame") for command in 
 
 
 @functools.cache
-def reference_data(name):
-    schema = json.loads((REFERENCE / "data" / f"{name}.schema.json").read_text())
-    return dataset_from_csv(REFERENCE / "data" / schema["file"], schema=schema)
-
-
-@functools.cache
 def trained(name, command):
     return train(reference_data(name), "m5", **COMMANDS[command])
-
-
-def line():
-    """Rows with y = 2x + 1 below 10, and 100 − x from there on."""
-    rows = [{"x": float(x), "noise": float(x * 7 % 5), "y": 2.0 * x + 1 if x < 10 else 100.0 - x} for x in range(40)]
-    return dataset_from_rows(rows, target="y", task="regression")
 
 
 # The reference's data sets
@@ -246,150 +225,6 @@ def test_of_many_columns_those_of_the_heaviest_tests_are_taken(monkeypatch):
     assert limited.linear.n_terms().max() == 2 < unlimited.linear.n_terms().max()
 
 
-# Documents
-
-
-@functools.cache
-def document():
-    rows = [{"x": x, "c": "abc"[x % 3], "y": x / 3 + x % 3 * 5 + x * x % 7} for x in range(30)]
-    return to_json(train(dataset_from_rows(rows, target="y", task="regression"), "m5", pruning=None))
-
-
-def broken(change):
-    made = json.loads(document())
-    change(made)
-    with pytest.raises(DocumentError) as caught:
-        from_json(json.dumps(made))
-    return [fault.path for fault in caught.value.faults]
-
-
-def in_linear(name, change):
-    def applied(made):
-        linear = made["tree"]["linear"]
-        linear[name] = change(linear[name])
-
-    return applied
-
-
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("start", lambda values: values[:-1]),
-        ("start", lambda values: [1, *values[1:]]),
-        ("start", lambda values: [*values[:-1], values[-1] + 1]),
-        ("feature", lambda values: [-1, *values[1:]]),
-        ("feature", lambda values: [9, *values[1:]]),
-        ("feature", lambda values: values[::-1]),
-        ("cut", lambda values: [-1, *values[1:]]),
-        ("cut", lambda values: [1 - min(1, values[0]), *values[1:]]),
-        ("cut", lambda values: values[:-1]),
-        ("coefficient", lambda values: [None, *values[1:]]),
-        ("coefficient", lambda values: [1e200, *values[1:]]),
-        ("coefficient", lambda values: ["1", *values[1:]]),
-        ("coefficient", lambda _: 3),
-        ("intercept", lambda values: [-1e200, *values[1:]]),
-        ("intercept", lambda values: values[:-1]),
-        ("squares", lambda values: [-1.0, *values[1:]]),
-        ("squares", lambda values: [None, *values[1:]]),
-        ("rank", lambda values: [-1, *values[1:]]),
-        ("rank", lambda values: values[:-1]),
-        ("rank_start", lambda values: [0, *values[:-1]]),
-        ("rank_start", lambda values: values[:-1]),
-    ],
-)
-def test_a_broken_linear_model_is_refused_by_its_array(name, change):
-    [path] = broken(in_linear(name, change))
-    # What ends elsewhere than its starts say is told of either array; a wrong order is told of the attributes.
-    assert path.startswith("/tree/linear/")
-    assert path.removeprefix("/tree/linear/") in {name, "start", "rank_start", "feature", "cut"}
-
-
-def test_models_and_configuration_must_agree():
-    assert broken(lambda made: made["tree"].pop("linear")) == ["/tree/linear"]
-    assert broken(lambda made: made["config"].update(leaf="constant")) == ["/tree/linear"]
-    assert broken(lambda made: made["tree"].update(linear=7)) == ["/tree/linear"]
-    assert broken(lambda made: made["preparation"].update(imputed=None)) == ["/preparation/imputed"]
-    assert broken(lambda made: made["preparation"].update(imputed=[None, None])) == ["/preparation/imputed"]
-
-
-# Pruning
-
-
-def test_the_trace_names_each_node_that_went_with_its_errors_before_and_after():
-    grown = train(line(), "m5", pruning=None, criterion="sdr")
-    pruned = prune(grown, "model_tree")
-    trace = pruned.trace
-    assert trace["method"] == "model_tree"
-    assert trace["before"]["leaves"] == grown.tree.n_leaves
-    assert trace["after"]["leaves"] == pruned.model.tree.n_leaves == 2
-    assert trace["steps"]
-    assert all(step["after"] <= step["before"] + 1e-6 * 20 for step in trace["steps"])
-    assert [step["node"] for step in trace["steps"]] == sorted((s["node"] for s in trace["steps"]), reverse=True)
-    assert json.loads(json.dumps(trace)) == trace
-    assert grown.pruning is None
-    assert pruned.model.pruning == {"method": "model_tree"}
-
-
-def test_a_pruned_tree_is_not_pruned_again():
-    once = prune(train(line(), "m5", pruning=None), "model_tree").model
-    assert prune(once, "model_tree").trace["steps"] == []
-
-
-def test_a_regression_tree_of_constants_is_pruned_by_its_means():
-    data = dataset_from_rows(
-        [{"x": x, "y": float(x >= 20) * 10 + x % 2} for x in range(40)], target="y", task="regression"
-    )
-    assert prune(train(data, "m5", leaf="constant", pruning=None), "model_tree", dataset=data).model.tree.n_leaves == 2
-
-
-def test_other_methods_do_not_weigh_linear_models():
-    model = train(line(), "m5", pruning=None, holdout=Holdout(fraction=0.3))
-    with pytest.raises(NotApplicable, match="linear models"):
-        prune(model, "reduced_error", dataset=line())
-
-
-def test_classes_have_no_model_tree():
-    data = dataset_from_rows([{"x": x, "y": "ab"[x % 2]} for x in range(8)], target="y")
-    with pytest.raises(NotApplicable, match="classes"):
-        prune(train(data, "cart"), "model_tree", dataset=data)
-    with pytest.raises(ConfigError) as caught:
-        train(data, "cart", leaf="linear", smoothing=15, pruning={"method": "model_tree"})
-    assert {fault.path for fault in caught.value.faults} == {"/leaf", "/smoothing", "/pruning/method"}
-
-
-@pytest.mark.parametrize(
-    ("fields", "path"),
-    [
-        ({"missing": "fractional"}, "/missing"),
-        ({"nominal": "subset"}, "/nominal"),
-        ({"pruning": {"method": "reduced_error"}}, "/pruning/method"),
-        ({"smoothing": 0}, "/smoothing"),
-        ({"smoothing": -1}, "/smoothing"),
-        ({"leaf": "cubic"}, "/leaf"),
-    ],
-)
-def test_what_linear_leaves_cannot_take_is_refused_by_path(fields, path):
-    rows = [{"x": x, "c": "abc"[x % 3], "y": x / 3} for x in range(12)]
-    with pytest.raises(ConfigError) as caught:
-        train(dataset_from_rows(rows, target="y", task="regression"), "m5", **fields)
-    assert [fault.path for fault in caught.value.faults] == [path]
-
-
-def test_fitting_stops_when_it_is_told_to():
-    data = line()
-    grown = grow(data, resolved(training_config("m5"), data.schema))
-    progress = Progress()
-    progress.stop()
-    with pytest.raises(Cancelled):
-        fit_linear_models(grown.tree, data, grown.preparation.imputed, progress=progress)
-
-
-def test_the_summary_of_a_model_tree_counts_its_leaves():
-    facts = summary(train(line(), "m5", smoothing=None, criterion="sdr"))
-    assert (facts["preset"], facts["n_leaves"]) == ("m5", 2)
-    assert facts["rmse"] == pytest.approx(0, abs=1e-6)
-
-
 def both(table, criterion, *, linear=True):
     """The product's models of a grown tree and the twin's of the same tree; the table with nothing missing."""
     data = dataset_of(table)
@@ -409,17 +244,3 @@ def preorder(node):
 def own_equation(models, node):
     """A node's own model as the twin writes it: {column: coefficient}, the intercept under None."""
     return {None: float(models.intercept[node]), **named(models, models.terms(node))}
-
-
-def leaf_equations(model):
-    answers = router(model).linear
-    return [{None: leaf.intercept, **named(model.tree.linear, leaf.terms)} for _, leaf in answers.leaf_models()]
-
-
-def named(models, terms):
-    found = {}
-    for feature, cut, coefficient in terms:
-        ranks = models.ranks(feature).tolist()
-        upper = frozenset(code for code, rank in enumerate(ranks) if rank >= cut) if cut else None
-        found[feature, upper] = coefficient
-    return found

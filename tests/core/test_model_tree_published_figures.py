@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from espalier import Holdout, evaluate, train
-from tests.core.test_model_tree import leaf_equations, reference_data
+from tests.core.model_trees import leaf_equations, reference_data
 from tests.factories import needs_reference
 from tests.reference.test_model_tree_twin import CASES, agree, printed_models, table_of
 from tests.reference.test_twin_matches_published_figures import Entry, folds, holdout

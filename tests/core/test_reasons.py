@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from espalier import barriers, dataset_from_rows, explain, predict, prune, reasons, render_explanation, train
 from tests.core.every_row import STOP, answer, as_cells, cells_of, rows_like, with_strategy
-from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, mixed_rows, plant, roots
+from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, Cut, Known, Leaf, mixed_rows, plant, roots
 from tests.service.served import TENNIS
 
 STRATEGIES = {None: None, "fractional": "fractional", "last_prediction": STOP}
-A, B, C = Leaf((4.0, 0.0, 0.0)), Leaf((0.0, 2.0, 0.0)), Leaf((0.0, 1.0, 3.0))
 
 
 def of(model, row, **more):

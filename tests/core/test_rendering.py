@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 
 from espalier import Feature, FeatureKind, Role, Schema, dataset_from_columns, to_mermaid, to_text, train
-from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, plant, roots
-
-A, B, C = Leaf((4.0, 0.0, 0.0)), Leaf((0.0, 2.0, 0.0)), Leaf((0.0, 1.0, 3.0))
+from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, Cut, Known, Leaf, plant, roots
 
 
 def test_each_branch_is_a_line_indented_by_its_depth_with_weight_and_errors_at_the_leaves():

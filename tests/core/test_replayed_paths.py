@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from espalier import explain, predict
 from tests.core.every_row import as_cells, cells_of
 from tests.core.planted import MIXED, NUMBERS, Leaf, mixed_rows, plant, roots
-from tests.core.test_counterfactual import rule_lists
+from tests.core.rule_lists import rule_lists
 from tests.reference.sentences import parsed
 
 ORDERS = {feature.name: feature.categories for feature in MIXED.attributes}

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from espalier import Feature, FeatureKind, Schema, dataset_from_columns, to_svg, train
 from espalier.lettering import text_width, wrapped
 from tests.core.hostile import HOSTILE, hostile
-from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, mixed_rows, plant, roots
+from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, Cut, Known, mixed_rows, plant, roots
 
-A, B, C = Leaf((4.0, 0.0, 0.0)), Leaf((0.0, 2.0, 0.0)), Leaf((0.0, 1.0, 3.0))
 TREE = Cut(0, 14.6155, (Ask(1, (0, 1, 0), (A, Known(2, (C, B)))), B))
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 

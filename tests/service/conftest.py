@@ -17,6 +17,7 @@ from service.api import job_stream
 from service.db import Sessions
 from service.settings import Settings
 from service.tables import Table
+from tests.service.served import TENNIS, Served
 
 POSTGRES = os.environ.get("ESPALIER_TEST_POSTGRES_URL", "")
 
@@ -167,6 +168,18 @@ def source(settings: Settings) -> Iterator[Sessions]:
     engine = db.connect(settings)
     yield db.sessions(engine)
     engine.dispose()
+
+
+@pytest.fixture
+def tennis(served: Served) -> str:
+    """The id of a data set that the service of a test has."""
+    return str(served.upload(TENNIS, target="PlayTennis")["id"])
+
+
+@pytest.fixture
+def more_tennis(served: Served) -> str:
+    """The id of another one, with a row more."""
+    return str(served.upload(TENNIS + "Overcast,Mild,High,Weak,Yes\n", target="PlayTennis")["id"])
 
 
 @contextmanager

@@ -32,6 +32,7 @@ Overcast,Mild,High,Strong,Yes
 Overcast,Hot,Normal,Weak,Yes
 Rain,Mild,High,Strong,No
 """
+UNKNOWN = "01890000-0000-7000-8000-000000000000"  # the id of nothing
 HOURS = "size,hours\n1,10\n2,12\n3,11\n10,30.5\n11,31\n12,33\n"
 
 
@@ -118,6 +119,13 @@ def wait_for_copying() -> None:
     for thread in threading.enumerate():
         if thread.name == "checkpoint":
             thread.join()
+
+
+def request_training(served: Served, dataset: str, **more: object) -> str:
+    """Ask for a training; give the id of its job."""
+    response = served.post("/v1/training-jobs", {"model": "tennis", "dataset": dataset, **more})
+    assert response.status_code == 202, response.text
+    return str(response.get_json()["id"])
 
 
 def assert_problem(response: TestResponse, status: int, *pointers: str) -> dict[str, Any]:

@@ -5,9 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from service.settings import Settings
-from tests.service.served import TENNIS, Served, assert_problem, serving
-
-UNKNOWN = "01890000-0000-7000-8000-000000000000"
+from tests.service.served import TENNIS, UNKNOWN, Served, assert_problem, serving
 
 
 @pytest.fixture

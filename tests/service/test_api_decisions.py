@@ -9,10 +9,9 @@ import sqlalchemy
 from service.db import transaction
 from service.settings import Settings
 from service.tables import DecisionRecord
-from tests.service.served import Served, assert_problem, serving
+from tests.service.served import UNKNOWN, Served, assert_problem, serving
 
 SUNNY = {"Outlook": "Sunny", "Humidity": "High", "Wind": "Strong"}
-UNKNOWN = "01890000-0000-7000-8000-000000000000"
 
 
 @pytest.fixture

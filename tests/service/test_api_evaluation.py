@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from service.settings import Settings
-from tests.service.served import HOURS, TENNIS, Served, assert_problem, serving
+from tests.service.served import HOURS, TENNIS, UNKNOWN, Served, assert_problem, serving
 
-UNKNOWN = "01890000-0000-7000-8000-000000000000"
 REDUCED = {"method": "reduced_error"}
 
 
@@ -16,11 +15,6 @@ REDUCED = {"method": "reduced_error"}
 def served(settings: Settings) -> Iterator[Served]:
     with serving(settings) as one:
         yield one
-
-
-@pytest.fixture
-def tennis(served: Served) -> str:
-    return str(served.upload(TENNIS, target="PlayTennis")["id"])
 
 
 @pytest.fixture

@@ -5,10 +5,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,13 @@ import sqlalchemy
 from sqlalchemy import select, text
 
 import espalier
-from service import handlers, job_child, queue, worker
-from service.catalog import NewVersion
+from service import queue, worker
 from service.db import Sessions, reading, transaction
 from service.job_figures import FENCED_OUT
-from service.queue import Claim
 from service.settings import Settings
 from service.tables import Job, Kind, State, Version
 from tests.acceptance.warming import warm_up
+from tests.service.acting import only_listen, pid_in, runs, work
 from tests.service.kept import keep_data_set
 from tests.service.waiting import until
 
@@ -45,7 +43,7 @@ def start(settings: Settings) -> Iterator[Start]:
     started: list[BaseProcess] = []
 
     def start_one() -> BaseProcess:
-        process = SPAWN.Process(target=_work, args=(settings,))
+        process = SPAWN.Process(target=work, args=(settings,))
         process.start()
         started.append(process)
         return process
@@ -196,7 +194,7 @@ def test_a_process_that_is_killed_once_does_its_job_at_the_next_attempt(
 ) -> None:
     job_id = _enqueue(source, act="wait", until_exists=str(tmp_path / "go"), pid_file=str(tmp_path / "pid"))
     start()
-    os.kill(_pid(tmp_path / "pid"), signal.SIGKILL)
+    os.kill(pid_in(tmp_path / "pid"), signal.SIGKILL)
     (tmp_path / "go").touch()
 
     job = _until(source, job_id, State.SUCCEEDED)
@@ -210,7 +208,7 @@ def test_a_job_that_takes_too_much_memory_is_stopped_with_the_reason(
     settings: Settings, source: Sessions, start: Start
 ) -> None:
     job_id = _enqueue(source, act="eat", attempts=1)
-    process = SPAWN.Process(target=_work, args=(replace(settings, job_memory_mb=300),))
+    process = SPAWN.Process(target=work, args=(replace(settings, job_memory_mb=300),))
     process.start()
     try:
         job = _until(source, job_id, State.DEAD)
@@ -225,7 +223,7 @@ def test_a_job_that_takes_too_much_memory_is_stopped_with_the_reason(
 
 def test_a_job_that_hangs_is_stopped_at_the_time_limit(settings: Settings, source: Sessions) -> None:
     job_id = _enqueue(source, act="hang", attempts=1)
-    process = SPAWN.Process(target=_work, args=(replace(settings, job_seconds=1.0),))
+    process = SPAWN.Process(target=work, args=(replace(settings, job_seconds=1.0),))
     process.start()
     try:
         job = _until(source, job_id, State.DEAD)
@@ -243,7 +241,7 @@ def test_a_running_job_is_cancelled_within_two_seconds(
 ) -> None:
     job_id = _enqueue(source, act=act, pid_file=str(tmp_path / "pid"))
     start()
-    child = _pid(tmp_path / "pid")
+    child = pid_in(tmp_path / "pid")
 
     asked = time.monotonic()
     with transaction(source) as session:
@@ -251,7 +249,7 @@ def test_a_running_job_is_cancelled_within_two_seconds(
     _until(source, job_id, State.CANCELLED)
 
     assert time.monotonic() - asked < 2
-    until(lambda: not _runs(child), what="the end of the child")
+    until(lambda: not runs(child), what="the end of the child")
     assert _versions(source) == []
 
 
@@ -260,7 +258,7 @@ def test_a_worker_that_is_told_to_end_gives_its_job_back_at_once(
 ) -> None:
     job_id = _enqueue(source, act="hang", pid_file=str(tmp_path / "pid"))
     process = start()
-    child = _pid(tmp_path / "pid")
+    child = pid_in(tmp_path / "pid")
 
     asked = time.monotonic()
     os.kill(process.pid or 0, signal.SIGTERM)
@@ -268,7 +266,7 @@ def test_a_worker_that_is_told_to_end_gives_its_job_back_at_once(
 
     assert process.exitcode == 0
     assert time.monotonic() - asked < 2
-    assert not _runs(child)
+    assert not runs(child)
     job = _until(source, job_id, State.QUEUED)
     assert job.attempt == 0
 
@@ -278,10 +276,10 @@ def test_after_kill_9_of_the_worker_its_child_ends_and_another_worker_does_the_j
 ) -> None:
     job_id = _enqueue(source, act="wait", until_exists=str(tmp_path / "go"), pid_file=str(tmp_path / "pid"))
     first = start()
-    child = _pid(tmp_path / "pid")
+    child = pid_in(tmp_path / "pid")
 
     first.kill()
-    until(lambda: not _runs(child), what="the end of the child")
+    until(lambda: not runs(child), what="the end of the child")
     (tmp_path / "go").touch()
     start()
     job = _until(source, job_id, State.SUCCEEDED)
@@ -296,7 +294,7 @@ def test_after_kill_9_of_the_worker_its_child_ends_and_another_worker_does_the_j
 def test_a_worker_that_slept_past_its_lease_saves_nothing(start: Start, source: Sessions, tmp_path: Path) -> None:
     job_id = _enqueue(source, act="wait", until_exists=str(tmp_path / "go"), pid_file=str(tmp_path / "pid"))
     sleeper = start()
-    _pid(tmp_path / "pid")
+    pid_in(tmp_path / "pid")
     os.kill(sleeper.pid or 0, signal.SIGSTOP)
     other = start()
     until(lambda: _seen(source, job_id, attempt=2), what="the second attempt")
@@ -333,7 +331,7 @@ def test_a_worker_survives_that_the_server_drops_its_connections(
         pytest.skip("SQLite has no server")
     job_id = _enqueue(source, act="wait", until_exists=str(tmp_path / "go"), pid_file=str(tmp_path / "pid"))
     start()
-    _pid(tmp_path / "pid")
+    pid_in(tmp_path / "pid")
     server = sqlalchemy.create_engine(settings.database_url, isolation_level="AUTOCOMMIT")
     drop = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> "
     with server.connect() as connection:
@@ -346,7 +344,7 @@ def test_a_worker_survives_that_the_server_drops_its_connections(
 
 def test_a_child_ends_when_the_pipe_to_its_worker_does() -> None:
     here, there = SPAWN.Pipe()
-    process = SPAWN.Process(target=_only_listen, args=(there,))
+    process = SPAWN.Process(target=only_listen, args=(there,))
     process.start()
     there.close()
     here.close()
@@ -361,89 +359,6 @@ def test_neither_worker_nor_child_loads_the_web() -> None:
     printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
 
     assert printed == "[]\n"
-
-
-# --- what runs in the other processes
-
-
-def _work(settings: Settings) -> None:
-    worker.run(settings, child=_child)
-
-
-def _child(settings: Settings, claim: Claim, pipe: Connection) -> None:
-    handlers.HANDLERS = {Kind.TRAIN: _act}
-    job_child.child_main(settings, claim, pipe)
-
-
-def _only_listen(pipe: Connection) -> None:
-    job_child.listen(pipe, espalier.Progress())
-
-
-def _act(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress, log: object) -> NewVersion:
-    if "pid_file" in payload:
-        partial = Path(payload["pid_file"] + ".partial")
-        partial.write_text(str(os.getpid()))
-        partial.rename(payload["pid_file"])
-    ACTS[payload["act"]](source, payload, progress)
-    return NewVersion(model=payload["model"], document=b"{}", preset="cart", summary={"n_leaves": 3}, seconds=0.1)
-
-
-def _wait(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> None:
-    progress.begin("waiting for the end")
-    progress.state[0] = 0.5
-    while not ("until_exists" in payload and Path(payload["until_exists"]).exists()):
-        progress.check()
-        time.sleep(0.01)
-
-
-def _hang(*_: object) -> None:
-    while True:
-        time.sleep(60)
-
-
-def _invalid(*_: object) -> None:
-    raise espalier.ConfigError(
-        [
-            espalier.Fault("/criterion", "unknown_value", "must be gini"),
-            espalier.Fault("/seed", "type", "must be a whole number"),
-        ]
-    )
-
-
-def _not_applicable(*_: object) -> None:
-    raise espalier.NotApplicable("no rows were held out")
-
-
-def _unexpected(*_: object) -> None:
-    raise RuntimeError("with a value that nobody should see")
-
-
-def _die(*_: object) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _eat(*_: object) -> None:
-    eaten = []
-    while True:
-        eaten.append(b"x" * 2**20)
-        time.sleep(0.0005)
-
-
-def _train(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> None:
-    handlers.train(source, {**payload, "dataset": "gone"}, progress, handlers.NO_LOG)
-
-
-ACTS: Mapping[str, Callable[..., None]] = {
-    "finish": lambda *_: None,
-    "wait": _wait,
-    "hang": _hang,
-    "invalid": _invalid,
-    "not applicable": _not_applicable,
-    "unexpected": _unexpected,
-    "die": _die,
-    "eat": _eat,
-    "train": _train,
-}
 
 
 # --- what the tests ask
@@ -478,18 +393,3 @@ def _lease_end(source: Sessions, job_id: str) -> Any:
 def _versions(source: Sessions) -> list[Version]:
     with reading(source) as session:
         return list(session.scalars(select(Version).order_by(Version.id)))
-
-
-def _pid(file: Path) -> int:
-    until(file.exists, what="the start of the child")
-    return int(file.read_text())
-
-
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except ProcessLookupError:
-        return False
-    except FileNotFoundError:  # no /proc, or gone between the two lines
-        return not Path("/proc").exists()

@@ -1,0 +1,37 @@
+"""What trees of linear leaves are grown from in tests, and the equations of their leaves."""
+
+import functools
+import json
+
+from espalier import (
+    dataset_from_csv,
+    dataset_from_rows,
+)
+from espalier.prediction import router
+from tests.factories import REFERENCE
+
+
+@functools.cache
+def reference_data(name):
+    schema = json.loads((REFERENCE / "data" / f"{name}.schema.json").read_text())
+    return dataset_from_csv(REFERENCE / "data" / schema["file"], schema=schema)
+
+
+def line():
+    """Rows with y = 2x + 1 below 10, and 100 − x from there on."""
+    rows = [{"x": float(x), "noise": float(x * 7 % 5), "y": 2.0 * x + 1 if x < 10 else 100.0 - x} for x in range(40)]
+    return dataset_from_rows(rows, target="y", task="regression")
+
+
+def leaf_equations(model):
+    answers = router(model).linear
+    return [{None: leaf.intercept, **named(model.tree.linear, leaf.terms)} for _, leaf in answers.leaf_models()]
+
+
+def named(models, terms):
+    found = {}
+    for feature, cut, coefficient in terms:
+        ranks = models.ranks(feature).tolist()
+        upper = frozenset(code for code, rank in enumerate(ranks) if rank >= cut) if cut else None
+        found[feature, upper] = coefficient
+    return found

@@ -1,0 +1,115 @@
+"""What runs in the processes of a worker whose jobs do what their payload says."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import espalier
+from service import handlers, job_child, worker
+from service.catalog import NewVersion
+from service.db import Sessions
+from service.queue import Claim
+from service.settings import Settings
+from service.tables import Kind
+from tests.service.waiting import until
+
+
+def work(settings: Settings) -> None:
+    """Run a worker of such jobs."""
+    worker.run(settings, child=_child)
+
+
+def pid_in(file: Path) -> int:
+    until(file.exists, what="the start of the child")
+    return int(file.read_text())
+
+
+def runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except ProcessLookupError:
+        return False
+    except FileNotFoundError:  # no /proc, or gone between the two lines
+        return not Path("/proc").exists()
+
+
+def _child(settings: Settings, claim: Claim, pipe: Connection) -> None:
+    handlers.HANDLERS = {Kind.TRAIN: _act}
+    job_child.child_main(settings, claim, pipe)
+
+
+def only_listen(pipe: Connection) -> None:
+    """Run the thread of a job that listens to its worker, and nothing else."""
+    job_child.listen(pipe, espalier.Progress())
+
+
+def _act(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress, log: object) -> NewVersion:
+    if "pid_file" in payload:
+        partial = Path(payload["pid_file"] + ".partial")
+        partial.write_text(str(os.getpid()))
+        partial.rename(payload["pid_file"])
+    ACTS[payload["act"]](source, payload, progress)
+    return NewVersion(model=payload["model"], document=b"{}", preset="cart", summary={"n_leaves": 3}, seconds=0.1)
+
+
+def _wait(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> None:
+    progress.begin("waiting for the end")
+    progress.state[0] = 0.5
+    while not ("until_exists" in payload and Path(payload["until_exists"]).exists()):
+        progress.check()
+        time.sleep(0.01)
+
+
+def _hang(*_: object) -> None:
+    while True:
+        time.sleep(60)
+
+
+def _invalid(*_: object) -> None:
+    raise espalier.ConfigError(
+        [
+            espalier.Fault("/criterion", "unknown_value", "must be gini"),
+            espalier.Fault("/seed", "type", "must be a whole number"),
+        ]
+    )
+
+
+def _not_applicable(*_: object) -> None:
+    raise espalier.NotApplicable("no rows were held out")
+
+
+def _unexpected(*_: object) -> None:
+    raise RuntimeError("with a value that nobody should see")
+
+
+def _die(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _eat(*_: object) -> None:
+    eaten = []
+    while True:
+        eaten.append(b"x" * 2**20)
+        time.sleep(0.0005)
+
+
+def _train(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> None:
+    handlers.train(source, {**payload, "dataset": "gone"}, progress, handlers.NO_LOG)
+
+
+ACTS: Mapping[str, Callable[..., None]] = {
+    "finish": lambda *_: None,
+    "wait": _wait,
+    "hang": _hang,
+    "invalid": _invalid,
+    "not applicable": _not_applicable,
+    "unexpected": _unexpected,
+    "die": _die,
+    "eat": _eat,
+    "train": _train,
+}

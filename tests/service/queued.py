@@ -1,0 +1,37 @@
+"""Jobs put into the queue, taken and looked at."""
+
+from sqlalchemy import update
+
+from service import queue
+from service.db import Sessions, now, reading, transaction
+from service.queue import Claim
+from service.tables import Job, Kind
+
+ERROR = {"code": "unexpected", "message": "it broke", "errors": []}
+
+
+def enqueue(source: Sessions, *, model: str = "m", kind: Kind = Kind.TRAIN, attempts: int = 3) -> str:
+    with transaction(source) as session:
+        return queue.enqueue(session, kind=kind, payload={"model": model}, max_attempts=attempts, model=model).id
+
+
+def claim(source: Sessions, *, worker: str = "w1", lease: float = 30.0) -> Claim:
+    with transaction(source) as session:
+        claim = queue.claim(session, worker=worker, lease_seconds=lease)
+    assert claim is not None
+    return claim
+
+
+def job(source: Sessions, job_id: str) -> Job:
+    with reading(source) as session:
+        return queue.find_job(session, job_id)
+
+
+def events(source: Sessions, job_id: str) -> list[tuple[str | None, str, str]]:
+    with reading(source) as session:
+        return [(event.from_state, event.event, event.to_state) for event in queue.list_events(session, job_id)]
+
+
+def expire_lease(source: Sessions, job_id: str) -> None:
+    with transaction(source) as session:
+        session.execute(update(Job).where(Job.id == job_id).values(lease_expires_at=now(-1)))

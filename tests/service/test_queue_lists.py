@@ -1,0 +1,83 @@
+"""Events and lists of jobs."""
+
+import pytest
+from sqlalchemy import select
+
+from service import queue
+from service.db import Sessions, reading, transaction
+from service.errors import NotFound, Rejected
+from service.queue import FINAL, TRANSITIONS, Event
+from service.tables import JobEvent, Kind, State
+from tests.service.queued import ERROR, claim, enqueue
+
+
+def test_every_transition_leaves_an_event_of_the_table(source: Sessions) -> None:
+    job_id = enqueue(source)
+    taken = claim(source)
+    with transaction(source) as session:
+        queue.fail_or_retry(session, taken, error=ERROR, retryable=False)
+        queue.retry(session, job_id)
+        queue.cancel(session, job_id)
+
+    with reading(source) as session:
+        found = session.scalars(select(JobEvent).order_by(JobEvent.id)).all()
+    assert [event.event for event in found] == ["enqueue", "claim", "fail", "retry", "cancel"]
+    for event in found:
+        from_state = None if event.from_state is None else State(event.from_state)
+        assert TRANSITIONS[from_state, Event(event.event)] == event.to_state
+    assert found[2].reason == "it broke"
+
+
+def test_no_final_state_but_success_is_without_a_way_back() -> None:
+    ways_out = {state for state, _ in TRANSITIONS if state is not None}
+
+    assert set(State) - ways_out == {State.SUCCEEDED}
+    assert {state for state in State if state not in (State.QUEUED, State.RUNNING)} == FINAL
+
+
+def test_jobs_are_listed_from_the_newest_by_state_kind_and_model(source: Sessions) -> None:
+    first = enqueue(source, model="a")
+    second = enqueue(source, model="b", kind=Kind.PRUNE)
+    third = enqueue(source, model="b")
+    with transaction(source) as session:
+        queue.cancel(session, second)
+
+    with reading(source) as session:
+        listed = {
+            "all": queue.list_jobs(session),
+            "queued": queue.list_jobs(session, state="queued"),
+            "prune": queue.list_jobs(session, kind="prune"),
+            "b": queue.list_jobs(session, model="b"),
+        }
+
+    assert {name: [job.id for job in page.items] for name, page in listed.items()} == {
+        "all": [third, second, first],
+        "queued": [third, first],
+        "prune": [second],
+        "b": [third, second],
+    }
+
+
+def test_a_list_is_paged_by_cursor_and_stays_right_while_jobs_are_added(source: Sessions) -> None:
+    ids = [enqueue(source) for _ in range(5)]
+    with reading(source) as session:
+        first = queue.list_jobs(session, limit=2)
+    enqueue(source)
+    with reading(source) as session:
+        second = queue.list_jobs(session, limit=2, cursor=first.next)
+        third = queue.list_jobs(session, limit=2, cursor=second.next)
+
+    assert [job.id for page in (first, second, third) for job in page.items] == ids[::-1]
+    assert third.next is None
+
+
+@pytest.mark.parametrize(("limit", "cursor"), [(0, None), (201, None), (10, "x"), (10, "' OR 1=1 --")])
+def test_a_wrong_limit_or_cursor_is_rejected(limit: int, cursor: str | None, source: Sessions) -> None:
+    with pytest.raises(Rejected), reading(source) as session:
+        queue.list_jobs(session, limit=limit, cursor=cursor)
+
+
+def test_a_job_that_does_not_exist_is_not_found(source: Sessions) -> None:
+    for ask in (queue.find_job, queue.cancel, queue.retry):
+        with pytest.raises(NotFound, match="there is no job 'none'"), transaction(source) as session:
+            ask(session, "none")

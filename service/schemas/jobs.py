@@ -91,6 +91,18 @@ HOLDOUT: dict[str, Any] = {
 PRUNING = PRESET_PARAMETERS["properties"]["pruning"]
 
 
+def _preset() -> fields.String:
+    return fields.String(load_default="cart", metadata={"description": "the algorithm", "enum": list(espalier.PRESETS)})
+
+
+def _params() -> fields.Dict:
+    return fields.Dict(
+        keys=fields.String(),
+        load_default=dict,
+        metadata={"description": "fields of the preset to change", **PRESET_PARAMETERS},
+    )
+
+
 class TrainingJobRequest(Shape):
     """Train a new version of a model."""
 
@@ -101,14 +113,8 @@ class TrainingJobRequest(Shape):
         required=True,
     )
     dataset = identified("the data set", required=True)
-    preset = fields.String(
-        load_default="cart", metadata={"description": "the algorithm", "enum": list(espalier.PRESETS)}
-    )
-    params = fields.Dict(
-        keys=fields.String(),
-        load_default=dict,
-        metadata={"description": "fields of the preset to change", **PRESET_PARAMETERS},
-    )
+    preset = _preset()
+    params = _params()
     holdout = shape("rows set aside before anything is learned", HOLDOUT, load_default=None, allow_none=True)
 
 
@@ -170,14 +176,8 @@ class CandidateRequest(Shape):
         load_default=None,
         allow_none=True,
     )
-    preset = fields.String(
-        load_default="cart", metadata={"description": "the algorithm", "enum": list(espalier.PRESETS)}
-    )
-    params = fields.Dict(
-        keys=fields.String(),
-        load_default=dict,
-        metadata={"description": "fields of the preset to change", **PRESET_PARAMETERS},
-    )
+    preset = _preset()
+    params = _params()
     pruning = shape(
         "how the tree is pruned once it is grown; null: not at all; if not given, as the preset does. A method that "
         "asks held-out rows gets a third of the rows that are learned from",

@@ -20,7 +20,7 @@ import orjson
 import espalier
 from service.packed import PackedRows
 
-__all__ = ["FORMATS", "MOST_KEPT", "AnswerLines", "CsvLines", "JsonLines", "TableBatch", "json_items"]
+__all__ = ["MOST_KEPT", "AnswerLines", "CsvLines", "JsonLines", "TableBatch", "json_items", "lines_of"]
 
 MOST_TAILS = 20_000  # that are kept: one may be thousands of signs long
 MOST_KEPT = 10_000  # numbers of decisions that are kept as they are written
@@ -188,11 +188,16 @@ class CsvLines:
 
 
 class JsonLines:
-    """Lines of JSON, an object each; arguments as of `CsvLines`. Rows that come one by one bring what was asked for."""
+    """Lines of JSON, an object each. Rows that come one by one bring what was asked for.
+
+    Args:
+        with_rule: As of `CsvLines`.
+        kept: As of `CsvLines`.
+    """
 
     content_type = "application/x-ndjson"
 
-    def __init__(self, *, is_regression: bool, with_rule: bool, kept: Kept | None = None) -> None:
+    def __init__(self, *, with_rule: bool, kept: Kept | None = None) -> None:
         self._with_rule = with_rule
         self._tails = _Tails({} if kept is None else kept, self._tail)
 
@@ -251,10 +256,13 @@ def _kept_numbers() -> tuple[bytes, ...]:
     return tuple(b'%d",' % place for place in range(MOST_KEPT))
 
 
-FORMATS: Mapping[str, type[CsvLines] | type[JsonLines]] = {
-    "text/csv": CsvLines,
-    "application/x-ndjson": JsonLines,
-}
+def lines_of(
+    content_type: str, *, is_regression: bool, with_rule: bool, kept: Kept | None = None
+) -> CsvLines | JsonLines:
+    """Give what writes lines of CSV, or else of JSON; arguments as of `CsvLines`."""
+    if content_type == "text/csv":
+        return CsvLines(is_regression=is_regression, with_rule=with_rule, kept=kept)
+    return JsonLines(with_rule=with_rule, kept=kept)
 
 
 def _json_lines(batch: TableBatch, begin: Sequence[Any], decision: Any, tails: _Tails) -> bytes:

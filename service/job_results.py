@@ -59,7 +59,7 @@ def _csv(parts: Iterator[decisions.Part], model: espalier.Model, *, with_rule: b
 
 
 def _ndjson(parts: Iterator[decisions.Part], model: espalier.Model, *, with_rule: bool) -> Iterator[bytes]:
-    return _lines(parts, JsonLines(is_regression=not model.schema.classes, with_rule=with_rule))
+    return _lines(parts, JsonLines(with_rule=with_rule))
 
 
 def _lines(parts: Iterator[decisions.Part], lines: CsvLines | JsonLines) -> Iterator[bytes]:

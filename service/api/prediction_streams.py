@@ -23,7 +23,7 @@ from werkzeug.exceptions import BadRequest, UnsupportedMediaType
 
 import espalier
 from service import decisions, schemas, streams, usecases
-from service.answer_lines import FORMATS, AnswerLines
+from service.answer_lines import AnswerLines, lines_of
 from service.answering import Answering
 from service.api import problems
 from service.api.context import caller, here, request_id
@@ -34,7 +34,7 @@ __all__ = ["KINDS", "PARAMETERS", "answer_stream"]
 
 log = logging.getLogger("service")
 
-KINDS = frozenset(FORMATS)
+KINDS = frozenset(streams.READERS)
 GZIP = 16 + zlib.MAX_WBITS
 PACKED_BLOCK = 65_536
 IN_MEMORY = 2**20  # bytes of answers that wait in memory; more wait on disk
@@ -80,7 +80,7 @@ def answer_stream(kind: str, answering: Answering) -> Response:
     stream = _unpacked(request)
     with_rule = asked.explain != "none"
     kept = book_of(asked.model).tails(f"{kind} {with_rule}")
-    lines = FORMATS[kind](is_regression=not asked.model.schema.classes, with_rule=with_rule, kept=kept)
+    lines = lines_of(kind, is_regression=not asked.model.schema.classes, with_rule=with_rule, kept=kept)
     progress = streams.Progress()
     pieces = streams.READERS[kind](here().sessions, asked, stream, lines, progress)
     head = next(pieces) + next(pieces)

@@ -59,7 +59,12 @@ def decimal_words(numbers: npt.NDArray[np.float64]) -> DecimalWords | None:
         None where one is too large, or no code is loaded: it is not loaded for this.
 
     >>> from espalier import decimal_words
-    >>> words = decimal_words(np.array([36.6, np.nan]))
+    >>> numbers = np.array([36.6, np.nan])
+    >>> words = decimal_words(numbers)
+    >>> if words is not None:
+    ...     words.write_numbers(out=numbers)
+    >>> numbers.tolist()
+    [36.6, nan]
     """
     reading: Any = sys.modules.get("espalier.kernels.csv_cells")
     if reading is None or not getattr(reading.read_cells, "overloads", None):

@@ -77,7 +77,12 @@ class RowEncoder:
             numbers = _numbers(tuple(map(get, self.names)))
             if numbers is not None:
                 return EncodedRow(numbers, (), ())
-        faults = [] if legal else [self._unknown(name) for name in row if name not in self._legal]
+        faults = () if legal else [self._unknown(name) for name in row if name not in self._legal]
+        return self._cell_by_cell(get, faults)
+
+    def _cell_by_cell(self, get: Callable[[str], Any], found: Iterable[Fault]) -> EncodedRow:
+        """Read a row that is not all of plain numbers; `found` is what is wrong with it so far."""
+        faults = list(found)
         values: list[float] = []
         missing, unseen = [], []
         missing_numbers = self._missing_numbers
@@ -108,11 +113,14 @@ class RowEncoder:
         if faults:
             raise RowError(faults)
         if self.imputed is not None and (missing or unseen):
-            values = [
-                replacement if value != value or (value < 0 and not is_number) else value  # noqa: PLR0124
-                for value, replacement, is_number in zip(values, self.imputed, self.is_number, strict=True)
-            ]
+            values = self._filled(values, self.imputed)
         return EncodedRow(tuple(values), tuple(missing), tuple(unseen))
+
+    def _filled(self, values: Sequence[float], imputed: Sequence[float]) -> list[float]:
+        return [
+            replacement if value != value or (value < 0 and not is_number) else value  # noqa: PLR0124
+            for value, replacement, is_number in zip(values, imputed, self.is_number, strict=True)
+        ]
 
     def _unknown(self, name: object) -> Fault:
         legal = ", ".join(self.names[:20]) + (", …" if len(self.names) > 20 else "")

@@ -2,7 +2,7 @@
 
 import queue
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -98,23 +98,8 @@ def fast_table(
         let_go(place)
     orders = lines(len(places) + 1, n_rows, np.uint32)
     codes = np.empty((len(places), n_rows), np.uint32)
-    scratch: queue.SimpleQueue[tuple[Array, Array]] = queue.SimpleQueue()
-    for _ in range(min(n_threads(), len(places))):
-        scratch.put((large_array(n_rows, np.uint64), large_array(n_rows, np.uint64)))
-
-    def sort(at: int) -> None:
-        buffers = scratch.get()
-        _sort(columns[places[at]], row_class, class_bits, codes[at], orders.array[at], *buffers)
-        let_go(places[at])
-        scratch.put(buffers)
-
-    sorting = [pool.submit(sort, at) for at in range(len(places))]
-    cells = np.empty((n_rows, len(others)), np.uint8)
-    if others:
-        kept = np.stack([item[0] for item in coded if item is not None])
-        blocks = range(0, n_rows, ROWS_OF_A_BLOCK)
-        shared_out = pool.map if len(blocks) > 1 else map
-        list(shared_out(lambda at: encode.spread_cells(kept, cells, at, min(n_rows, at + ROWS_OF_A_BLOCK)), blocks))
+    sorting = _sorting(columns, places, row_class, class_bits, codes, orders.array, pool, let_go)
+    cells = _cells([item[0] for item in coded if item is not None], n_rows, pool)
     for each in sorting:
         each.result()
     encode.number_rows(row_class, class_bits, orders.array[-1])
@@ -135,6 +120,36 @@ def fast_table(
         rows_of=_rows_of(kind, row_class, numbers, weight),
         target=numbers if numeric else np.zeros(1),
     )
+
+
+def _sorting(
+    columns: Sequence[Array], places: Sequence[int], row_class: Array, class_bits: int, codes: Array, orders: Array,
+    pool: ThreadPoolExecutor, let_go: Callable[[int], None],
+) -> list[Future[None]]:  # fmt: skip
+    """Begin to sort the columns at `places`; written are their codes, and their orders."""
+    n_rows = codes.shape[1]
+    scratch: queue.SimpleQueue[tuple[Array, Array]] = queue.SimpleQueue()
+    for _ in range(min(n_threads(), len(places))):
+        scratch.put((large_array(n_rows, np.uint64), large_array(n_rows, np.uint64)))
+
+    def sort(at: int) -> None:
+        buffers = scratch.get()
+        _sort(columns[places[at]], row_class, class_bits, codes[at], orders[at], *buffers)
+        let_go(places[at])
+        scratch.put(buffers)
+
+    return [pool.submit(sort, at) for at in range(len(places))]
+
+
+def _cells(coded: Sequence[Array], n_rows: int, pool: ThreadPoolExecutor) -> Array:
+    """Lay the codes of coded columns row by row, uint8 (n_rows, columns)."""
+    cells = np.empty((n_rows, len(coded)), np.uint8)
+    if coded:
+        kept = np.stack(coded)
+        blocks = range(0, n_rows, ROWS_OF_A_BLOCK)
+        shared_out = pool.map if len(blocks) > 1 else map
+        list(shared_out(lambda at: encode.spread_cells(kept, cells, at, min(n_rows, at + ROWS_OF_A_BLOCK)), blocks))
+    return cells
 
 
 def _kind(n_classes: int, *, unit: bool) -> int:

@@ -28,7 +28,15 @@ SESSIONS: Mapping[str, bool] = {
     "predictions.md": IN_THE_CHECKOUT,
 }
 """The pages that have a session: whether it reads files of the checkout."""
+PARTS = ("espalier", "service", "migrations", "tests", "benchmarks", "tools")
 OF_THEIR_OWN = {"README.md", "deployment.md", "keys.md"}  # sessions that other files here run
+
+
+@pytest.mark.parametrize("page", ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))])
+def test_every_file_of_python_that_a_page_names_is_there(page: str) -> None:
+    named = set(re.findall(r"`(?:\w+/)*(\w+\.py)`", (ROOT / page).read_text(encoding="utf-8")))
+    there = {path.name for part in PARTS for path in (ROOT / part).rglob("*.py")}
+    assert named - there == set()
 
 
 @pytest.fixture(scope="module")

@@ -107,7 +107,9 @@ def cells_of_row(line: str, zeros: Sequence[str | None]) -> list[str | None]:
         rest = Rest(line)
         if rest.take("{"):
             return _sparse(rest, zeros)
-        cells = list(rest.listed())
+        cells = [rest.cell()]
+        while rest.take(",") and rest.next() != "{":  # there a weight begins
+            cells.append(rest.cell())
         if rest.next():
             raise BadLineError("more follows the last cell; weights of rows are not read: make them a column")
     if len(cells) != len(zeros):

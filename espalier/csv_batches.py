@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from espalier.csv_compiled import Labelled, Lines, is_compiled, read_plain
 from espalier.csv_lines import ByteStream, Piece, lines_of, pieces_of_csv
+from espalier.csv_text import ragged
 from espalier.dataset import Column, Dataset
 from espalier.errors import DataError, Fault, RowError, pointer
 from espalier.rows import rows_from_text
@@ -115,8 +116,7 @@ class _BatchReader:
         lines = []
         for number, line in lines_of(piece):
             if len(line) != len(self._names):
-                message = f"line {number} has {len(line)} cells, the first line has {len(self._names)} names"
-                raise DataError([Fault("", "ragged", message)])
+                raise ragged(number, len(line), self._names)
             lines.append(line)
         return RowBatch(first_row, None, rows_from_text(self._schema, self._names, lines))
 

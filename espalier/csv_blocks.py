@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from espalier.csv_compiled import Labelled, Lines, is_compiled, read_plain
 from espalier.csv_lines import LONGEST_LINE, Piece, lines_of, pieces_of_csv
-from espalier.csv_text import check_names
+from espalier.csv_text import check_names, ragged
 from espalier.errors import DataError, Fault, TooLarge
 from espalier.frame_column import FrameColumn
 from espalier.gathering import Block, Gatherer
@@ -104,8 +104,7 @@ def _by_lines(names: Sequence[str], gatherer: Gatherer, piece: Piece) -> Iterato
     at_once = max(1, CELLS_AT_ONCE // len(names))
     for number, line in lines_of(piece):
         if len(line) != len(names):
-            message = f"line {number} has {len(line)} cells, the first line has {len(names)} names"
-            raise DataError([Fault("", "ragged", message)])
+            raise ragged(number, len(line), names)
         rows.append(line)
         if len(rows) == at_once:
             yield _block(names, rows, gatherer)

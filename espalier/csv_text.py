@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from espalier.declaring import OTHER_SEPARATORS
 from espalier.errors import DataError, Fault
 
-__all__ = ["check_names", "read_csv_text", "unreadable"]
+__all__ = ["check_names", "ragged", "read_csv_text", "unreadable"]
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
 BYTE_ORDER_MARK: Final = "\ufeff"
@@ -33,8 +34,7 @@ def read_csv_text(source: str | bytes | Path) -> tuple[list[str], list[list[str]
             if not line:
                 continue
             if len(line) != len(names):
-                message = f"line {reader.line_num} has {len(line)} cells, the first line has {len(names)} names"
-                raise DataError([Fault("", "ragged", message)])
+                raise ragged(reader.line_num, len(line), names)
             lines.append(line)
     except csv.Error as error:
         raise unreadable(reader.line_num, error) from None
@@ -72,6 +72,14 @@ def _decompressed(content: bytes) -> bytes:
         return gzip.decompress(content)
     except (OSError, EOFError, zlib.error):
         raise DataError([Fault("", "not_csv", "not CSV: the gzip file is damaged or cut short")]) from None
+
+
+def ragged(line: int, n_cells: int, names: Sequence[str]) -> DataError:
+    """Give the error for a line of another number of cells than there are names."""
+    message = f"line {line} has {n_cells} cells, the first line has {len(names)} name{'s' if len(names) > 1 else ''}"
+    if len(names) == 1 and any(sign in names[0] for sign in OTHER_SEPARATORS):
+        message += ": cells must be separated by commas"
+    return DataError([Fault("", "ragged", message)])
 
 
 def check_names(names: Sequence[str]) -> None:

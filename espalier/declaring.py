@@ -7,10 +7,12 @@ from typing import Any, Final
 from espalier.errors import DataError, Fault, SchemaError
 from espalier.schema import ColumnDeclaration, Declaration, Role, Schema, parse_declaration
 
-__all__ = ["Declared"]
+__all__ = ["OTHER_SEPARATORS", "Declared"]
 
 NOBODY: Final = ColumnDeclaration("")
 SHOWN_NAMES: Final = 20
+OTHER_SEPARATORS: Final = ";\t|"
+"""Signs that part cells in files that are no CSV; a name that holds one of them, alone, is the first line of such."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +89,7 @@ class Declared:
                 Fault("/target" if name == self.target else "", "unknown_column", message.format(name, legal))
                 for name in unknown
             ]
-        if len(names) == 1 and any(mark in next(iter(names)) for mark in ";\t|"):
+        if len(names) == 1 and any(mark in next(iter(names)) for mark in OTHER_SEPARATORS):
             faults.append(Fault("", "separator", "the table has one column: cells must be separated by commas"))
         if faults:
             raise DataError(faults)

@@ -10,8 +10,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from espalier.cell_faults import faults_of_target, faults_of_weights
 from espalier.dataset import Dataset
-from espalier.errors import InvalidInput
+from espalier.errors import Fault, InvalidInput, pointer, within
 from espalier.frame_column import FrameColumn
 from espalier.frames import column_from_array, columns_from_matrix, frame_columns, is_frame
 from espalier.lent import LentColumns, LentDataset, can_be_lent
@@ -128,7 +129,7 @@ def read_weight(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float64] | No
     """Read row weights, float64 (rows,); None where none are given.
 
     Raises:
-        ValueError: Another shape, not finite, negative, or all zero.
+        ValueError: Another shape, not finite, negative, all zero, or of a size that cannot be added up and squared.
     """
     if sample_weight is None:
         return None
@@ -139,6 +140,7 @@ def read_weight(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float64] | No
         raise ValueError("sample_weight must be finite numbers of at least 0")
     if not np.any(weight > 0):
         raise ValueError("Sample weights must contain at least one non-zero number.")
+    _check(faults_of_weights(weight), "sample_weight")
     return weight
 
 
@@ -248,7 +250,7 @@ def _text_names(given: Sequence[Any]) -> tuple[str, ...] | None:
 
 
 def _array_of(X: Any) -> npt.NDArray[Any]:  # noqa: N803
-    array = np.asarray(X)
+    array = _unmasked(X) if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
     if array.dtype.kind == "U" and not hasattr(X, "__array__"):
         array = np.array(X, dtype=object)  # a list of rows with texts in it: numbers stay numbers
     if array.dtype.kind == "c":
@@ -258,6 +260,17 @@ def _array_of(X: Any) -> npt.NDArray[Any]:  # noqa: N803
         raise ValueError(f"Expected 2D array, got an array of shape {array.shape} instead. {advice}")
     if array.dtype.kind not in READABLE_DTYPES:
         raise ValueError(f"X must be of numbers, texts, dates or objects, not of the type {array.dtype}")
+    return array
+
+
+def _unmasked(X: np.ma.MaskedArray[Any, Any]) -> npt.NDArray[Any]:  # noqa: N803
+    """Give an array in which what is masked is missing: NaN among numbers, None among others."""
+    masked = np.ma.getmaskarray(X)
+    if not np.any(masked):
+        return X.data
+    kind = X.dtype.kind
+    array = np.array(X.data, dtype=np.float64 if kind in "iu" else X.dtype if kind in "fcM" else np.object_)
+    array[masked] = np.datetime64("NaT") if kind == "M" else np.nan if array.dtype.kind in "fc" else None
     return array
 
 
@@ -287,7 +300,14 @@ def _numbers_of(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         raise ValueError("Input y contains NaN.")
     if np.any(np.isinf(numbers)):
         raise ValueError("Input y contains infinity or a value too large for dtype('float64').")
+    _check(faults_of_target(numbers), "y")
     return numbers
+
+
+def _check(faults: Sequence[Fault], name: str) -> None:
+    """Refuse what a table of a file is refused for, too."""
+    if faults:
+        raise EstimatorError(within(pointer(name), faults))
 
 
 def _optional(module: str, name: str, otherwise: type[Any]) -> type[Any]:

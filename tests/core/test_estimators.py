@@ -234,11 +234,32 @@ def test_weights_count_as_so_many_rows() -> None:
         ([-1.0] * 60, "at least 0"),
         ([math.nan] * 60, "finite"),
         ([0.0] * 60, "at least one non-zero"),
+        ([1e308] * 60, "sample_weight: a weight above 0 must be from 1e-50 to 1e\\+50"),
+        ([1e-310] * 60, "sample_weight: a weight above 0 must be from 1e-50 to 1e\\+50"),
     ],
 )
 def test_weights_that_are_none_are_refused(weight: list[float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         TreeClassifier().fit(*corner(), sample_weight=weight)
+
+
+def test_numbers_too_large_to_be_squared_are_refused() -> None:
+    inputs, _ = corner()
+    with pytest.raises(ValueError, match="y: a numeric target must be between ±1e\\+100"):
+        TreeRegressor().fit(inputs, inputs[:, 0] * 1e300)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.uint8, np.bool_, np.object_, "M8[D]"])
+def test_what_is_masked_is_missing(dtype: Any) -> None:
+    values = np.array([[0], [1], [0], [1], [0], [0]]).astype(dtype)
+    masked = np.ma.masked_array(values, [[False]] * 4 + [[True]] * 2)
+    y = ["u", "v", "u", "v", "v", "v"]
+    given = TreeClassifier("c45").fit(masked, y)
+    known = {0: values[0, 0], 1: values[1, 0]}
+    listed = [[known[0]], [known[1]], [known[0]], [known[1]], [None], [None]]
+    column = np.array(listed, dtype=object) if dtype != "M8[D]" else np.array(listed, dtype="M8[D]")
+    assert given.model_.tree == TreeClassifier("c45").fit(column, y).model_.tree
+    np.testing.assert_array_equal(given.predict_proba(masked[4:]), given.predict_proba(column[4:]))
 
 
 def test_class_weights_are_given_by_label() -> None:

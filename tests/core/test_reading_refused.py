@@ -50,6 +50,12 @@ def test_a_table_with_another_separator_says_so_when_the_target_is_not_found():
         dataset_from_csv("a;y\n1;u\n2;v\n", target="y")
 
 
+@pytest.mark.parametrize("text", ["a;b\n1,5;u\n2,5;v\n", "a\tb\n1,5\tu\n"])
+def test_a_table_with_another_separator_and_commas_in_its_numbers_says_so(text):
+    with pytest.raises(DataError, match="line 2 has 2 cells, the first line has 1 name: cells must be separated by"):
+        dataset_from_csv(text)
+
+
 def test_a_ragged_line_is_named_by_its_number_in_the_file():
     with pytest.raises(DataError, match="line 4 has 1 cells, the first line has 2 names"):
         dataset_from_csv('a,b\n"1\n",2\n3\n')

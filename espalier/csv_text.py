@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from espalier.declaring import OTHER_SEPARATORS
 from espalier.errors import DataError, Fault
 
 __all__ = ["check_names", "ragged", "read_csv_text", "unreadable"]
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
 BYTE_ORDER_MARK: Final = "\ufeff"
+OTHER_SEPARATORS: Final = ";\t|"
 
 
 def read_csv_text(source: str | bytes | Path) -> tuple[list[str], list[list[str]]]:

@@ -7,12 +7,10 @@ from typing import Any, Final
 from espalier.errors import DataError, Fault, SchemaError
 from espalier.schema import ColumnDeclaration, Declaration, Role, Schema, parse_declaration
 
-__all__ = ["OTHER_SEPARATORS", "Declared"]
+__all__ = ["Declared"]
 
 NOBODY: Final = ColumnDeclaration("")
 SHOWN_NAMES: Final = 20
-OTHER_SEPARATORS: Final = ";\t|"
-"""Signs that part cells in files that are no CSV; a name that holds one of them, alone, is the first line of such."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +87,7 @@ class Declared:
                 Fault("/target" if name == self.target else "", "unknown_column", message.format(name, legal))
                 for name in unknown
             ]
-        if len(names) == 1 and any(mark in next(iter(names)) for mark in OTHER_SEPARATORS):
+        if len(names) == 1 and any(mark in next(iter(names)) for mark in ";\t|"):
             faults.append(Fault("", "separator", "the table has one column: cells must be separated by commas"))
         if faults:
             raise DataError(faults)

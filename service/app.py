@@ -30,7 +30,7 @@ from service.api.jobs import jobs
 from service.api.keys import keys
 from service.api.links import add_links
 from service.api.models import models
-from service.api.names import CONVERTERS
+from service.api.names import CONVERTERS, NumberConverter
 from service.api.outcomes import outcomes
 from service.api.predictions import predictions
 from service.api.problems import CONTENT_TYPE, answer, is_inference
@@ -90,7 +90,7 @@ def create_app(settings: Settings) -> Flask:
         API_SPEC_OPTIONS={"info": {"description": DESCRIPTION}},
     )
     app.extensions[EXTENSION] = Service(settings, db.sessions(db.connect(settings)))
-    app.url_map.converters.update(CONVERTERS)
+    app.url_map.converters.update(CONVERTERS, int=NumberConverter)
     api = ProblemApi(app)
     for name, converter in CONVERTERS.items():
         api.register_converter(converter, _described(converter.regex, name))

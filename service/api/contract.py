@@ -13,6 +13,7 @@ import flask_smorest
 import marshmallow as ma
 from flask import Request, Response
 from webargs.flaskparser import FlaskParser
+from werkzeug.datastructures import MultiDict
 
 from service.api.bodies import JSON, read_json
 from service.api.once import HEADER, REPLAYED, once
@@ -26,6 +27,7 @@ __all__ = [
     "answers",
     "answers_tagged",
     "documents",
+    "refuse_repeated",
     "refuses",
     "refuses_inference",
     "takes_json",
@@ -80,6 +82,15 @@ class ContractParser(FlaskParser):
     def _raw_load_json(self, req: Request) -> object:
         return read_json(req)
 
+    def load_querystring(self, req: Request, schema: ma.Schema) -> Any:
+        """Read the query; of a field that is said twice neither would be the right one.
+
+        Raises:
+            Rejected: Some are.
+        """
+        refuse_repeated(req.args)
+        return super().load_querystring(req, schema)
+
     def handle_error(self, error: ma.ValidationError, req: Request, schema: ma.Schema, **_: Any) -> NoReturn:
         by_location = cast(dict[str, object], error.messages)
         names = (field.data_key or name for name, field in schema.load_fields.items())
@@ -90,6 +101,17 @@ class ContractParser(FlaskParser):
             for fault in _faults("", messages)
         ]
         raise Misshapen(faults, error.valid_data if isinstance(error.valid_data, Mapping) else {}) from None
+
+
+def refuse_repeated(query: MultiDict[str, str]) -> None:
+    """Refuse a query that says a field more than once.
+
+    Raises:
+        Rejected: Every field that it does.
+    """
+    repeated = [name for name, values in query.lists() if len(values) > 1]
+    if repeated:
+        raise Rejected([Fault(f"/{name}", "repeated", "may be given once") for name in repeated])
 
 
 class Resource(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is untyped

@@ -2,12 +2,21 @@
 
 from collections.abc import Mapping
 
-from werkzeug.routing import BaseConverter
+from werkzeug.routing import BaseConverter, IntegerConverter
 
 from service.schemas import ALIAS as ALIAS_NAME
 from service.schemas import DECISION_ID, ID, MODEL_NAME
 
-__all__ = ["ALIAS", "CONVERTERS", "INFERENCE", "INFERENCE_MODEL", "INFERENCE_VERSION", "MODEL", "VERSION"]
+__all__ = [
+    "ALIAS",
+    "CONVERTERS",
+    "INFERENCE",
+    "INFERENCE_MODEL",
+    "INFERENCE_VERSION",
+    "MODEL",
+    "VERSION",
+    "NumberConverter",
+]
 
 NUMBER = "versions/<int(min=1,max=2147483647):number>"
 MODEL = "/v1/models/<model:name>"
@@ -16,6 +25,12 @@ VERSION = f"{MODEL}/{NUMBER}"
 INFERENCE = "/v2"
 INFERENCE_MODEL = f"{INFERENCE}/models/<model:name>"
 INFERENCE_VERSION = f"{INFERENCE_MODEL}/{NUMBER}"
+
+
+class NumberConverter(IntegerConverter):
+    """The number of a version, in digits 0 to 9: werkzeug's own takes those of all scripts."""
+
+    regex = "[0-9]+"
 
 
 class ModelNameConverter(BaseConverter):

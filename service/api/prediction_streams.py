@@ -27,6 +27,7 @@ from service.answer_lines import AnswerLines, lines_of
 from service.answering import Answering
 from service.api import problems
 from service.api.context import caller, here, request_id
+from service.api.contract import refuse_repeated
 from service.errors import Fault, Rejected
 from service.leaf_book import book_of
 
@@ -100,6 +101,7 @@ def _headers(answering: Answering) -> dict[str, str]:
 
 
 def _asked(kind: str, answering: Answering) -> streams.Asked:
+    refuse_repeated(request.args)
     given = {name: request.args.get(name, default) for name, default in DEFAULTS.items()}
     faults = [
         Fault(f"/{name}", "unknown_value", f"must be one of {', '.join(str(word) for word in LEGAL[name])}")

@@ -11,7 +11,7 @@ from service import schemas
 from service.answering import Answering
 from service.api.bodies import JSON, read_bytes
 from service.api.context import RAISED, caller, here
-from service.api.contract import Resource, documents
+from service.api.contract import Resource, documents, refuse_repeated
 from service.api.names import MODEL, VERSION
 from service.api.predicting import FIELDS, answer_body
 from service.api.prediction_streams import KINDS, PARAMETERS, answer_stream
@@ -108,6 +108,7 @@ def _check_query() -> None:
 
 
 def _asked_alias() -> str | None:
+    refuse_repeated(request.args)
     given = request.args.get("alias")
     if given is not None and not ALIAS.fullmatch(given):
         raise Rejected(

@@ -1,8 +1,6 @@
 """What comes in about aliases."""
 
-from marshmallow import fields
-
-from service.schemas.shape import ALIAS, LONGEST_PAGE, Moment, Shape, Whole, between, spelled
+from service.schemas.shape import ALIAS, LONGEST_PAGE, Digits, Moment, Shape, Whole, between, spelled
 
 __all__ = ["AliasQuery", "AliasRequest", "AliasesQuery"]
 
@@ -25,9 +23,7 @@ class AliasRequest(Shape):
 class AliasesQuery(Shape):
     """Which part of the list of aliases."""
 
-    limit = fields.Integer(
-        load_default=50, validate=between(1, LONGEST_PAGE), metadata={"description": "how many at most"}
-    )
+    limit = Digits(load_default=50, validate=between(1, LONGEST_PAGE), metadata={"description": "how many at most"})
     cursor = spelled(
         ALIAS, "the `next` of the page before", error="must be the `next` of the page before", load_default=None
     )
@@ -39,9 +35,7 @@ class AliasQuery(Shape):
     at = Moment(
         load_default=None, metadata={"description": "only what was in force at this moment (ISO 8601 with zone)"}
     )
-    limit = fields.Integer(
-        load_default=50, validate=between(1, LONGEST_PAGE), metadata={"description": "how many at most"}
-    )
-    cursor = fields.Integer(
+    limit = Digits(load_default=50, validate=between(1, LONGEST_PAGE), metadata={"description": "how many at most"})
+    cursor = Digits(
         load_default=None, validate=between(1, 2**31 - 1), metadata={"description": "the `next` of the page before"}
     )

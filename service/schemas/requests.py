@@ -8,6 +8,7 @@ from service.schemas.shape import (
     DECISION_ID,
     LONGEST_PAGE,
     MODEL_NAME,
+    Digits,
     Moment,
     Shape,
     between,
@@ -42,7 +43,7 @@ LARGEST_INTEGER = 2**31 - 1
 class PageQuery(Shape):
     """Which part of a list."""
 
-    limit = fields.Integer(
+    limit = Digits(
         load_default=50,
         validate=between(1, LONGEST_PAGE),
         metadata={"description": "how many at most"},
@@ -55,10 +56,8 @@ class PageQuery(Shape):
 class RowsQuery(Shape):
     """Which rows of a data set."""
 
-    limit = fields.Integer(
-        load_default=50, validate=between(1, LONGEST_PAGE), metadata={"description": "how many at most"}
-    )
-    cursor = fields.Integer(
+    limit = Digits(load_default=50, validate=between(1, LONGEST_PAGE), metadata={"description": "how many at most"})
+    cursor = Digits(
         load_default=0,
         validate=between(0, 2**53),
         metadata={"description": "the `next` of the page before: the number of the first row, counted from 0"},
@@ -126,7 +125,7 @@ class JobQuery(PageQuery):
 class JobWaitQuery(Shape):
     """How long to wait for the end of a job."""
 
-    wait = fields.Integer(
+    wait = Digits(
         load_default=0,
         validate=between(0, LONGEST_WAIT_SECONDS),
         metadata={
@@ -139,13 +138,13 @@ class DecisionQuery(PageQuery):
     """Which decisions."""
 
     model = sought("only by this model")
-    version = fields.Integer(
+    version = Digits(
         load_default=None,
         validate=between(1, 2**31 - 1),
         metadata={"description": "only by this version of the model"},
     )
     label = sought("only with this answer (single rows)")
-    leaf = fields.Integer(
+    leaf = Digits(
         load_default=None,
         validate=between(0, 2**31 - 1),
         metadata={"description": "only from this leaf (single rows)"},
@@ -163,12 +162,12 @@ class TreeQuery(Shape):
     """In which form to show a tree."""
 
     format = text("the form", load_default="json", validate=one_of(["json", "text", "mermaid", "dot", "svg"]))
-    depth = fields.Integer(
+    depth = Digits(
         load_default=None,
         validate=between(0, LARGEST_INTEGER),
         metadata={"description": "at most so many tests below each other; what is below is folded and counted"},
     )
-    node = fields.Integer(
+    node = Digits(
         load_default=0,
         validate=between(0, LARGEST_INTEGER),
         metadata={"description": "the number of the node to begin at"},

@@ -21,6 +21,7 @@ __all__ = [
     "POINT",
     "PRINTABLE",
     "SHARES",
+    "Digits",
     "Listed",
     "Moment",
     "Shape",
@@ -46,6 +47,7 @@ PRINTABLE = "[^\\x00-\\x1f\\x7f-\\x9f]"
 WITHOUT_NUL = "^[^\\x00]*$"
 """Not every database takes NUL in a text."""
 
+DIGITS = re.compile("-?[0-9]+")
 LONGEST_PAGE = 200
 
 OBJECT: Mapping[str, object] = {"type": "object"}
@@ -85,6 +87,15 @@ class Whole(fields.Integer):
 
     def _validated(self, value: Any) -> int:
         return super()._validated(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+class Digits(fields.Integer):
+    """A whole number in a query: digits 0 to 9, with a minus before them or not, and no other way that Python reads."""
+
+    def _validated(self, value: Any) -> int:
+        if isinstance(value, str) and not DIGITS.fullmatch(value):
+            raise self.make_error("invalid", input=value)
+        return super()._validated(value)
 
 
 class Moment(fields.AwareDateTime):

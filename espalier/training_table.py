@@ -1,6 +1,7 @@
 """The training rows as the grower takes them: those that count, checked, with missing values imputed if asked."""
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -130,8 +131,21 @@ def imputed_values(table: Table) -> tuple[float, ...]:
             sizes = np.bincount(column[known], weights=weight, minlength=len(feature.categories))
             answers.append(float(np.argmax(sizes)))
         else:
-            answers.append(math.fsum(column[known] * weight) / math.fsum(weight))
+            answers.append(weighted_mean(column[known], weight))
     return tuple(answers)
+
+
+def weighted_mean(values: npt.NDArray[Any], weight: npt.NDArray[np.float64]) -> float:
+    """Give the mean of finite values; their sum may lie beyond the largest float, as their mean cannot."""
+    whole = math.fsum(weight)
+    largest = float(np.max(np.abs(values)))
+    if largest <= sys.float_info.max / max(whole, 1.0) / 2:
+        return math.fsum(values * weight) / whole
+    halvings = max(math.frexp(whole)[1], 0) + 1
+    smaller = np.ldexp(values, -halvings)
+    mean = math.fsum(smaller * weight) / whole
+    # A mean that is rounded up must not be above all values: the largest float may be among them.
+    return math.ldexp(min(max(mean, float(smaller.min())), float(smaller.max())), halvings)
 
 
 def with_imputed(table: Table, imputed: tuple[float, ...]) -> Table:

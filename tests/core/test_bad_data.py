@@ -1,6 +1,7 @@
 """Data that cannot be learned from, and data that hardly can: a clear error by its place, or the documented answer."""
 
 import math
+import sys
 from typing import Any
 
 import pytest
@@ -194,6 +195,25 @@ def test_numbers_at_the_ends_of_the_range_are_cut(preset: str) -> None:
     data = dataset_from_columns(cells, target="y")
     model = train(data, preset, min_weight_leaf=1.0, pruning=None, window=None, mdl_correction=False)
     assert [answer.label for answer in predict(model, data.rows())] == cells["y"]
+
+
+LARGEST = sys.float_info.max
+
+
+@pytest.mark.parametrize("weight", [1e-9, 1.0, 7.5])
+@pytest.mark.parametrize(
+    ("known", "mean"),
+    [((LARGEST,) * 3, LARGEST), ((LARGEST, LARGEST, -LARGEST, -LARGEST), 0.0), ((1.5e308, 0.5e308), 1e308)],
+)
+def test_a_mean_that_stands_for_missing_values_is_finite_where_the_sum_is_not(
+    known: tuple[float, ...], mean: float, weight: float
+) -> None:
+    n = len(known) + 1
+    cells = {"x": [*known, None], "w": [weight] * n, "y": [float(place) for place in range(n)]}
+    model = train(
+        dataset_from_columns(cells, target="y", weight="w", task="regression"), "cart", missing="imputed", max_depth=0
+    )
+    assert model.preparation.imputed == (pytest.approx(mean, rel=1e-15, abs=0.0),)
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-12, 1e100])

@@ -51,8 +51,10 @@ def fit_linear_models(
 ) -> LinearModels:
     """Fit a linear model at every node of a regression tree on the rows that it was grown from.
 
-    Ordinary least squares with a ridge of 1e-8 on standardised columns; then the column of the smallest standardised
-    coefficient is dropped while SSE/SSE_full·(n − p_full) + 2p falls (Wang and Witten 1997; Quinlan 1992).
+    Ordinary least squares with a ridge of 1e-8 on standardised columns. While a standardised coefficient exceeds 1.5
+    standard deviations of the target, columns are collinear, and the one of the largest is left out, as Weka does; then
+    the column of the smallest is dropped while SSE/SSE_full·(n − p_full) + 2p falls (Wang and Witten 1997; Quinlan
+    1992).
 
     Args:
         tree: Grown from `dataset` with two branches a test, nominal attributes by ``ordered_binaries``.

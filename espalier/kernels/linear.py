@@ -1,5 +1,7 @@
 """A linear model at every node of a tree: least squares with a small ridge, columns dropped while that pays.
 
+Before that, columns that say the same as others together are left out: they have large coefficients of both signs.
+
 Rows stand leaf by leaf in preorder, so the rows of a node are one run::
 
     node     0         1     2      3     4        leaf      1 1 1 3 3 4
@@ -16,8 +18,10 @@ from espalier.kernels.jit import compiled, inner
 
 RIDGE = 1e-8
 """Added to the diagonal of the sums of squares and products of the standardised columns."""
+COLLINEAR = 1.5
+"""Of columns whose coefficients exceed this many standard deviations of the target, the largest is left out."""
 TIE = 1e-6
-"""Of columns whose coefficients are this close to the smallest (a share of the largest), the first is dropped."""
+"""Coefficients that differ by at most this share of the largest are equal: the first of such columns is dropped."""
 LEAST_GAIN = 1e-9
 """A criterion that improves by less than this share has not improved."""
 ILL_CONDITIONED = 1e-6
@@ -238,7 +242,9 @@ def _fit_and_drop(  # type: ignore[no-untyped-def]
     first, last, active, n_active, column_feature, column_cut, values, target, weight, node_stats, node, mean,
     deviation, gram, factor, moment, beta, trial, step, residual, kept,
 ):  # fmt: skip
-    """Solve, then drop the column of the smallest coefficient while SSE/SSE_full·(n − p_full) + 2p falls.
+    """Solve, leave out the largest coefficient while it is too large, then drop the smallest while that pays.
+
+    It pays while SSE/SSE_full·(n − p_full) + 2p falls; "full" is what is left once no coefficient is too large.
 
     Writes the kept columns (their places among `active`) and their coefficients on the standardised columns. Returns
     (how many, weighted squared residuals).
@@ -252,23 +258,25 @@ def _fit_and_drop(  # type: ignore[no-untyped-def]
         first, last, active, column_feature, column_cut, values, target, weight, node_stats, node, mean, deviation,
         factor, moment, kept, n_kept, beta, step, residual,
     )  # fmt: skip
+    largest_coefficient = COLLINEAR * np.sqrt(node_stats[node, 2] / n)
+    while n_kept > 0:
+        dropped = _largest(beta, n_kept)
+        if not abs(beta[dropped]) > largest_coefficient:
+            break
+        n_kept = _take_out(factor, kept, n_kept, dropped)
+        sse = _solve(
+            first, last, active, column_feature, column_cut, values, target, weight, node_stats, node, mean, deviation,
+            factor, moment, kept, n_kept, beta, step, residual,
+        )  # fmt: skip
     if not (0.0 < sse < np.inf):
         # No number, or nothing that a ratio could be taken of: the node keeps its mean.
         return 0, node_stats[node, 2]
-    full_sse, full_parameters = sse, n_active + 1
+    full_sse, full_parameters = sse, n_kept + 1
     criterion = n - full_parameters + 2 * full_parameters
     while n_kept > 0:
-        smallest, largest = np.inf, 0.0
-        for j in range(n_kept):
-            smallest, largest = min(smallest, abs(beta[j])), max(largest, abs(beta[j]))
-        dropped = 0
-        while abs(beta[dropped]) > smallest + TIE * largest:
-            dropped += 1
+        dropped = _smallest(beta, n_kept)
         column = kept[dropped]
-        _drop(factor, n_kept, dropped)
-        for j in range(dropped, n_kept - 1):
-            kept[j] = kept[j + 1]
-        n_kept -= 1
+        n_kept = _take_out(factor, kept, n_kept, dropped)
         fewer_sse = _solve(
             first, last, active, column_feature, column_cut, values, target, weight, node_stats, node, mean, deviation,
             factor, moment, kept, n_kept, trial, step, residual,
@@ -284,6 +292,37 @@ def _fit_and_drop(  # type: ignore[no-untyped-def]
         for j in range(n_kept):
             beta[j] = trial[j]
     return n_kept, sse
+
+
+@inner
+def _largest(beta, n_kept):  # type: ignore[no-untyped-def]
+    largest = 0.0
+    for j in range(n_kept):
+        largest = max(largest, abs(beta[j]))
+    place = 0
+    while place < n_kept - 1 and abs(beta[place]) < largest - TIE * largest:
+        place += 1
+    return place
+
+
+@inner
+def _smallest(beta, n_kept):  # type: ignore[no-untyped-def]
+    smallest, largest = np.inf, 0.0
+    for j in range(n_kept):
+        smallest, largest = min(smallest, abs(beta[j])), max(largest, abs(beta[j]))
+    place = 0
+    while abs(beta[place]) > smallest + TIE * largest:
+        place += 1
+    return place
+
+
+@inner
+def _take_out(factor, kept, n_kept, dropped):  # type: ignore[no-untyped-def]
+    """Take one of the kept columns out of the factor and the list; gives how many are left."""
+    _drop(factor, n_kept, dropped)
+    for j in range(dropped, n_kept - 1):
+        kept[j] = kept[j + 1]
+    return n_kept - 1
 
 
 @inner

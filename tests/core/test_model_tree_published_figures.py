@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from espalier import Holdout, evaluate, train
+from espalier import Holdout, dataset_from_csv, evaluate, train
 from tests.core.model_trees import leaf_equations, reference_data
-from tests.factories import needs_reference
+from tests.factories import REFERENCE, needs_reference
 from tests.reference.test_model_tree_twin import CASES, agree, printed_models, table_of
 from tests.reference.test_twin_matches_published_figures import Entry, folds, holdout
 
@@ -73,3 +73,13 @@ def test_ten_folds_give_the_published_error(name: str, entry: Entry) -> None:
         model = train(data.take(split.rows_without(fold)), "m5", **fields_of(entry["command"]))
         squares += (evaluate(model, held).rmse or 0.0) ** 2 * held.n_rows
     assert math.sqrt(squares / data.n_rows) == pytest.approx(figures["rmse"], rel=1e-8)
+
+
+def test_collinear_columns_are_left_out_as_m5p_does() -> None:
+    # Weka 3.9.7, M5P -U: petallength goes at the root, where its coefficient exceeds 1.5 deviations of the target.
+    lengths = dataset_from_csv(REFERENCE / "data" / "iris.csv", target="sepallength", task="regression")
+    sepal_width, petal_length, petal_width = ((place, None) for place in range(3))
+    smaller, larger = leaf_equations(train(lengths, "m5", smoothing=None))
+    assert smaller == pytest.approx({sepal_width: 0.6444, petal_length: 0.4427, None: 2.1569}, abs=5e-5)
+    printed = {sepal_width: 0.4597, petal_length: 0.8245, petal_width: -0.583, None: 1.8703}
+    assert larger == pytest.approx(printed, abs=5e-5)

@@ -18,6 +18,7 @@ Column = tuple[int, Upper | None]
 
 DIGITS = 50
 RIDGE = Decimal("1e-8")
+COLLINEAR = Decimal("1.5")
 TIE = Decimal("1e-6")
 LEAST_GAIN = Decimal("1e-9")
 SLACK = 1e-6
@@ -98,7 +99,7 @@ def in_order(columns: frozenset[Column]) -> list[Column]:
 
 
 def fit(columns: frozenset[Column], table: Table, sample: Sample) -> Linear:
-    """All columns that vary; then again and again without the one of the smallest standardised coefficient."""
+    """All columns that vary, without the largest standardised coefficients beyond 1.5, then without the smallest."""
     with localcontext() as context:
         context.prec = DIGITS
         rows = [table.row(row) for row, _ in sample]
@@ -110,8 +111,14 @@ def fit(columns: frozenset[Column], table: Table, sample: Sample) -> Linear:
         centre = sum(w * y for w, y in zip(weights, target, strict=True)) / whole
         deviations = [y - centre for y in target]
         standard = {column: standardised(values[column], weights) for column in kept}
-        n_full = len(kept) + 1
         betas = solve([standard[column] for column in kept], deviations, weights)
+        bound = COLLINEAR * (product(deviations, deviations, weights) / whole).sqrt()
+        while kept and max(map(abs, betas)) > bound:
+            largest = max(map(abs, betas))
+            place = next(i for i, beta in enumerate(betas) if abs(beta) >= largest - TIE * largest)
+            kept = kept[:place] + kept[place + 1 :]
+            betas = solve([standard[column] for column in kept], deviations, weights)
+        n_full = len(kept) + 1
         full = residual_squares([standard[column] for column in kept], betas, deviations, weights)
         if full == 0:
             return Linear(float(centre), {})

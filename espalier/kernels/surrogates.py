@@ -1,7 +1,8 @@
 """Cuts that stand in for a node's own test where its attribute is missing (Breiman and others, 1984, section 5.3).
 
 Agreement is counted as rpart does: over all rows that know the node's own attribute; a row whose value the surrogate
-does not know disagrees. Each side must receive at least two rows.
+does not know disagrees. Each side must receive at least two rows. A cut lies halfway to the next value that any row of
+the node has, whether or not that row knows the node's own attribute.
 """
 
 from espalier.kernels import codes as c
@@ -93,11 +94,13 @@ def _cut_agreement(columns, sequence, start, stop, weight, side, attribute):
     best, threshold, below = -1.0, 0.0, 0
     left, right = 0.0, 0.0
     n_before = 0
-    last = -1
+    last, following = -1, -1
     for at in range(start, stop):
         row = sequence[at]
         if codes[row] < 0:
             break
+        if codes[row] != last and following < 0:
+            following = codes[row]
         if side[row] < 0:
             continue
         if last >= 0 and codes[row] != last and n_before >= LEAST_ROWS and n_rows - n_before >= LEAST_ROWS:
@@ -108,8 +111,8 @@ def _cut_agreement(columns, sequence, start, stop, weight, side, attribute):
                     best, below = agreeing, direction
                     threshold = columns.value[first_value + last]
                     if columns.kind[attribute] == c.ORDERED_KIND:
-                        threshold = middle_of(threshold, columns.value[first_value + codes[row]])
-        last = codes[row]
+                        threshold = middle_of(threshold, columns.value[first_value + following])
+        last, following = codes[row], -1
         n_before += 1
         if side[row] == 0:
             left += weight[row]
@@ -122,7 +125,10 @@ def _cut_agreement(columns, sequence, start, stop, weight, side, attribute):
 def _nominal_agreement(
     columns, master, start, stop, weight, side, attribute, sides_of_code, left_of_code, right_of_code, count_of_code
 ):  # fmt: skip
-    """Give the agreeing weight when each category goes to its heavier side; writes the sides (-1: not present)."""
+    """Give the agreeing weight when each category goes to its heavier side; writes the sides (-1: not present).
+
+    A category whose sides are equal goes with most rows that know a category, as in rpart.
+    """
     codes = columns.codes[attribute]
     for code in range(columns.n_codes[attribute]):
         sides_of_code[code] = -1
@@ -141,10 +147,15 @@ def _nominal_agreement(
             right_of_code[code] += weight[row]
     agreeing = 0.0
     n_left, n_right = 0, 0
+    left_all, right_all = 0.0, 0.0
+    for code in range(columns.n_codes[attribute]):
+        left_all += left_of_code[code]
+        right_all += right_of_code[code]
     for code in range(columns.n_codes[attribute]):
         if count_of_code[code] == 0:
             continue
-        if right_of_code[code] > left_of_code[code]:
+        equal = right_of_code[code] == left_of_code[code]
+        if right_of_code[code] > left_of_code[code] or (equal and right_all > left_all):
             sides_of_code[code] = 1
             agreeing += right_of_code[code]
             n_right += count_of_code[code]

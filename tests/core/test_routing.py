@@ -132,6 +132,35 @@ def test_surrogates_are_used_where_they_were_learned():
     )
 
 
+def test_a_surrogate_s_cut_is_halfway_to_the_next_value_of_any_row_of_the_node():
+    # rpart 4.1.19, d the columns below: rpart(y ~ x + z, d, cp=0, minsplit=2, minbucket=1, maxdepth=1, xval=0)
+    # prints `x< 6.5 3 0 0` and `x>=6.5 5 80 8`, and its `splits` a cut of z at 3.5 that agrees fully.
+    none = float("nan")
+    x, z = [1.0, 2.0, 3.0, 10.0, 11.0, 12.0, none, none], [1.0, 2.0, 3.0, 7.0, 8.0, 9.0, 4.0, 6.0]
+    features = (Feature("x", FeatureKind.NUMERIC), Feature("z", FeatureKind.NUMERIC))
+    schema = Schema((*features, Feature("y", FeatureKind.NUMERIC, role=Role.TARGET)))
+    data = Dataset(schema, (np.array(x), np.array(z), np.array([0.0, 0, 0, 10, 10, 10, 10, 0])))
+    tree = train(data, "cart", missing="surrogate", min_weight_leaf=1, max_depth=1).tree
+    assert (tree.feature[0], tree.threshold[0]) == (0, 6.5)
+    assert (tree.surrogates.feature.tolist(), tree.surrogates.threshold.tolist()) == ([1], [3.5])
+    assert tree.weight.tolist() == [8.0, 3.0, 5.0]
+
+
+def test_a_category_that_agrees_with_both_sides_alike_stands_in_for_the_side_of_most_rows():
+    # rpart 4.1.19, d the columns below: rpart(y ~ x + k, d, cp=0, minsplit=2, minbucket=1, maxdepth=1, xval=0)
+    # prints `x< 8 5 0 0` and `x>=8 9 22.22222 9.444444`; k agrees with 0.6 adjusted and `csplit` 1 3 3: c goes right.
+    x = np.array([1.0, 2, 3, 4, 5, 11, 12, 13, 14, 15, 16, 17, 18, float("nan")])
+    k = np.array([0, 0, 0, 0, 2, 1, 1, 1, 1, 1, 1, 0, 2, 2], dtype=np.int32)
+    kinds = Feature("x", FeatureKind.NUMERIC), Feature("k", FeatureKind.NOMINAL, Role.ATTRIBUTE, ("a", "b", "c"))
+    schema = Schema((*kinds, Feature("y", FeatureKind.NUMERIC, role=Role.TARGET)))
+    data = Dataset(schema, (x, k, np.array([0.0] * 5 + [10.0] * 8 + [5.0])))
+    tree = train(data, "cart", missing="surrogate", min_weight_leaf=1, max_depth=1).tree
+    assert (tree.feature[0], tree.threshold[0]) == (0, 8.0)
+    assert tree.surrogates.agreement.tolist() == pytest.approx([0.6])
+    assert tree.surrogates.code_branch.tolist() == [0, 1, 1]
+    assert tree.weight.tolist() == [14.0, 5.0, 9.0]
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_matrix_of_whole_rows_is_read_where_it_is(dtype):
     random = np.random.default_rng(0)

@@ -98,8 +98,9 @@ def find_surrogates(split: Split, attributes: Sequence[Attribute], most: int) ->
         if attribute.source == split.attribute.source:
             continue
         known = [entry for entry in sample if attribute.values[entry[0]] is not None]
+        others = [entry for entry in split.unknown if attribute.values[entry[0]] is not None]
         best: Surrogate | None = None
-        for surrogate in surrogate_cuts(attribute, known, sides, whole=whole, majority=majority):
+        for surrogate in surrogate_cuts(attribute, known, others, sides, whole=whole, majority=majority):
             if best is None or surrogate.agreement > best.agreement + 1e-12:
                 best = surrogate
         if best is not None and best.adjusted > 1e-12:
@@ -109,9 +110,12 @@ def find_surrogates(split: Split, attributes: Sequence[Attribute], most: int) ->
 
 
 def surrogate_cuts(
-    attribute: Attribute, known: Sample, sides: dict[int, int], *, whole: float, majority: float
+    attribute: Attribute, known: Sample, others: Sample, sides: dict[int, int], *, whole: float, majority: float
 ) -> list[Surrogate]:
-    """Every cut of one attribute in both directions, or its one grouping of categories, with its agreement."""
+    """Every cut of one attribute in both directions, or its one grouping of categories, with its agreement.
+
+    `others` do not know the node's own attribute: they agree with nothing, but a cut ends at the next value of all.
+    """
 
     def surrogate(test: str, threshold: float, below: int, branch_of_category: tuple[int, ...]) -> Surrogate | None:
         made = Surrogate(attribute.source, test, threshold, below, branch_of_category)
@@ -126,10 +130,11 @@ def surrogate_cuts(
 
     made = []
     if attribute.kind == "numeric":
-        values = candidates.known_values(attribute, known)
+        values = candidates.known_values(attribute, [*known, *others])
         ordered = sorted(known, key=lambda entry: values[entry[0]])
         for place in candidates.value_changes(ordered, values, 0.0):
-            below, above = values[ordered[place - 1][0]], values[ordered[place][0]]
+            below = values[ordered[place - 1][0]]
+            above = min(value for value in values.values() if value > below)
             middle = candidates.midpoint(below, above)
             made += [surrogate("numeric", middle, side, ()) for side in (0, 1)]
     elif attribute.kind == "binaries":
@@ -143,11 +148,13 @@ def surrogate_cuts(
 
 
 def category_sides(attribute: Attribute, known: Sample, sides: dict[int, int]) -> tuple[int, ...]:
-    """Each category's heavier side, -1 for a category without rows here."""
+    """Each category's heavier side, of equal ones that of most rows here; -1 for a category without rows here."""
+    on_the_right = scores.total([entry for entry in known if sides[entry[0]] == 1])
+    heavier = int(on_the_right > scores.total(known) - on_the_right)
     answer = []
     for category in range(attribute.k):
         rows = [entry for entry in known if attribute.values[entry[0]] == category]
         left = scores.total([entry for entry in rows if sides[entry[0]] == 0])
         right = scores.total([entry for entry in rows if sides[entry[0]] == 1])
-        answer.append(-1 if not rows else int(right > left))
+        answer.append(-1 if not rows else heavier if right == left else int(right > left))
     return tuple(answer)

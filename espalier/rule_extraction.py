@@ -13,7 +13,7 @@ from espalier.schema import Feature, Label, label_key, label_text
 from espalier.simplification import simplified
 from espalier.tree import LEAF, NOMINAL, NUMERIC, Tree
 
-__all__ = ["class_dnf", "edge_condition", "extract_rules", "leaf_stats", "merged", "paths"]
+__all__ = ["class_dnf", "edge_condition", "extract_rules", "leaf_stats", "merged", "merged_paths"]
 
 AS_A_TREE: Final = "figures are those of the tree: a row with a missing value may be answered otherwise by its rules"
 
@@ -41,10 +41,8 @@ def extract_rules(model: Model) -> Model:
     refuse_linear(model)
     tree, answers = model.tree, router(model).value.tolist()
     rules = []
-    for leaf, conditions in paths(model):
-        whole = merged(conditions)
-        if whole is not None:
-            rules.append(Rule(whole, answers[leaf], float(tree.weight[leaf]), leaf_stats(tree, leaf)))
+    for leaf, conditions in merged_paths(model):
+        rules.append(Rule(conditions, answers[leaf], float(tree.weight[leaf]), leaf_stats(tree, leaf)))
     default = Rule((), answers[0], 0.0, leaf_stats(tree, 0))
     body = RuleList(tuple(rules), default, exclusive=True)
     return dataclasses.replace(model, body=body, notes=(*model.notes, AS_A_TREE))
@@ -77,17 +75,37 @@ def class_dnf(model: Model, label: Label) -> ClassDescription:
     return ClassDescription(model.schema.classes[code], own, others)
 
 
-def paths(model: Model) -> Iterator[tuple[int, tuple[Condition, ...]]]:
-    """Give each leaf with the tests that lead to it, root first, one condition a test, none merged."""
+def merged_paths(model: Model) -> Iterator[tuple[int, tuple[Condition, ...]]]:
+    """Give each leaf with what its path asks for, as `merged` does; not those whose tests exclude each other.
+
+    A test is merged once, for all leaves below it.
+    """
     tree = model.tree
     depths, is_leaf = tree.depths.tolist(), (tree.test == LEAF).tolist()
-    way: list[Condition] = []
-    for node in range(tree.n_nodes):
-        if node:
-            del way[depths[node] - 1 :]
-            way.append(edge_condition(model, node))
+    found: dict[str, Condition] = {}
+    earlier: list[tuple[str, Condition | None]] = []  # for each test of the way, what was asked of its attribute before
+    reachable = tree.n_nodes  # nothing deeper is: a test excludes what is asked above it
+    for node, depth in enumerate(depths):
+        if depth > reachable:
+            continue
+        reachable = tree.n_nodes
+        while len(earlier) > max(depth - 1, 0):
+            name, condition = earlier.pop()
+            if condition is None:
+                del found[name]
+            else:
+                found[name] = condition
+        if depth:
+            condition = edge_condition(model, node)
+            name = condition.attribute.name
+            both = _conjunction(found[name], condition) if name in found else condition
+            if _is_impossible(both):
+                reachable = depth
+                continue
+            earlier.append((name, found.get(name)))
+            found[name] = both
         if is_leaf[node]:
-            yield node, tuple(way)
+            yield node, tuple(found.values())
 
 
 def edge_condition(model: Model, node: int) -> Condition:

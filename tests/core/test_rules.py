@@ -27,7 +27,9 @@ from espalier import (
 )
 from espalier.bulk_prediction import class_codes, class_shares, leaves_of, numbers
 from espalier.cells import encoded_columns
+from espalier.rule_extraction import edge_condition, merged
 from espalier.rule_prediction import _fired_by_kernel
+from espalier.tree import LEAF
 from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, Cut, Known, Leaf, mixed_rows, plant, roots
 from tests.core.test_explanation import holds
 from tests.factories import REFERENCE, needs_reference
@@ -69,6 +71,20 @@ def test_extracted_rules_of_a_regression_answer_as_the_tree_does(root, row):
             tree_says.std,
             tree_says.support,
         )
+
+
+@given(root=roots(MIXED))
+def test_each_extracted_rule_asks_what_the_tests_of_its_whole_path_merged_ask(root):
+    model = plant(MIXED, root)
+    tree, asked = model.tree, []
+    for leaf in np.flatnonzero(tree.test == LEAF).tolist():
+        way, node = [], leaf
+        while node > 0:
+            way.append(edge_condition(model, node))
+            node = int(tree.parent[node])
+        asked.append(merged(way[::-1]))
+    rules = extract_rules(model).rules.rules
+    assert [rule.conditions for rule in rules] == [each for each in asked if each is not None]
 
 
 @given(root=roots(MIXED), row=mixed_rows())

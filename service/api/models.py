@@ -27,6 +27,8 @@ models = Resource("models", __name__, description="Trees and their versions")
 SHOWN = schemas.Model()
 LOCATION = {"Location": {"schema": {"type": "string"}, "description": "where the new version is"}}
 SHOWN_VERSION = schemas.Version()
+MOST_RULES = 10_000
+"""Of a tree with as many leaves the description of a class takes some seconds, for which nobody else is answered."""
 Render = Callable[[espalier.Model], str]
 RULE_TEXTS: Mapping[str, Render] = {
     "text": lambda model: espalier.to_text(espalier.extract_rules(model)),
@@ -124,9 +126,11 @@ def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
     """Look at the rules of a version, one a leaf of its tree: as json, as sentences, or in the notation of logic.
 
     Of one class: what a row must be like to be answered with it, in json as ``class`` and ``any_of``, the ways to it. A
-    model of numbers has no classes, and one that is a list of rules has no leaf a rule: there that is refused.
+    model of numbers has no classes, and one that is a list of rules has no leaf a rule: there that is refused. So are
+    the rules of more than 10 000 leaves.
     """
     model, form, label = _model(name, number), query["format"], query["label"]
+    _refuse_many_rules(model)
     if form == "json":
         described = espalier.rules_to_dict(model) if label is None else espalier.class_dnf(model, label).to_dict()
         return tagged_answer(described)
@@ -178,3 +182,14 @@ def _model(name: str, number: int) -> espalier.Model:
     with reading(here().sessions) as session:
         version = catalog.find_version(session, name, number)
         return here().models.get(session, version.id).model
+
+
+def _refuse_many_rules(model: espalier.Model) -> None:
+    body = model.body
+    count, has = (
+        (body.n_rules, "rules") if isinstance(body, espalier.RuleList) else (body.n_leaves, "leaves, a rule each")
+    )
+    if count > MOST_RULES:
+        raise espalier.NotApplicable(
+            f"this version has {count} {has}; at most {MOST_RULES} are shown: prune it, or read its document"
+        )

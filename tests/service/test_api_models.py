@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 import espalier
+from service.api import models
 from service.settings import Settings
 from tests.service.served import HOURS, TENNIS, Served, assert_problem, serving
 
@@ -75,6 +76,20 @@ def test_what_a_row_of_one_class_must_be_like_has_the_same_three_forms(served: S
 def test_a_class_that_the_model_does_not_know_has_no_rules(served: Served) -> None:
     problem = assert_problem(served.client.get("/v1/models/tennis/versions/1/rules?class=Perhaps"), 422, "/class")
     assert "No, Yes" in problem["detail"]
+
+
+@pytest.mark.parametrize("query", ["", "?format=text", "?format=logic", "?class=Yes", "?format=logic&class=Yes"])
+def test_more_rules_than_are_shown_are_refused_before_they_are_made(
+    served: Served, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = espalier.train(espalier.dataset_from_csv(TENNIS, target="PlayTennis"), "id3")
+    served.keep("rules", espalier.extract_rules(model))
+    monkeypatch.setattr(models, "MOST_RULES", 4)
+    for name, has in (("tennis", "5 leaves, a rule each"), ("rules", "5 rules")):
+        problem = assert_problem(served.client.get(f"/v1/models/{name}/versions/1/rules{query}"), 422)
+        assert problem["detail"] == f"this version has {has}; at most 4 are shown: prune it, or read its document"
+    monkeypatch.setattr(models, "MOST_RULES", 5)
+    assert served.client.get(f"/v1/models/tennis/versions/1/rules{query}").status_code == 200
 
 
 def test_a_list_of_rules_is_a_version_like_any_other_but_has_no_tree(served: Served) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from espalier import Holdout, dataset_from_csv, evaluate, train
+from espalier import Holdout, dataset_from_csv, dataset_from_rows, evaluate, train
 from tests.core.model_trees import leaf_equations, reference_data
 from tests.factories import REFERENCE, needs_reference
 from tests.reference.test_model_tree_twin import CASES, agree, printed_models, table_of
@@ -83,3 +83,12 @@ def test_collinear_columns_are_left_out_as_m5p_does() -> None:
     assert smaller == pytest.approx({sepal_width: 0.6444, petal_length: 0.4427, None: 2.1569}, abs=5e-5)
     printed = {sepal_width: 0.4597, petal_length: 0.8245, petal_width: -0.583, None: 1.8703}
     assert larger == pytest.approx(printed, abs=5e-5)
+
+
+def test_a_cut_that_gains_nothing_is_taken_as_m5p_does() -> None:
+    # Weka 3.9.7, M5P -N -U: x0 <= 0.5 above x1 <= 0.5 on either side, and four leaves of 0 %.
+    rows = [{"x0": float(i > 3), "x1": float(i % 4 > 1), "y": 10.0 * ((i > 3) != (i % 4 > 1))} for i in range(8)]
+    either = dataset_from_rows(rows, target="y", task="regression")
+    tree = train(either, "m5", pruning=None, smoothing=None).tree
+    assert [attribute for attribute in tree.feature.tolist() if attribute >= 0] == [0, 1, 1]
+    assert tree.stats[:, 2].tolist() == [200.0, 100.0, 0.0, 0.0, 100.0, 0.0, 0.0]

@@ -64,6 +64,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "nominal": "ordered_binaries",
         "missing": "imputed",
         "min_weight_split": 4.0,
+        "min_impurity_decrease": 0.0,
         "min_sd_fraction": 0.05,
     },
 }

@@ -49,6 +49,8 @@ def tie_of_scores(rules, worth, place):
         return TIE_OF_LOGARITHMS
     if rules.cost_function != c.NO_COSTS:
         return TIE * worth
+    if rules.criterion == c.M5:
+        return LEAST_M5_GAIN
     return TIE if rules.criterion == c.NORMALIZED_GAIN else tie_of_gains(rules, place)
 
 

@@ -92,3 +92,14 @@ def test_a_cut_that_gains_nothing_is_taken_as_m5p_does() -> None:
     tree = train(either, "m5", pruning=None, smoothing=None).tree
     assert [attribute for attribute in tree.feature.tolist() if attribute >= 0] == [0, 1, 1]
     assert tree.stats[:, 2].tolist() == [200.0, 100.0, 0.0, 0.0, 100.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_of_gains_that_differ_by_less_than_a_millionth_the_first_wins_as_in_m5p(step: int) -> None:
+    # Weka 3.9.7, M5P -N -U -M 6: x0 in both orders, though the gains differ by 6.2e-7.
+    columns = [(0, 0, 1, 1, 1, 1), (0, 1, 0, 0, 1, 0)][::step]
+    cells = zip(*columns, (3, 14, 9, 24, 4, 17), strict=True)
+    rows = [{"x0": float(x0), "x1": float(x1), "y": float(y)} for x0, x1, y in cells]
+    near = dataset_from_rows(rows, target="y", task="regression")
+    tree = train(near, "m5", pruning=None, min_weight_split=6.0).tree
+    assert tree.feature[0] == 0

@@ -11,6 +11,7 @@ from tests.reference.table import Target
 
 TIE_OF_RATIOS = 1e-6
 TIE = 1e-9
+TIE_OF_M5 = 1e-6
 LEAST_M5_GAIN = 1e-6
 WEIGHT_TOLERANCE = 1e-6
 
@@ -178,6 +179,8 @@ def tie_of_scores(score: float, place: Place, config: Config) -> float:
     """The difference below which another attribute's score counts as equal to this one."""
     if config["cost_function"] is not None:
         return TIE * score
+    if config["criterion"] == "m5":
+        return TIE_OF_M5
     return TIE if config["criterion"] == "normalized_gain" else tie_of_gains(place, config)
 
 

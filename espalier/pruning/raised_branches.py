@@ -131,6 +131,7 @@ def _pruned_parts(
         tree.divides[settled.order[places]] = divides
         watch.check()
     parts.append(prune(np.zeros(1, np.int64)))
+    watch.check()  # what was stopped is half pruned
     return tree, parts
 
 

@@ -4,6 +4,8 @@ Each tree was printed by ``java -cp weka.jar weka.classifiers.trees.J48 -t rows.
 ARFF: an attribute a letter, the class last, ``?`` unknown.
 """
 
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from espalier import Dataset, Feature, FeatureKind, Model, Progress, Role, Schema, add_errs, prune, train
+from espalier.errors import Cancelled
 from espalier.kernels import limits
 from espalier.kernels.parting import empty_queue, part_down
 from espalier.kernels.raising import Limit as Limits
@@ -131,6 +134,29 @@ def test_several_threads_prune_as_one_does(missing: str, threads: int) -> None:
     assert np.array_equal(other_lines, lines)
     assert np.array_equal(other_figures, figures)
     assert all(np.array_equal(getattr(other, name), getattr(tree, name)) for name in ("shape", "shares", "stats"))
+
+
+def test_pruning_that_is_stopped_says_so_and_gives_no_tree_that_is_half_pruned() -> None:
+    dataset, model = grown(noisy_table(7, n_rows=900, holes=0.04), preset("id3", numeric="best", missing="fractional"))
+    given_rows, limit = training_rows(model, dataset), Limits(0.25, deviation(0.25, "normal"), limits.NORMAL)
+
+    def lines_of(watch: Progress) -> Any:
+        return prune_with_raising(model, given_rows, limit, None, watch, threads=1)[1]
+
+    lines_of(Progress())  # compiled by now
+    began = time.perf_counter()
+    lines, lasted = lines_of(Progress()), time.perf_counter() - began
+    for part in range(60):
+        watch = Progress()
+        alarm = threading.Timer(lasted * part / 60, watch.stop)
+        alarm.start()
+        try:
+            assert np.array_equal(lines_of(watch), lines)
+        except Cancelled:
+            pass
+        finally:
+            alarm.cancel()
+            alarm.join()
 
 
 def pruned_rows(model: Model, dataset: Dataset, threads: int) -> tuple[Any, ...]:

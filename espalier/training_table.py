@@ -136,7 +136,10 @@ def imputed_values(table: Table) -> tuple[float, ...]:
 
 
 def weighted_mean(values: npt.NDArray[Any], weight: npt.NDArray[np.float64]) -> float:
-    """Give the mean of finite values; their sum may lie beyond the largest float, as their mean cannot."""
+    """Give the mean of finite values, float64 (n), by weights above 0, float64 (n).
+
+    Their sum may lie beyond the largest float, as their mean cannot.
+    """
     whole = math.fsum(weight)
     largest = float(np.max(np.abs(values)))
     if largest <= sys.float_info.max / max(whole, 1.0) / 2:

@@ -296,6 +296,7 @@ def _fit_and_drop(  # type: ignore[no-untyped-def]
 
 @inner
 def _largest(beta, n_kept):  # type: ignore[no-untyped-def]
+    """Give the place of the largest of the first so many coefficients; of equals the first."""
     largest = 0.0
     for j in range(n_kept):
         largest = max(largest, abs(beta[j]))
@@ -307,6 +308,7 @@ def _largest(beta, n_kept):  # type: ignore[no-untyped-def]
 
 @inner
 def _smallest(beta, n_kept):  # type: ignore[no-untyped-def]
+    """Give the place of the smallest of them; of equals the first."""
     smallest, largest = np.inf, 0.0
     for j in range(n_kept):
         smallest, largest = min(smallest, abs(beta[j])), max(largest, abs(beta[j]))

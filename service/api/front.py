@@ -58,8 +58,9 @@ MOST_TENSORS: Final = 99_999
 """Bytes of an inference; what is larger takes so long that Flask does not matter."""
 UNUSUAL: Final = frozenset({"HTTP_ORIGIN", "HTTP_SEC_FETCH_SITE", "HTTP_CONTENT_ENCODING", "HTTP_TRANSFER_ENCODING"})
 LONG: Final = 65_536
-ROOM: Final = 2**20
 """Bytes of a body from which on gunicorn's copies of it cost time."""
+ROOM: Final = 2**20
+"""Bytes that are kept ready for a body before any of it has come."""
 ROUTES: Final = {
     ("v1", False): f"{MODEL}/predict",
     ("v1", True): f"{VERSION}/predict",

@@ -263,7 +263,7 @@ def _array_of(X: Any) -> npt.NDArray[Any]:  # noqa: N803
     return array
 
 
-def _unmasked(X: np.ma.MaskedArray[Any, Any]) -> npt.NDArray[Any]:  # noqa: N803
+def _unmasked(X: "np.ma.MaskedArray[Any, Any]") -> npt.NDArray[Any]:  # noqa: N803
     """Give an array in which what is masked is missing: NaN among numbers, None among others."""
     masked = np.ma.getmaskarray(X)
     if not np.any(masked):

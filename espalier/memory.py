@@ -20,14 +20,17 @@ Array = npt.NDArray[Any]
 LARGE_PAGE: Final = 2 << 20
 LEAST_OWN: Final = 1 << 18
 """Bytes from which memory of its own is worth a call of the system."""
+LEAST_IN_LARGE_PAGES: Final = 2 * LARGE_PAGE
+"""Less is asked of the C library, which has some left from last time: to come by a new page takes longer than to fill
+it."""
 MOST_ROUNDING: Final = 8
 """Up to an eighth is added to fill large pages."""
 
 
 def large_array(size: int, kind: npt.DTypeLike) -> Array:
-    """Give an array that nothing was written to, in large pages if it fills one and the system has them.
+    """Give an array that nothing was written to, in large pages if it fills two and the system has them.
 
-    It is memory of its own, which the system has again as soon as nobody holds the array.
+    That is memory of its own, which the system has again as soon as nobody holds the array.
 
     >>> large_array(3, np.uint32).shape
     (3,)
@@ -87,7 +90,8 @@ def lines(n_lines: int, length: int, kind: npt.DTypeLike) -> Lines:
 
 def _memory(n_bytes: int, *, in_large_pages: bool) -> mmap.mmap | None:
     """Ask the system for memory; None where there is little, or none to be had in this way."""
-    if n_bytes < LEAST_OWN or not hasattr(mmap, "MADV_DONTNEED"):
+    least = LEAST_IN_LARGE_PAGES if in_large_pages else LEAST_OWN
+    if n_bytes < least or not hasattr(mmap, "MADV_DONTNEED"):
         return None
     whole = -(-n_bytes // LARGE_PAGE) * LARGE_PAGE
     if in_large_pages and whole - n_bytes <= n_bytes // MOST_ROUNDING:
@@ -95,7 +99,7 @@ def _memory(n_bytes: int, *, in_large_pages: bool) -> mmap.mmap | None:
     # A system that is built without them, or that has no memory: numpy asks in the ordinary way, and says so.
     with suppress(OSError):
         memory = mmap.mmap(-1, n_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        if in_large_pages and n_bytes >= LARGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE"):
+        if in_large_pages and hasattr(mmap, "MADV_HUGEPAGE"):
             with suppress(OSError):
                 memory.madvise(mmap.MADV_HUGEPAGE)
         return memory

@@ -71,11 +71,12 @@ def _step(steps: Sequence[float], column: npt.NDArray[np.float64], largest: floa
 
 def _are_multiples(column: npt.NDArray[np.float64], step: float) -> bool:
     for first in range(0, len(column), BLOCK):
-        off = column[first : first + BLOCK] / step
-        whole = np.rint(off)
-        if np.array_equal(off, whole):
+        block = column[first : first + BLOCK]
+        times = block if step == 1.0 else block / step
+        whole = np.rint(times)
+        if np.array_equal(times, whole):
             continue
-        off -= whole
+        off = times - whole
         if np.fmin.reduce(off, initial=0.0) < 0 or np.fmax.reduce(off, initial=0.0) > 0:
             return False
     return True

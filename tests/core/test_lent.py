@@ -6,7 +6,7 @@ import pytest
 import espalier
 from espalier import Dataset, Feature, FeatureKind, Role, Schema, TreeClassifier, TreeRegressor
 from espalier.lent import LentColumns, LentDataset
-from espalier.memory import LEAST_OWN, lines
+from espalier.memory import LEAST_IN_LARGE_PAGES, lines
 
 N_ROWS, N_COLUMNS = 5_000, 6
 
@@ -127,9 +127,10 @@ def test_an_infinite_number_of_an_array_is_refused_by_its_column(value):
 
 
 def test_the_middle_of_lines_that_is_given_back_takes_nothing_with_it():
-    table = lines(3, LEAST_OWN, np.uint32)
+    length = LEAST_IN_LARGE_PAGES // np.dtype(np.uint32).itemsize
+    table = lines(3, length, np.uint32)
     table.array[:] = 7
     table.give_back(5_000, 200_000)
-    kept = np.r_[0:5_000, 200_000:LEAST_OWN]
+    kept = np.r_[0:5_000, 200_000:length]
     assert np.all(table.array[:, kept] == 7)
     assert np.count_nonzero(table.array == 0) > 3 * 190_000  # whole pages of it

@@ -82,10 +82,10 @@ def test_a_system_without_large_pages_gives_ordinary_ones(fails: str, monkeypatc
             raise OSError("invalid argument")
 
     monkeypatch.setattr(mmap, "mmap", Stubborn)
-    array = large_array(LARGE_PAGE, np.uint8)
+    array = large_array(2 * LARGE_PAGE, np.uint8)
     array[:] = 7
     assert (array.base is None) == (fails == "mapping")  # numpy's own memory, or the system's in small pages
-    assert array.sum(dtype=np.int64) == 7 * LARGE_PAGE
+    assert array.sum(dtype=np.int64) == 14 * LARGE_PAGE
 
 
 @pytest.mark.parametrize(("n_cells", "n_threads"), [(999_999, 1), (1_000_000, 2)])

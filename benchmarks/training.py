@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from benchmarks import bandwidth, tables
-from benchmarks.measuring import Measured, Subject, measure, print_table, ratio_text, seconds_text
+from benchmarks.measuring import REPETITIONS, Measured, Subject, measure, print_table, ratio_text, seconds_text
 from benchmarks.peers import ESPALIER, ESTIMATOR
 from benchmarks.run import Run
 
@@ -18,6 +18,9 @@ NAMES: Final = (
     "who", "seconds", "x train", "x fit", "leaves", "accuracy", "peak MB", "x data", "x read limit"
 )  # fmt: skip
 OURS: Final = (ESPALIER, ESTIMATOR, ONE_THREAD)
+MANY_ROWS: Final = 50_000
+TURNS_OF_FEW_ROWS: Final = 15
+"""Of some ten milliseconds each, of which three would be chance."""
 AT_LEAST_AS_FAST: Final = {"XGBoost": 1.0, "YDF": 1.0}
 
 
@@ -77,7 +80,9 @@ def run(run: Run) -> None:
         except FileNotFoundError:
             print(f"\n{case.name}: the reference data are not here (ESPALIER_REFERENCE names their folder)")
             continue
-        found = measure(_subjects(case, path))
+        found = measure(
+            _subjects(case, path), repetitions=REPETITIONS if case.n_rows >= MANY_ROWS else TURNS_OF_FEW_ROWS
+        )
         rows = tables.read(path)[0]
         _show(case, rows, found, limit.best)
         verdicts += _verdicts(case, rows, found)

@@ -55,6 +55,12 @@ if typing.TYPE_CHECKING:
     from espalier.few_digits import DecimalWords, decimal_words
     from espalier.fields import FieldInfo, field_table
     from espalier.holding_out import held_out_rows, needed_holdout
+    from espalier.importances import (
+        LOSS_MEASURES,
+        PermutationImportance,
+        attribute_importances,
+        permutation_importances,
+    )
     from espalier.json_compiled import JsonReader, JsonRows, can_read_json_rows
     from espalier.json_tables import dataset_from_json
     from espalier.limits import UNLIMITED, Limits
@@ -108,6 +114,7 @@ __all__ = [
     "DEFAULT_FOLDS",
     "FORMATS",
     "FORMAT_VERSION",
+    "LOSS_MEASURES",
     "MOST_COUNTERFACTUALS",
     "PREDICTION_STRATEGIES",
     "PRESETS",
@@ -156,6 +163,7 @@ __all__ = [
     "NotApplicable",
     "OperatingPoint",
     "PathCost",
+    "PermutationImportance",
     "Pessimistic",
     "Prediction",
     "Profile",
@@ -185,6 +193,7 @@ __all__ = [
     "add_errs",
     "answering_at",
     "answering_with",
+    "attribute_importances",
     "batches_from_csv",
     "can_read_json_rows",
     "check_candidate_rows",
@@ -225,6 +234,7 @@ __all__ = [
     "needs_held_out",
     "number_from_text",
     "operating_point_from_dict",
+    "permutation_importances",
     "predict",
     "predict_each",
     "predict_table",

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.arrow import dataset_of_columns, distinct_values
-from espalier.bulk_prediction import class_codes, class_shares, numbers
+from espalier.bulk_prediction import class_codes, class_shares, leaves_of, numbers
 from espalier.cells import Cells, MatrixCells, cells_of
 from espalier.config import TrainingConfig, training_config
 from espalier.dataset import Dataset
@@ -36,6 +36,7 @@ from espalier.estimator_input import (
 )
 from espalier.explanation import Explanation, explain, render_explanation
 from espalier.fields import field_table
+from espalier.importances import attribute_importances
 from espalier.model import Model
 from espalier.schema import Feature, FeatureKind, Role, label_text
 from espalier.training import train
@@ -97,6 +98,27 @@ class _TreeEstimator:
     def path_text(self, X: Any) -> list[str]:  # noqa: N803
         """Give the explanation of each row of `X` as text, a line a test."""
         return [render_explanation(explanation) for explanation in self.explain(X)]
+
+    def apply(self, X: Any) -> npt.NDArray[np.int32]:  # noqa: N803
+        """Give the node of ``model_.tree`` at which each row ends, (rows,); -1 where several leaves answer."""
+        cells = self._cells(X)
+        return leaves_of(self.model_, cells)
+
+    @property
+    def feature_importances_(self) -> npt.NDArray[np.float64]:
+        """Each column's share of what the tests gain, (columns,); see `espalier.attribute_importances`."""
+        self._check_is_fitted()
+        return np.array(list(attribute_importances(self.model_).values()))
+
+    def get_depth(self) -> int:
+        """Give how many tests lie at most between the root and a leaf."""
+        self._check_is_fitted()
+        return self.model_.tree.depth
+
+    def get_n_leaves(self) -> int:
+        """Give how many leaves the tree has."""
+        self._check_is_fitted()
+        return self.model_.tree.n_leaves
 
     def __repr__(self) -> str:
         changed = [
@@ -181,9 +203,12 @@ class _TreeEstimator:
             raise EstimatorError(faults)
         return places
 
-    def _rows_to_answer(self, X: Any) -> Dataset:  # noqa: N803
+    def _check_is_fitted(self) -> None:
         if not hasattr(self, "model_"):
             raise not_fitted(type(self).__name__)
+
+    def _rows_to_answer(self, X: Any) -> Dataset:  # noqa: N803
+        self._check_is_fitted()
         table = read_table(X)
         self._check_columns(len(table.columns), table.names)
         named = table.copied().named([feature.name for feature in self.model_.schema.attributes])

@@ -96,6 +96,12 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "held_out_rows",
             "needed_holdout",
         ),
+        "importances": (
+            "LOSS_MEASURES",
+            "PermutationImportance",
+            "attribute_importances",
+            "permutation_importances",
+        ),
         "json_compiled": (
             "JsonReader",
             "JsonRows",

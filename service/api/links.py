@@ -39,7 +39,7 @@ OF_JOB = {"": "get", "/events": "get", "/result": "get", "/cancel": "post", "/re
 OF_MODEL = {"": "get patch delete", "/versions": "get post", "/aliases": "get", "/predict": "post"}
 OF_VERSION = {
     "": "get delete",
-    **{f"/{part}": "get" for part in ("tree", "rules", "document", "schema", "pruning", "accuracy")},
+    **{f"/{part}": "get" for part in ("tree", "rules", "importances", "document", "schema", "pruning", "accuracy")},
     "/archive": "post",
     "/predict": "post",
 }

@@ -138,6 +138,19 @@ def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
     return bytes_answer(text, content_type=TEXT)
 
 
+@models.get(f"{VERSION}/importances", scope=Scope.READ)
+@answers_tagged(schemas.Importances)
+@refuses(404, 422)
+def get_importances(name: str, number: int) -> Response:
+    """Look at each attribute's share of what the tests of a version gain, times the rows that they part.
+
+    Every attribute is named, the most telling first; of equal ones the earlier column. A list of rules has no tests.
+    """
+    shares = espalier.attribute_importances(_model(name, number))
+    ordered = sorted(shares.items(), key=lambda each: -each[1])
+    return tagged_answer({"attributes": [{"attribute": name, "importance": share} for name, share in ordered]})
+
+
 @models.get(f"{VERSION}/document", scope=Scope.READ)
 @answers_tagged({"type": "object"}, description="The whole model; the same bytes each time")
 @refuses(404)

@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 
-from service.cli import compiling, doctor, evaluate, keys, models, presets, profile, rules, server, show
+from service.cli import compiling, doctor, evaluate, importances, keys, models, presets, profile, rules, server, show
 from service.cli.command import Command, Refused
 
 __all__ = ["COMMANDS", "main"]
@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, Command] = {
     **evaluate.COMMANDS,
     **profile.COMMANDS,
     **rules.COMMANDS,
+    **importances.COMMANDS,
     **compiling.COMMANDS,
     **doctor.COMMANDS,
     **server.COMMANDS,

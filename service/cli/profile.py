@@ -2,10 +2,11 @@
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from service.cli.aligned import cell_text, table_lines
 from service.cli.command import Command
 from service.cli.files import FORMATS, data_arguments, data_lines, read_data, refusals
 
@@ -71,29 +72,12 @@ COMMANDS: Mapping[str, Command] = {
 
 def _profile_lines(found: Mapping[str, Any]) -> Iterator[str]:
     if found["task"] == "classification":
-        yield f"entropy   {_cell(found['entropy'])} {found['unit']}, gini {_cell(found['gini'])}"
+        yield f"entropy   {cell_text(found['entropy'])} {found['unit']}, gini {cell_text(found['gini'])}"
         yield ""
-        yield from _table_lines(CLASS_COLUMNS, found["classes"])
+        yield from table_lines(CLASS_COLUMNS, found["classes"])
     else:
-        yield f"mean      {_cell(found['mean'])}, variance {_cell(found['variance'])}"
+        yield f"mean      {cell_text(found['mean'])}, variance {cell_text(found['variance'])}"
     yield ""
-    yield from _table_lines({**ATTRIBUTE_COLUMNS, **TASK_COLUMNS[found["task"]]}, found["attributes"])
+    yield from table_lines({**ATTRIBUTE_COLUMNS, **TASK_COLUMNS[found["task"]]}, found["attributes"])
     yield ""
     yield f"entropies and gains in {found['unit']}; without an order a branch a category, else the best cut"
-
-
-def _table_lines(columns: Mapping[str, str], records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Align the first column left and figures right."""
-    cells = [list(columns), *([_cell(record[name]) for name in columns.values()] for record in records)]
-    widths = [max(len(line[place]) for line in cells) for place in range(len(columns))]
-    for first, *others in cells:
-        figures = (cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))
-        yield "  ".join([first.ljust(widths[0]), *figures])
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

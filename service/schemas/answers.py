@@ -19,6 +19,7 @@ __all__ = [
     "Explained",
     "Fault",
     "Flags",
+    "Importances",
     "Job",
     "JobError",
     "JobPage",
@@ -106,6 +107,19 @@ class JobResult(Shape):
     verdict = text("which candidate is better, and whether the difference means anything; the rest is at /result")
     n_rows = fields.Integer(metadata={"description": "rows answered, or compared on; what came of it: /result"})
     operating_point = shape("by which the rows were answered, if by any", POINT)
+
+
+class Importance(Shape):
+    """An attribute's share of what the tests of a tree gain."""
+
+    attribute = text("its name")
+    importance = fields.Float(metadata={"description": "from 0 to 1; all add up to 1, or are 0"})
+
+
+class Importances(Shape):
+    """The attributes of a version, the most telling first."""
+
+    attributes = fields.List(fields.Nested(Importance))
 
 
 class EvaluatedCandidate(Shape):

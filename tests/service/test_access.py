@@ -48,6 +48,7 @@ NEEDS: dict[str, str | None] = {
     "GET /v1/models/<model:name>/versions/<number>": "read",
     "GET /v1/models/<model:name>/versions/<number>/tree": "read",
     "GET /v1/models/<model:name>/versions/<number>/rules": "read",
+    "GET /v1/models/<model:name>/versions/<number>/importances": "read",
     "GET /v1/models/<model:name>/versions/<number>/document": "read",
     "GET /v1/models/<model:name>/versions/<number>/schema": "read",
     "GET /v1/models/<model:name>/versions/<number>/pruning": "read",

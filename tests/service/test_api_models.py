@@ -92,6 +92,14 @@ def test_more_rules_than_are_shown_are_refused_before_they_are_made(
     assert served.client.get(f"/v1/models/tennis/versions/1/rules{query}").status_code == 200
 
 
+def test_importances_are_those_of_the_core_the_most_telling_first(served: Served) -> None:
+    found = served.client.get("/v1/models/tennis/versions/1/importances").get_json()["attributes"]
+    model = espalier.train(espalier.dataset_from_csv(TENNIS, target="PlayTennis"), "id3")
+    assert {each["attribute"]: each["importance"] for each in found} == dict(espalier.attribute_importances(model))
+    # Quinlan's tree (1986): wind parts the rainy days, humidity the sunny ones, and nobody asks how warm it is.
+    assert [each["attribute"] for each in found] == ["Humidity", "Wind", "Outlook", "Temperature"]
+
+
 def test_a_list_of_rules_is_a_version_like_any_other_but_has_no_tree(served: Served) -> None:
     model = espalier.train(espalier.dataset_from_csv(TENNIS, target="PlayTennis"), "id3")
     served.keep("rules", espalier.extract_rules(model))
@@ -105,6 +113,7 @@ def test_a_list_of_rules_is_a_version_like_any_other_but_has_no_tree(served: Ser
     path = "/v1/models/rules/versions/1"
     for form in ("json", "text", "mermaid"):
         assert "list of rules" in assert_problem(served.client.get(f"{path}/tree?format={form}"), 422)["detail"]
+    assert "list of rules" in assert_problem(served.client.get(f"{path}/importances"), 422)["detail"]
     assert served.client.get(f"{path}/rules").get_json()["n_rules"] == 5
     assert served.client.get(f"{path}/document").get_json()["kind"] == "rules"
 
@@ -121,7 +130,7 @@ def test_a_version_that_was_not_pruned_has_no_trace(served: Served) -> None:
     assert "a training that ends with pruning" in problem["detail"]
 
 
-@pytest.mark.parametrize("path", ["", "/tree", "/rules", "/document", "/pruning"])
+@pytest.mark.parametrize("path", ["", "/tree", "/rules", "/importances", "/document", "/pruning"])
 @pytest.mark.parametrize("number", ["2", "0", "-1", "x", "99999999999999999999"])
 def test_an_unknown_version_is_not_found(served: Served, number: str, path: str) -> None:
     assert_problem(served.client.get(f"/v1/models/tennis/versions/{number}{path}"), 404)

@@ -12,6 +12,7 @@ Clients that connect at the same moment are dealt out evenly, whatever else is o
 begins, much of that are connections whose client has gone, which is found out when their last request is answered.
 """
 
+import math
 import mmap
 import socket
 import time
@@ -24,7 +25,7 @@ __all__ = ["OpenConnections", "SharingWorker"]
 
 PLACES: Final = 64
 """Web processes that are counted; of more, the rest takes what comes."""
-NOBODY: Final = 2**31 - 1
+NOBODY: Final = math.inf
 """At a place that no process has: more than any has open."""
 LEAVING_SECONDS: Final = 0.005
 """So long a connection is left to others; then whoever comes first takes it, for they may be held up.
@@ -37,8 +38,6 @@ BURST_SECONDS: Final = 0.1
 """A connection that is accepted so soon after another belongs to the same burst."""
 OF_BURST: Final = 2**16
 """What a connection of a burst counts beside one that is open: no process has so many."""
-MOST_OF_BURST: Final = 2**14
-"""That are counted: what is said has 31 bits."""
 SLACK: Final = 16
 """Of so many connections one process may have one more than another, of twice as many two."""
 
@@ -48,9 +47,9 @@ class OpenConnections:
 
     def __init__(self) -> None:
         """Make a table in which no process has a place."""
-        self._counts = memoryview(mmap.mmap(-1, 4 * PLACES)).cast("i")
+        self._said = memoryview(mmap.mmap(-1, 8 * 3 * PLACES)).cast("d", (PLACES, 3))
         for place in range(PLACES):
-            self._counts[place] = NOBODY
+            self.leave(place)
 
     def place(self, taken: Collection[int | None]) -> int | None:
         """Give the place of a process that is about to begin; None where all are taken."""
@@ -60,14 +59,19 @@ class OpenConnections:
         """Give a place back: its process has ended."""
         self.say(place, NOBODY)
 
-    def say(self, place: int | None, count: int) -> None:
-        """Say how much the process of a place has taken on."""
+    def say(self, place: int | None, n_open: float, *, n_of_burst: int = 0, burst_until: float = 0.0) -> None:
+        """Say how many connections the process of a place has open, how many are of a burst, and its end."""
         if place is not None:
-            self._counts[place] = count
+            self._said[place, 0], self._said[place, 1], self._said[place, 2] = n_open, n_of_burst, burst_until
 
-    def fewest(self) -> int:
+    def taken(self, place: int, now: float) -> float:
+        """Give how much the process of a place has taken on: connections of a burst that is under way count first."""
+        n_of_burst = self._said[place, 1] if now < self._said[place, 2] else 0
+        return self._said[place, 0] + OF_BURST * n_of_burst
+
+    def fewest(self, now: float) -> float:
         """Give how much that is of the process that has the least."""
-        return min(self._counts)
+        return min(self.taken(place, now) for place in range(PLACES))
 
 
 class SharingWorker(ProblemWorker):
@@ -84,7 +88,7 @@ class SharingWorker(ProblemWorker):
     def accept(self, listener: socket.socket) -> None:
         """Accept a connection, unless another process should; what was left to others in vain is accepted."""
         now = time.monotonic()
-        if self.alive and now - self._left_until > IN_VAIN_SECONDS and self._has_more_than_others():
+        if self.alive and now - self._left_until > IN_VAIN_SECONDS and self._has_more_than_others(now):
             self._left_until, self._is_leaving = now + LEAVING_SECONDS, True
             self.set_accept_enabled(False)
             return
@@ -92,7 +96,7 @@ class SharingWorker(ProblemWorker):
         n_before = self.nr_conns
         super().accept(listener)
         if self.nr_conns > n_before:  # else another process was faster
-            self._n_of_burst = self._of_burst(now) + 1
+            self._n_of_burst = 1 + (self._n_of_burst if now < self._burst_until else 0)
             self._burst_until = now + BURST_SECONDS
 
     def set_accept_enabled(self, enabled: bool) -> None:  # noqa: FBT001 - the parent's own
@@ -110,17 +114,14 @@ class SharingWorker(ProblemWorker):
         self._say()
         super().wait_for_and_dispatch_events(timeout)
 
-    def _has_more_than_others(self) -> bool:
+    def _has_more_than_others(self, now: float) -> bool:
         if self.open_connections is None or self.place is None:
             return False
-        return self._say() > self.open_connections.fewest() + self.nr_conns // SLACK
+        self._say()
+        return self.open_connections.taken(self.place, now) > self.open_connections.fewest(now) + self.nr_conns // SLACK
 
-    def _say(self) -> int:
-        """Tell the others what this process has taken on: connections of a burst that is under way count first."""
-        taken = OF_BURST * min(self._of_burst(time.monotonic()), MOST_OF_BURST) + self.nr_conns
+    def _say(self) -> None:
+        """Tell the others what this process has taken on."""
         if self.open_connections is not None:
-            self.open_connections.say(self.place, taken if self.alive else NOBODY)
-        return taken
-
-    def _of_burst(self, now: float) -> int:
-        return self._n_of_burst if now < self._burst_until else 0
+            n_open = self.nr_conns if self.alive else NOBODY
+            self.open_connections.say(self.place, n_open, n_of_burst=self._n_of_burst, burst_until=self._burst_until)

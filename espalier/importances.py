@@ -125,7 +125,7 @@ def _score(model: Model, dataset: Dataset, measure: str, watch: Progress) -> flo
     return -value if measure in LESS_IS_BETTER else value
 
 
-def _shuffled(dataset: Dataset, name: str, source: np.random.PCG64) -> Iterator[Dataset]:
+def _shuffled(dataset: Dataset, name: str, source: "np.random.PCG64") -> Iterator[Dataset]:
     """Give the data set again and again, each time with one column in an order drawn anew.
 
     source: of raw numbers, a stream that never changes.

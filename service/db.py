@@ -73,8 +73,9 @@ def connect(settings: Settings, *, pool: type[Pool] | None = None) -> Engine:
         event.listen(engine, "begin", sqlite.begin)
         event.listen(engine, "checkin", sqlite.let_go_of_pages)
         return engine
-    # No prepared statements: a connection pooler in transaction mode may change the server session below us.
-    connecting = {"prepare_threshold": None, "connect_timeout": sqlite.BUSY_SECONDS}
+    # The driver prepares nothing: a connection pooler in transaction mode may change the server session below us, and
+    # names that the driver makes up say nothing of the statement. `service.postgres` has those that may be kept.
+    connecting = {"prepare_threshold": None, "connect_timeout": sqlite.BUSY_SECONDS, "client_encoding": "utf8"}
     return create_engine(settings.database_url, pool_pre_ping=True, connect_args=connecting, **options)
 
 

@@ -13,6 +13,7 @@ from sqlalchemy import Engine, Select, Table, event
 from sqlalchemy.exc import DBAPIError
 
 from service.db import translated
+from service.postgres import KeptStatement
 from service.sqlite import begin_alone
 
 __all__ = ["Inserted", "Prepared"]
@@ -26,8 +27,9 @@ class _Connections:
     None is asked whether it still lives: where one turns out to be cut off, a new one is taken.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *kept: KeptStatement) -> None:
         self._engine = engine
+        self._kept = kept
         self._error: type[Exception] = engine.dialect.loaded_dbapi.Error
         self._idle: deque[Any] = deque()
         event.listen(engine, "engine_disposed", lambda _: self.close())
@@ -75,39 +77,51 @@ class _Connections:
         pooled.detach()
         if self._engine.dialect.name == "postgresql":  # of SQLite `service.db` has told the driver so already
             connection.autocommit = True
+        for statement in self._kept:
+            statement.keep(connection)
         return connection
 
 
 class Prepared:
-    """A statement with one parameter that gives one value; for any number of threads."""
+    """A statement with one parameter that gives one text; for any number of threads."""
 
     def __init__(self, engine: Engine, statement: Select[Any]) -> None:
         """Write `statement` down for the database of `engine`; nothing is asked yet."""
-        compiled = statement.compile(dialect=engine.dialect)
+        is_postgresql = engine.dialect.name == "postgresql"
+        numbering = {"paramstyle": "numeric_dollar"} if is_postgresql else {}
+        compiled = statement.compile(dialect=type(engine.dialect)(**numbering))
         self._text = str(compiled)
-        self._places = compiled.positiontup
-        self._constants = compiled.params
-        (self._parameter,) = (name for name, value in compiled.params.items() if value is None)
-        self._connections = _Connections(engine)
+        self._given = [compiled.params[name] for name in compiled.positiontup or ()]
+        self._place = self._given.index(None)
+        self._kept = KeptStatement(self._text)
+        self._ask = self._of_postgresql if is_postgresql else self._of_sqlite
+        self._connections = _Connections(engine, *([self._kept] if is_postgresql else []))
 
-    def value(self, given: str) -> Any:
+    def value(self, given: str) -> str | None:
         """Give the first value of the first row; None where there is no row.
 
         Raises:
             Unavailable: The database cannot be reached now.
             Rejected: `given` is nothing that this database takes.
         """
-        parameters = self._constants | {self._parameter: given}
-        in_places = parameters if self._places is None else [parameters[name] for name in self._places]
-        rows = self._connections.asked(lambda connection: connection.execute(self._text, in_places).fetchall())
-        return rows[0][0] if rows else None
+        parameters = [*self._given[: self._place], given, *self._given[self._place + 1 :]]
+        return self._connections.asked(lambda connection: self._ask(connection, parameters))
 
     def close(self) -> None:
         """Close the connections that nobody uses."""
         self._connections.close()
 
+    def _of_postgresql(self, connection: Any, parameters: Sequence[Any]) -> str | None:
+        rows = self._kept.rows(connection, [str(value) for value in parameters])
+        found = rows[0][0] if rows else None
+        return None if found is None else found.decode()
 
-AT_ONCE: Final = "INSERT INTO {table} SELECT * FROM json_populate_recordset(NULL::{table}, %s) ON CONFLICT DO NOTHING"
+    def _of_sqlite(self, connection: Any, parameters: Sequence[Any]) -> str | None:
+        rows = connection.execute(self._text, parameters).fetchall()
+        return rows[0][0] if rows else None
+
+
+AT_ONCE: Final = "INSERT INTO {table} SELECT * FROM json_populate_recordset(NULL::{table}, $1) ON CONFLICT DO NOTHING"
 """All rows as one JSON text: one statement and commit, one way there and back. Cut off, it is made again."""
 NUL: Final = b"\\u0000"
 """In a JSON text: kept in a column of type json, but not taken from within another text."""
@@ -124,12 +138,13 @@ class Inserted:
         dialect = engine.dialect
         compiled = table.insert().compile(dialect=dialect)
         self._row_by_row = str(compiled)
-        self._at_once = AT_ONCE.format(table=table.name)
+        self._at_once = KeptStatement(AT_ONCE.format(table=table.name))
         types = {column.name: column.type.dialect_impl(dialect) for column in table.columns}
         self._bind = {name: kind.bind_processor(dialect) or _as_it_is for name, kind in types.items()}
         self._places = compiled.positiontup
-        self._connections = _Connections(engine)
-        self._insert = self._into_postgresql if dialect.name == "postgresql" else self._into_sqlite
+        is_postgresql = dialect.name == "postgresql"
+        self._insert = self._into_postgresql if is_postgresql else self._into_sqlite
+        self._connections = _Connections(engine, *([self._at_once] if is_postgresql else []))
 
     def insert(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Add rows; when this comes back they are committed, all of them. Columns that a row does not name are null.
@@ -143,7 +158,7 @@ class Inserted:
         has_bytes = any(isinstance(value, bytes) for row in rows for value in row.values())  # of which JSON has none
         text = NUL if has_bytes else orjson.dumps(rows)
         if NUL not in text:
-            connection.execute(self._at_once, (text.decode(),))
+            self._at_once.rows(connection, [text.decode()])
             return
         with connection.transaction():
             connection.cursor().executemany(self._row_by_row, [self._bound(row) for row in rows])

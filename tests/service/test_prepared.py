@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import select, text, update
+from sqlalchemy import event, select, text, update
 
 from service import catalog, db, decisions
 from service.catalog import NEWEST
 from service.db import Sessions, reading, transaction
-from service.errors import Conflict, Unavailable
+from service.errors import Conflict, Rejected, Unavailable
+from service.postgres import KeptStatement
 from service.prepared import Inserted, Prepared
 from service.settings import Settings
 from service.tables import DecisionRecord, Version
@@ -58,6 +59,63 @@ def test_many_threads_ask_at_once(source: Sessions, newest: Prepared) -> None:
         thread.join()
 
     assert found == [version.id] * 400
+
+
+def test_a_name_with_a_sign_that_the_database_takes_in_no_text_is_not_cut_short(
+    source: Sessions, newest: Prepared
+) -> None:
+    version = keep_version(source)
+    assert newest.value("drugs") == version.id
+    if source.engine.dialect.name == "postgresql":
+        with pytest.raises(Rejected):
+            newest.value("drugs\0more")
+    else:
+        assert newest.value("drugs\0more") is None
+
+
+def test_a_session_that_keeps_no_statements_is_told_them_again(
+    source: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As behind a connection pooler, which may change the session below us."""
+    if source.engine.dialect.name != "postgresql":
+        pytest.skip("a file keeps none")
+    made: list[Any] = []
+    event.listen(source.engine, "connect", lambda connection, _: made.append(connection))
+    newest, records = Prepared(source.engine, NEWEST), Inserted(source.engine, decisions.ENTRIES)
+    entries = entries_of(source, "HIGH", "LOW", "NORMAL")
+    version = entries[0]["version_id"]
+    assert newest.value("drugs") == version
+    records.insert(entries[:1])
+    kept = [connection for connection in made if statements_of(connection)]
+    assert len(kept) == 2  # each has one
+    for connection in kept:
+        connection.execute("DEALLOCATE ALL")
+
+    assert newest.value("drugs") == version
+    records.insert(entries[1:2])
+    assert [len(statements_of(connection)) for connection in kept] == [1, 1]
+
+    monkeypatch.setattr(KeptStatement, "keep", lambda *_: None)  # one that never has what it was told a moment ago
+    for connection in kept:
+        connection.execute("DEALLOCATE ALL")
+    assert newest.value("drugs") == version
+    records.insert(entries[2:])
+    with reading(source) as session:
+        assert set(session.scalars(select(DecisionRecord.id))) == {entry["id"] for entry in entries}
+    newest.close()
+
+
+def statements_of(connection: Any) -> list[str]:
+    """The names of the statements that the session of a driver's connection keeps, in no transaction that lasts."""
+    if connection.closed or not connection.autocommit:
+        return []
+    return [name for (name,) in connection.execute("SELECT name FROM pg_prepared_statements")]
+
+
+def test_a_statement_has_the_name_of_no_other() -> None:
+    names = {KeptStatement(text)._name for text in ("SELECT $1::text", "SELECT $1::text ", "SELECT $1::int")}
+    assert len(names) == 3
+    assert KeptStatement("SELECT 1")._name == KeptStatement("SELECT 1")._name
 
 
 def test_a_connection_that_was_cut_off_is_replaced(source: Sessions, newest: Prepared) -> None:

@@ -2,7 +2,7 @@
 
 A process of its own keeps one library's threads and memory away from the next one's, so that a peak is the subject's.
 The processes of a table start together; nothing is measured before all of them have read their data and warmed up.
-Then each has one turn, again and again, while the others sleep::
+Then each has one turn after a pause, again and again, while the others sleep::
 
     ours      prepare  warm up  .  turn  .  .     turn  .  .     describe
     peer A    prepare  warm up  .  .  turn  .     .  turn  .     describe
@@ -25,6 +25,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 REPETITIONS: Final = 3
+PAUSE: Final = 0.5
+"""Seconds before each turn: threads of the one before may wait awake for a while, on a processor of the next."""
 PATIENCE: Final = 240.0
 """Seconds for one step of one subject: preparing, a turn, or describing the result."""
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -109,6 +111,7 @@ def measure(subjects: Sequence[Subject], *, repetitions: int = REPETITIONS) -> d
             for name, subject in by_name.items():
                 if name in faults:
                     continue
+                time.sleep(PAUSE if step == "turn" else 0)
                 try:
                     answer = processes[subject.order].ask(f"{step} {subject.act}")
                 except Failed as failure:

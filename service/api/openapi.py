@@ -60,6 +60,10 @@ class ProblemApi(flask_smorest.Api):  # type: ignore[misc] # the parent is untyp
         """Leave errors to the application's one handler."""
 
     def _register_responses(self) -> None:
+        """Leave them, too, until somebody asks for the description."""
+        self.to_describe.append(self._describe_responses)
+
+    def _describe_responses(self) -> None:
         """Write all errors down as problem documents; the parent takes the type of plain answers for them."""
         self.DEFAULT_RESPONSE_CONTENT_TYPE = CONTENT_TYPE
         try:

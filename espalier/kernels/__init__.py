@@ -14,14 +14,16 @@
 `nodes`        the tables of nodes; `children` what stands in a node
 `sides`        the test of a node and the branch of each row; `dealing` the rows dealt out to the children
 `surrogates`   the cuts that stand in for a node's own test (rpart)
-`validating`   validation rows on their way down; `waiting` nodes that are split best first
+`validating`   validation rows on their way down; `waiting` nodes not yet split, best first where asked
 `grow`         any tree that a configuration can ask for: the loop over all of these
 `grow_binary`  the fast lane: complete data, two branches; `binary_nodes`, `binary_sides`, `own_tables` its parts
 `scans`        the best cut of a column there; `counted_scans` of a coded one
 `fast_table`   the columns as it takes them, sorted by `packed_sort`; `fast` the threads
 `fast_nodes`   the nodes as it keeps them; `joining` its parts made one tree
-`linear`       linear models of the nodes of a grown tree: least squares, columns dropped
+`linear`       linear models of the nodes of a grown tree, columns dropped; `least_squares` how each is solved
 `route`        many rows down one tree
+`spreading`    rows and parts of rows at every node, for pruning; `branches` which way each takes
+`buffers`      plain arrays copied, filled and made longer
 `csv_cells`    the cells of CSV where they stand; `decimal_words` numbers of a few digits in 32 bits
 `freeze`       nodes in the order of their making -> preorder arrays
 =============  ==========================================================================================

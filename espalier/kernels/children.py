@@ -3,6 +3,7 @@
 import math
 
 from espalier.kernels import codes as c
+from espalier.kernels.dealing import gather_branch
 from espalier.kernels.jit import inner
 from espalier.kernels.nodes import (
     DEPTH,
@@ -138,6 +139,21 @@ def finish_values(rules, node_reals, node_stats, first, count, value_of_parent):
             node_reals[node, VALUE] = best
         else:
             node_reals[node, VALUE] = node_stats[node, 1]
+
+
+@inner
+def set_medians(
+    rare, master, master_weight, start, stop, side, n_branches, branch_weight, known_weight, branch_count, spare,
+    spare_weight, node_reals, first_child,
+):  # fmt: skip
+    """Write the weighted median of each child that has rows; spare, spare_weight: scratch for those of one."""
+    for branch in range(n_branches):
+        if branch_count[branch] > 0:
+            count = gather_branch(
+                master, master_weight, start, stop, side, branch, branch_weight[branch] / known_weight, spare,
+                spare_weight,
+            )  # fmt: skip
+            set_median(rare, spare, spare_weight, 0, count, node_reals, first_child + branch)
 
 
 @inner

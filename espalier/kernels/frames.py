@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from espalier.kernels.buffers import copy, longer
 from espalier.kernels.jit import inner, maker
-from espalier.kernels.spreading import copy, longer
 
 __all__ = ["Frames", "beyond", "first_frame", "mark_raised", "next_test", "with_frame"]
 

@@ -18,9 +18,9 @@ figures), `dealing` (their rows), and what few trees need: `surrogates`, `valida
 import numpy as np
 
 from espalier.kernels import codes as c
-from espalier.kernels.children import set_median, start_children, start_root, take_back
+from espalier.kernels.children import set_median, set_medians, start_children, start_root, take_back
 from espalier.kernels.choosing import choose, is_paid, must_stop
-from espalier.kernels.dealing import deal_master, deal_order, gather_branch, place_branches
+from espalier.kernels.dealing import deal_master, deal_order, place_branches
 from espalier.kernels.jit import compiled
 from espalier.kernels.nodes import (
     CODE_START,
@@ -54,16 +54,9 @@ from espalier.kernels.sides import (
     write_codes,
     write_test,
 )
-from espalier.kernels.surrogates import (
-    N_S_INTS,
-    N_S_REALS,
-    find_surrogates,
-    keep_surrogates,
-    send_by_surrogates,
-    write_surrogate_codes,
-)
-from espalier.kernels.validating import losses_of_split, share_of_branch
-from espalier.kernels.waiting import pop, push, remember
+from espalier.kernels.surrogates import N_S_INTS, N_S_REALS, add_surrogates
+from espalier.kernels.validating import deal_validation, losses_of_split
+from espalier.kernels.waiting import add_waiting, pop, push, remember
 
 
 @compiled
@@ -248,31 +241,12 @@ def grow_tree(  # one loop, told from top to bottom
             known_weight += branch_weight[branch]
         node_ints[node, FIRST_SURROGATE] = n_surrogates
         if rare is not None and rules.missing == c.SURROGATE and n_branches == 2 and rules.max_surrogates > 0:
-            n_found = find_surrogates(
-                columns, orders, master, start, stop, work.weight, side, (branch_weight[0], branch_weight[1]), chosen,
-                rules.max_surrogates, found_ints, found_reals, scratch_side, scratch_left, scratch_right,
-                scratch_count,
+            surrogate_ints, surrogate_reals, surrogate_codes, n_found, n_surrogate_codes = add_surrogates(
+                columns, orders, master, start, stop, work.weight, side, branch_weight, branch_count, chosen,
+                rules.max_surrogates, found_ints, found_reals, scratch_side, scratch_left, scratch_right, scratch_count,
+                surrogate_ints, surrogate_reals, surrogate_codes, n_surrogates, n_surrogate_codes,
             )  # fmt: skip
             node_ints[node, N_SURROGATES] = n_found
-            if n_surrogates + n_found > surrogate_ints.shape[0]:
-                more = max(n_surrogates + n_found, 2 * surrogate_ints.shape[0])
-                surrogate_ints = more_int_rows(surrogate_ints, n_surrogates, more)
-                surrogate_reals = more_real_rows(surrogate_reals, n_surrogates, more)
-            n_codes = keep_surrogates(
-                found_ints, found_reals, n_found, surrogate_ints, surrogate_reals, n_surrogates, n_surrogate_codes,
-                columns,
-            )  # fmt: skip
-            if n_codes > surrogate_codes.size:
-                surrogate_codes = more_ints(surrogate_codes, n_surrogate_codes, max(n_codes, 2 * surrogate_codes.size))
-            n_surrogate_codes = n_codes
-            write_surrogate_codes(
-                columns, master, start, stop, work.weight, side, surrogate_ints, surrogate_reals, surrogate_codes,
-                n_surrogates, n_surrogates + n_found, scratch_side, scratch_left, scratch_right, scratch_count,
-            )  # fmt: skip
-            send_by_surrogates(
-                columns, master, start, stop, side, branch_count, surrogate_ints, surrogate_reals, surrogate_codes,
-                n_surrogates, n_surrogates + n_found,
-            )  # fmt: skip
             n_surrogates += n_found
         if fallback >= 0 and n_unknown > 0:
             send_unknown(master, start, stop, side, fallback, branch_count)
@@ -304,13 +278,10 @@ def grow_tree(  # one loop, told from top to bottom
         if rare is not None:
             valid_start, valid_stop, n_routed = waiting[entry, 3], waiting[entry, 4], 0
             if rules.criterion == c.ABSOLUTE_ERROR:
-                for branch in range(n_branches):
-                    if branch_count[branch] > 0:
-                        count = gather_branch(
-                            master, master_weight, start, stop, side, branch, branch_weight[branch] / known_weight,
-                            spare, spare_weight,
-                        )  # fmt: skip
-                        set_median(rare, spare, spare_weight, 0, count, node_reals, first_child + branch)
+                set_medians(
+                    rare, master, master_weight, start, stop, side, n_branches, branch_weight, known_weight,
+                    branch_count, spare, spare_weight, node_reals, first_child,
+                )  # fmt: skip
             if n_validation > 0:
                 worse, n_routed = losses_of_split(
                     rules, columns, rare, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals,
@@ -380,13 +351,7 @@ def grow_tree(  # one loop, told from top to bottom
                 waiting_reals = more_real_rows(waiting_reals, n_waiting, more)
                 heap = more_longs(heap, n_heap, more)
         first_new = n_waiting
-        at = base
-        for branch in range(n_branches - 1, -1, -1):
-            if branch_count[branch] > 0:
-                waiting[n_waiting, 0], waiting[n_waiting, 1] = first_child + branch, at
-                at += branch_count[branch]
-                waiting[n_waiting, 2] = at
-                n_waiting += 1
+        n_waiting = add_waiting(waiting, n_waiting, first_child, n_branches, branch_count, base)
         if rare is not None and n_validation > 0:
             valid_base = valid_start
             if valid_stop != valid_top and n_routed > valid_stop - valid_start:
@@ -398,22 +363,11 @@ def grow_tree(  # one loop, told from top to bottom
             if n_routed > valid_spare.size:
                 valid_spare = more_ints(valid_spare, 0, 2 * n_routed)
                 valid_spare_weight = more_reals(valid_spare_weight, 0, 2 * n_routed)
-            valid_at = 0
-            for entry in range(first_new, n_waiting):
-                waiting[entry, 3] = valid_base + valid_at
-                for i in range(valid_start, valid_stop):
-                    share = share_of_branch(
-                        columns, rare, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals,
-                        surrogate_codes, node, valid_row[i], waiting[entry, 0] - first_child,
-                    )  # fmt: skip
-                    if share > 0.0:
-                        valid_spare[valid_at] = valid_row[i]
-                        valid_spare_weight[valid_at] = valid_weight[i] * share
-                        valid_at += 1
-                waiting[entry, 4] = valid_base + valid_at
-            for i in range(valid_at):
-                valid_row[valid_base + i] = valid_spare[i]
-                valid_weight[valid_base + i] = valid_spare_weight[i]
+            valid_at = deal_validation(
+                columns, rare, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals, surrogate_codes,
+                node, valid_row, valid_weight, valid_start, valid_stop, valid_base, waiting, first_new, n_waiting,
+                valid_spare, valid_spare_weight,
+            )  # fmt: skip
             if valid_top in (valid_base, valid_stop):
                 valid_top = valid_base + valid_at
         if rare is not None and best_first:

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from espalier.kernels.branches import other_branch, own_branch
+from espalier.kernels.buffers import copy, fill
 from espalier.kernels.codes import NUMERIC
 from espalier.kernels.jit import inner, maker
 from espalier.kernels.settling import next_node
-from espalier.kernels.spreading import copy, fill, other_branch, own_branch
 
 __all__ = ["Queue", "empty_queue", "part_down"]
 

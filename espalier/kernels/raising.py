@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from espalier.kernels.branches import most_branches
+from espalier.kernels.buffers import copy, first_of, longer
 from espalier.kernels.frames import beyond, first_frame, mark_raised, next_test, with_frame
 from espalier.kernels.jit import compiled, inner, maker
 from espalier.kernels.settling import set_step, settle, table_of
-from espalier.kernels.spreading import EVERYWHERE, copy, first_of, longer, most_branches, spread
+from espalier.kernels.spreading import EVERYWHERE, spread
 from espalier.kernels.trials import (
     ALL_ROWS,
     Limit,

@@ -11,9 +11,10 @@ A row that goes several ways leaves the list at the test where it does.
 
 import numpy as np
 
+from espalier.kernels.branches import most_branches, other_branch, own_branch
+from espalier.kernels.buffers import copy, fill
 from espalier.kernels.codes import NUMERIC
 from espalier.kernels.jit import compiled, inner
-from espalier.kernels.spreading import copy, fill, most_branches, other_branch, own_branch
 
 __all__ = ["COLUMNS_AT_ONCE", "lay_columns", "part_rows"]
 

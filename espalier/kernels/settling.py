@@ -12,19 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from espalier.kernels.branches import most_branches, other_branch, own_branch
+from espalier.kernels.buffers import copy, fill
 from espalier.kernels.codes import NOMINAL, NUMERIC
 from espalier.kernels.jit import compiled, inner, maker
 from espalier.kernels.route import N_SLOTS
-from espalier.kernels.spreading import (
-    AT_LEAVES,
-    KEEP_SHARES,
-    copy,
-    fill,
-    most_branches,
-    other_branch,
-    own_branch,
-    spread,
-)
+from espalier.kernels.spreading import AT_LEAVES, KEEP_SHARES, spread
 
 __all__ = [
     "Settled",

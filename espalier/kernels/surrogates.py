@@ -6,7 +6,8 @@ the node has, whether or not that row knows the node's own attribute.
 """
 
 from espalier.kernels import codes as c
-from espalier.kernels.jit import inner
+from espalier.kernels.jit import inner, maker
+from espalier.kernels.nodes import more_int_rows, more_ints, more_real_rows
 
 S_ATTRIBUTE = 0
 S_TEST = 1
@@ -19,6 +20,42 @@ N_S_REALS = 2
 
 LEAST_ROWS = 2
 NOISE = 1e-12
+
+
+@maker
+def add_surrogates(
+    columns, orders, master, start, stop, weight, side, branch_weight, branch_count, split_attribute, most, found_ints,
+    found_reals, sides_of_code, left_of_code, right_of_code, count_of_code, surrogate_ints, surrogate_reals,
+    surrogate_codes, n_surrogates, n_surrogate_codes,
+):  # fmt: skip
+    """Find the surrogates of a test of two branches, keep them behind those of earlier nodes, and send rows by them.
+
+    Returns (surrogate ints, surrogate reals, side of surrogate codes: longer ones where they were full, how many
+    surrogates were added, length of the code tables).
+    """
+    n_found = find_surrogates(
+        columns, orders, master, start, stop, weight, side, (branch_weight[0], branch_weight[1]), split_attribute, most,
+        found_ints, found_reals, sides_of_code, left_of_code, right_of_code, count_of_code,
+    )  # fmt: skip
+    last = n_surrogates + n_found
+    if last > surrogate_ints.shape[0]:
+        more = max(last, 2 * surrogate_ints.shape[0])
+        surrogate_ints = more_int_rows(surrogate_ints, n_surrogates, more)
+        surrogate_reals = more_real_rows(surrogate_reals, n_surrogates, more)
+    n_codes = keep_surrogates(
+        found_ints, found_reals, n_found, surrogate_ints, surrogate_reals, n_surrogates, n_surrogate_codes, columns
+    )
+    if n_codes > surrogate_codes.size:
+        surrogate_codes = more_ints(surrogate_codes, n_surrogate_codes, max(n_codes, 2 * surrogate_codes.size))
+    write_surrogate_codes(
+        columns, master, start, stop, weight, side, surrogate_ints, surrogate_reals, surrogate_codes, n_surrogates,
+        last, sides_of_code, left_of_code, right_of_code, count_of_code,
+    )  # fmt: skip
+    send_by_surrogates(
+        columns, master, start, stop, side, branch_count, surrogate_ints, surrogate_reals, surrogate_codes,
+        n_surrogates, last,
+    )  # fmt: skip
+    return surrogate_ints, surrogate_reals, surrogate_codes, n_found, n_codes
 
 
 @inner

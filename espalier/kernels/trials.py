@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from espalier.kernels import limits
+from espalier.kernels.buffers import copy, first_of, longer
 from espalier.kernels.jit import inner, maker, shared
 from espalier.kernels.limits import exact_errors, normal_errors
 from espalier.kernels.parting import empty_queue, part_down
 from espalier.kernels.route import N_SLOTS
 from espalier.kernels.settling import empty_slots, send_down
-from espalier.kernels.spreading import AT_LEAVES, copy, first_of, longer, spread
+from espalier.kernels.spreading import AT_LEAVES, spread
 
 __all__ = [
     "ABOVE_ROUNDING",

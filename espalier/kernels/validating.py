@@ -58,6 +58,35 @@ def _loss(rules, rare, row, weight, answer):
 
 
 @inner
+def deal_validation(
+    columns, rare, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals, surrogate_codes, node, valid_row,
+    valid_weight, start, stop, base, waiting, first_new, n_waiting, spare, spare_weight,
+):  # fmt: skip
+    """Put a node's validation rows where those of its children that wait begin, from `base` on; gives how many parts.
+
+    waiting: as in `grow`; of the entries ``first_new:n_waiting`` the stretch of their validation rows is written.
+    """
+    first_child = node_ints[node, FIRST_CHILD]
+    to = 0
+    for entry in range(first_new, n_waiting):
+        waiting[entry, 3] = base + to
+        for at in range(start, stop):
+            share = share_of_branch(
+                columns, rare, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals, surrogate_codes,
+                node, valid_row[at], waiting[entry, 0] - first_child,
+            )  # fmt: skip
+            if share > 0.0:
+                spare[to] = valid_row[at]
+                spare_weight[to] = valid_weight[at] * share
+                to += 1
+        waiting[entry, 4] = base + to
+    for at in range(to):
+        valid_row[base + at] = spare[at]
+        valid_weight[base + at] = spare_weight[at]
+    return to
+
+
+@inner
 def share_of_branch(
     columns, rare, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals, surrogate_codes, node, row,
     branch,

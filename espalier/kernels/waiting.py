@@ -1,4 +1,4 @@
-"""Nodes that wait to be split, best first: a heap of places in the list of waiting nodes."""
+"""Nodes that wait to be split: the list of them, and for those split best first a heap of places in it."""
 
 import math
 
@@ -7,6 +7,19 @@ from espalier.kernels.nodes import WEIGHT
 from espalier.kernels.offers import N_INTS, N_REALS, REAL_GAIN
 
 KEPT = 2.0**30
+
+
+@inner
+def add_waiting(waiting, n_waiting, first_child, n_branches, branch_count, base):
+    """List the children that have rows, the last one first, as its rows stand from `base` on; gives how many wait."""
+    at = base
+    for branch in range(n_branches - 1, -1, -1):
+        if branch_count[branch] > 0:
+            waiting[n_waiting, 0], waiting[n_waiting, 1] = first_child + branch, at
+            at += branch_count[branch]
+            waiting[n_waiting, 2] = at
+            n_waiting += 1
+    return n_waiting
 
 
 @inner

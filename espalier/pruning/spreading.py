@@ -91,7 +91,7 @@ def losses(model: Model, sums: Floats) -> tuple[Floats, Floats]:
 
 def tree_arrays(tree: Tree) -> tuple[Any, Any]:
     """Give a tree's arrays and those of its surrogates as kernels read them: ``Nodes`` and ``Substitutes``."""
-    from espalier.kernels.spreading import Nodes, Substitutes  # noqa: PLC0415
+    from espalier.kernels.branches import Nodes, Substitutes  # noqa: PLC0415
 
     nodes = Nodes(*(getattr(tree, name) for name in Nodes._fields))
     if tree.surrogates is not None:

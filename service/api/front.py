@@ -32,7 +32,7 @@ from service.api.inferring import BYTES, answer_inference
 from service.api.names import INFERENCE_MODEL, INFERENCE_VERSION, MODEL, VERSION
 from service.api.predicting import answer_body
 from service.api.receiving import receiving_into
-from service.api.recording import Record
+from service.api.recording import Inquiry, Record
 from service.api.surroundings import SAFE
 from service.errors import Unavailable
 from service.schemas import ALIAS, MODEL_NAME
@@ -171,12 +171,11 @@ class Front:
         def find() -> Answering:
             return service.finder.find(service.sessions, name, number, alias, newest=newest)
 
-        body, key_id = _body(environ), environ[ADMITTED].key_id
+        body, inquiry = _body(environ), Inquiry(service, find, environ[ADMITTED].key_id, began, keep_by)
         if asked["api"] == "v1":
-            content = answer_body(service, body, find, key_id=key_id, began=began, keep_by=keep_by)
+            content = answer_body(inquiry, body)
             return content, {"Content-Type": JSON, **self._varying([])}
-        parts = framed(bytes(body), environ.get(LENGTH_IS))
-        inferred = answer_inference(service, parts, find, key_id=key_id, began=began, keep_by=keep_by)
+        inferred = answer_inference(inquiry, framed(bytes(body), environ.get(LENGTH_IS)))
         content, headers = inferred.packed(environ.get("HTTP_ACCEPT_ENCODING"))
         return content, headers | self._varying([ENCODING])
 

@@ -18,6 +18,7 @@ from service.api.inference import describe_inputs, describe_outputs
 from service.api.inference_body import HEADER_LENGTH, read_framed
 from service.api.inferring import answer_inference
 from service.api.names import INFERENCE, INFERENCE_MODEL, INFERENCE_VERSION
+from service.api.recording import Inquiry
 from service.db import reading
 from service.errors import Fault, Rejected, Unavailable
 from service.tables import Scope
@@ -159,9 +160,8 @@ def _infer(name: str, number: int | None) -> Response:
     if early is not None:  # as in `service.api.predictions`
         raise early
     began = time.perf_counter()
-    inferred = answer_inference(
-        here(), read_framed(request), lambda: _loaded(name, number), key_id=caller().key_id, began=began
-    )
+    inquiry = Inquiry(here(), lambda: _loaded(name, number), caller().key_id, began)
+    inferred = answer_inference(inquiry, read_framed(request))
     body, headers = inferred.packed(request.headers.get("Accept-Encoding"))
     response = Response(body, headers=headers)
     response.vary.add("Accept-Encoding")

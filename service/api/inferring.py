@@ -1,6 +1,6 @@
 """An inference request: read, answered, logged and written. Without a word of Flask: both ways in end here."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from service.api.compression import packed
 from service.api.context import Service
 from service.api.inference import placed, read_inference, tensors_of
 from service.api.inference_body import HEADER_LENGTH, Framed
-from service.api.recording import Keep, record_answers
+from service.api.recording import Inquiry, record_answers
 from service.api.tensors import Tensor, tensor_bytes
 
 __all__ = ["Inferred", "answer_inference"]
@@ -46,16 +46,8 @@ class Inferred:
         return body, headers
 
 
-def answer_inference(
-    service: Service,
-    framed: Framed,
-    find: Callable[[], Answering],
-    *,
-    key_id: str | None,
-    began: float,
-    keep_by: Keep | None = None,
-) -> Inferred:
-    """Answer an inference request and log the decisions; arguments as of `service.api.predicting.answer_rows`.
+def answer_inference(inquiry: Inquiry, framed: Framed) -> Inferred:
+    """Answer an inference request and log the decisions.
 
     Raises:
         Rejected: The request is not valid, or the model cannot take the rows; every fault, by its place in the request.
@@ -65,22 +57,13 @@ def answer_inference(
         TooMany: The log takes no more decisions.
         Unavailable: The database cannot be reached or written now.
     """
-    answering = find()
+    service, answering = inquiry.service, inquiry.find()
     version = answering.version
     schema = version.model.schema
     asked = read_inference(framed, schema, limit=service.settings.max_predict_rows)
     usecases.check_cells(asked.rows, limit=service.settings.max_cell_chars)
     wants_path = any(one.name == "decision_path" for one in asked.outputs)
-    record = partial(
-        record_answers,
-        service,
-        answering,
-        asked.rows,
-        key_id=key_id,
-        began=began,
-        subject=asked.subject,
-        keep_by=keep_by,
-    )
+    record = partial(record_answers, inquiry, answering, asked.rows, subject=asked.subject)
     try:
         answered = usecases.predict(version, asked.rows, explain="path" if wants_path else "none")
     except espalier.RowError as error:

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
@@ -15,59 +15,24 @@ from service.answer_lines import TableBatch, json_items
 from service.answering import Answering
 from service.api.bodies import decoded
 from service.api.context import Service
-from service.api.recording import Keep, record_answers
+from service.api.recording import Inquiry, record_answers
 from service.errors import Conflict, Fault, NotFound, Rejected
 from service.json_rows import frame_of, rows_of
 from service.leaf_book import book_of
 from service.row_tables import MANY_ROWS, table_of
 
-__all__ = ["FIELDS", "answer_body", "answer_rows"]
+__all__ = ["FIELDS", "answer_body"]
 
 FIELDS = frozenset({"rows", "columns", "explain", "missing", "on_error", "subject"})
 
 
-def answer_body(
-    service: Service,
-    content: bytes | bytearray,
-    find: Callable[[], Answering],
-    *,
-    key_id: str | None,
-    began: float,
-    keep_by: Keep | None = None,
-) -> bytes:
-    """Answer a prediction request as it came; arguments and errors as of `answer_rows`.
+def answer_body(inquiry: Inquiry, content: bytes | bytearray) -> bytes:
+    """Answer a prediction request as it came and log the decisions; give the answer as JSON.
+
+    What is to answer is looked for once the request is known to be well-formed.
 
     Raises:
         BadRequest: It is not JSON.
-    """
-    found_once = cache(find)
-    if keep_by is None and service.settings.decisions != "best_effort":
-        answer = _many_answered(service, content, found_once, key_id=key_id, began=began)
-        if answer is not None:
-            return answer
-    return answer_rows(service, decoded(content), found_once, key_id=key_id, began=began, keep_by=keep_by)
-
-
-def answer_rows(
-    service: Service,
-    body: object,
-    find: Callable[[], Answering],
-    *,
-    key_id: str | None,
-    began: float,
-    keep_by: Keep | None = None,
-) -> bytes:
-    """Answer a prediction request and log the decisions; give the answer as JSON.
-
-    Args:
-        service: The process that answers.
-        body: The request, decoded.
-        find: Finds what is to answer; called once the request is known to be well-formed.
-        key_id: Of the key that asks.
-        began: `time.perf_counter()` when the request arrived.
-        keep_by: Who keeps the record; None: it is committed when this comes back.
-
-    Raises:
         Rejected: The request is not valid; every fault.
         espalier.RowError: Rows that the model cannot take; every fault, by its place in the body.
         TooLarge: More rows, longer texts or more explanation than the settings allow.
@@ -76,27 +41,31 @@ def answer_rows(
         TooMany: The log takes no more decisions.
         Unavailable: The database cannot be reached or written now.
     """
-    settings = service.settings
+    inquiry = replace(inquiry, find=cache(inquiry.find))
+    if _takes_tables(inquiry):
+        answer = _many_answered(inquiry, content)
+        if answer is not None:
+            return answer
+    return _rows_answered(inquiry, decoded(content))
+
+
+def _takes_tables(inquiry: Inquiry) -> bool:
+    """Whether rows may be answered and logged as one table."""
+    return inquiry.keep_by is None and inquiry.service.settings.decisions != "best_effort"
+
+
+def _rows_answered(inquiry: Inquiry, body: object) -> bytes:
+    service, settings = inquiry.service, inquiry.service.settings
     asked = _read(body, limit=settings.max_predict_rows)
     usecases.check_cells(asked.rows, limit=settings.max_cell_chars)
-    answering = find()
+    answering = inquiry.find()
     version = answering.version
     usecases.check_explaining(version.model, len(asked.rows), explain=asked.explain, limit=settings.max_full_nodes)
-    if asked.are_many and keep_by is None and settings.decisions != "best_effort":
+    if asked.are_many and _takes_tables(inquiry):
         found = _as_table(version, asked)
         if found is not None:
-            return _table_answered(service, answering, asked, *found, key_id=key_id, began=began)()
-    record = partial(
-        record_answers,
-        service,
-        answering,
-        asked.rows,
-        key_id=key_id,
-        began=began,
-        missing=asked.missing,
-        subject=asked.subject,
-        keep_by=keep_by,
-    )
+            return _table_answered(inquiry, answering, asked, *found)()
+    record = partial(record_answers, inquiry, answering, asked.rows, missing=asked.missing, subject=asked.subject)
     try:
         answered = _answered(version, asked)
     except (espalier.RowError, Rejected) as error:
@@ -126,11 +95,9 @@ def _as_table(version: catalog.LoadedVersion, asked: "Asked") -> tuple[espalier.
         return None
 
 
-def _many_answered(
-    service: Service, content: bytes | bytearray, find: Callable[[], Answering], *, key_id: str | None, began: float
-) -> bytes | None:
+def _many_answered(inquiry: Inquiry, content: bytes | bytearray) -> bytes | None:
     """Answer many rows without making an object of each cell; None where they are to be read as any JSON."""
-    settings = service.settings
+    settings = inquiry.service.settings
     frame = frame_of(content)
     if frame is None:
         return None
@@ -138,7 +105,7 @@ def _many_answered(
         asked = _read(frame.document, limit=settings.max_predict_rows)
         if asked.explain != "none":
             return None
-        answering = find()
+        answering = inquiry.find()
         model = usecases.reading_of(answering.version, asked.missing)
     except (Rejected, NotFound, Conflict):  # what is wrong with the rows is said first
         return None
@@ -146,7 +113,7 @@ def _many_answered(
         table = rows_of(frame, model, most_rows=settings.max_predict_rows, most_chars=settings.max_cell_chars)
         if table is None:
             return None
-        made = _table_answered(service, answering, asked, model, table, key_id=key_id, began=began)
+        made = _table_answered(inquiry, answering, asked, model, table)
     return made()
 
 
@@ -155,17 +122,10 @@ _turn = threading.Lock()
 
 
 def _table_answered(
-    service: Service,
-    answering: Answering,
-    asked: "Asked",
-    model: espalier.Model,
-    table: espalier.Dataset,
-    *,
-    key_id: str | None,
-    began: float,
+    inquiry: Inquiry, answering: Answering, asked: "Asked", model: espalier.Model, table: espalier.Dataset
 ) -> Callable[[], bytes]:
     """Answer rows as the table that they are; give what logs them, and gives the answer as JSON."""
-    version = answering.version
+    service, version = inquiry.service, answering.version
     wanted = streams.Asked(
         version=version,
         model=model,
@@ -175,14 +135,14 @@ def _table_answered(
         missing=asked.missing,
         skip=asked.skip,
         subject=asked.subject,
-        key_id=key_id,
+        key_id=inquiry.key_id,
         settings=service.settings,
         count=service.counting(version),
     )
     rows = streams.packed_answers(wanted, table)
     entry = None
     if service.settings.decisions != "off":
-        milliseconds = (time.perf_counter() - began) * 1000
+        milliseconds = (time.perf_counter() - inquiry.began) * 1000
         entry = decisions.packed_entry(
             wanted.origin, n_rows=rows.n_rows, content=rows.to_bytes(), milliseconds=milliseconds
         )

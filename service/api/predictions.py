@@ -15,6 +15,7 @@ from service.api.contract import Resource, documents, refuse_repeated
 from service.api.names import MODEL, VERSION
 from service.api.predicting import FIELDS, answer_body
 from service.api.prediction_streams import KINDS, PARAMETERS, answer_stream
+from service.api.recording import Inquiry
 from service.errors import Fault, Rejected
 from service.tables import Scope
 
@@ -81,13 +82,8 @@ def _answer(name: str, number: int | None) -> Response:
     began = time.perf_counter()
     if request.query_string:
         _check_query()
-    content = answer_body(
-        here(),
-        read_bytes(request, kinds=(JSON,)),
-        lambda: _answering(name, number),
-        key_id=caller().key_id,
-        began=began,
-    )
+    inquiry = Inquiry(here(), lambda: _answering(name, number), caller().key_id, began)
+    content = answer_body(inquiry, read_bytes(request, kinds=(JSON,)))
     return Response(content, content_type=JSON)
 
 

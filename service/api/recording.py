@@ -10,7 +10,7 @@ from service.answering import Answering
 from service.api.context import Service
 from service.catalog import LoadedVersion
 
-__all__ = ["Keep", "Record", "keep", "keep_together", "record_answers"]
+__all__ = ["Inquiry", "Keep", "Record", "keep", "keep_together", "record_answers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,49 +32,62 @@ Keep = Callable[[Record], None]
 """Sees to it that a record is kept as the settings say: before it comes back, or before anything is sent."""
 
 
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """A request for predictions, whatever its body looks like.
+
+    Attributes:
+        service: The process that answers.
+        find: Finds what is to answer; raises `NotFound` and `Conflict`.
+        key_id: Of the key that asks.
+        began: `time.perf_counter()` when the request arrived.
+        keep_by: Who keeps the record; None: `keep`.
+    """
+
+    service: Service
+    find: Callable[[], Answering]
+    key_id: str | None
+    began: float
+    keep_by: Keep | None = None
+
+
 def record_answers(
-    service: Service,
+    inquiry: Inquiry,
     answering: Answering,
     rows: Sequence[Mapping[str, Any]],
     answered: usecases.Answered,
     *,
-    key_id: str | None,
-    began: float,
     missing: str | None = None,
     subject: str | None = None,
-    keep_by: Keep | None = None,
 ) -> list[str]:
     """Log the answers to `rows` as the caller's, commit, and give their decision ids (empty: nothing is logged).
 
     Args:
-        service: The process that answers.
+        inquiry: Who asked, and who keeps the record.
         answering: What answered.
         rows: As they were given.
         answered: The answers and the nodes that each row visited.
-        key_id: Of the key that asks.
-        began: `time.perf_counter()` when the request arrived.
         missing: The strategy for missing values that was asked for.
         subject: Whom the decisions are about.
-        keep_by: Who keeps the record; None: `keep`.
     """
     entry = decisions.new_entry(
         version=answering.version,
         inputs=rows,
         answers=answered.answers,
         nodes=answered.nodes,
-        milliseconds=(time.perf_counter() - began) * 1000,
+        milliseconds=(time.perf_counter() - inquiry.began) * 1000,
         missing=missing,
         subject=subject,
         alias=answering.alias,
-        key_id=key_id,
+        key_id=inquiry.key_id,
         policy=answering.policy,
     )
     record = Record(entry, answering.version, [decisions.label_of(answer) for answer in answered.answers])
-    if keep_by is None:
-        keep(service, record)
+    if inquiry.keep_by is None:
+        keep(inquiry.service, record)
     else:
-        keep_by(record)
-    if service.settings.decisions == "off":
+        inquiry.keep_by(record)
+    if inquiry.service.settings.decisions == "off":
         return [""] * len(rows)
     return decisions.decision_ids(entry["id"], entry["n_rows"])
 

@@ -59,12 +59,16 @@ def decimal_words(numbers: npt.NDArray[np.float64]) -> DecimalWords | None:
         None where one is too large, or no code is loaded: it is not loaded for this.
 
     >>> from espalier import decimal_words
-    >>> numbers = np.array([36.6, np.nan])
+    >>> numbers, back = np.array([36.6, np.nan]), np.zeros(2)
     >>> words = decimal_words(numbers)
-    >>> if words is not None:
-    ...     words.write_numbers(out=numbers)
-    >>> numbers.tolist()
+    >>> if words is None:
+    ...     back[:] = numbers
+    ... else:
+    ...     words.write_numbers(out=back)
+    >>> back.tolist()
     [36.6, nan]
+    >>> decimal_words(np.array([1e300])) is None
+    True
     """
     reading: Any = sys.modules.get("espalier.kernels.csv_cells")
     if reading is None or not getattr(reading.read_cells, "overloads", None):
@@ -73,7 +77,14 @@ def decimal_words(numbers: npt.NDArray[np.float64]) -> DecimalWords | None:
 
 
 def found_words(numbers: npt.NDArray[np.float64]) -> DecimalWords | None:
-    """Find words for numbers, NaN for missing; they stand for the same bits, but NaN is NaN. None: one is too large."""
+    """Find words for numbers, NaN for missing; they stand for the same bits, but NaN is NaN. None: one is too large.
+
+    >>> words = found_words(np.array([36.6, np.nan, 1 / 3]))
+    >>> words.first, words.others.tolist()
+    (6, [0.3333333333333333])
+    >>> int(words.words[0]) == 2**28 + 36_600_000
+    True
+    """
     with np.errstate(invalid="ignore"):
         most = float(max(np.fmax.reduce(numbers, initial=0.0), -np.fmin.reduce(numbers, initial=0.0)))
     first = next((places for places in range(MOST_PLACES, -1, -1) if most * 10.0**places <= LARGEST), None)

@@ -1,6 +1,7 @@
 """The whole service as its users run it: real processes, a real file, a real port."""
 
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -180,6 +181,13 @@ def unread(connection: socket.socket) -> int:
         if local.endswith(f":{there}") and remote.endswith(f":{here}"):
             return int(queues.partition(":")[2], 16)
     return 1  # not accepted yet
+
+
+def is_cut_off(connection: socket.socket) -> bool:
+    """Whether the other end has closed a connection; what may have come on it stays unread."""
+    poll = select.poll()
+    poll.register(connection, select.POLLRDHUP)
+    return bool(poll.poll(0))
 
 
 def listens(service: Service) -> bool:

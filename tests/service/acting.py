@@ -65,7 +65,8 @@ def _wait(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progr
         time.sleep(0.01)
 
 
-def _hang(*_: object) -> None:
+def _hang(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> None:
+    progress.state[0] = 0.5
     while True:
         time.sleep(60)
 

@@ -1,8 +1,7 @@
 """Jobs over HTTP: listed, cancelled, tried again, waited for."""
 
-import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -76,39 +75,58 @@ def test_a_job_that_succeeded_has_a_result(served: Served, tennis: str) -> None:
     assert shown == {"model": "tennis", "version": 1, "summary": {"n_leaves": 5}}
 
 
-def test_waiting_ends_when_the_job_ends(served: Served, tennis: str) -> None:
+@dataclass
+class Clock:
+    """A clock that goes on by a second whenever it is looked at, as if so long had been waited; then maybe does more.
+
+    Attributes:
+        now: Seconds; then: by seconds, what happens when so many have gone by.
+    """
+
+    now: int = 0
+    then: dict[int, Callable[[], object]] = field(default_factory=dict)
+
+    def monotonic(self) -> int:
+        """Give the seconds as they were."""
+        self.now += 1
+        self.then.get(self.now, lambda: None)()
+        return self.now - 1
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of those who wait for a job, before they begin."""
+    clock = Clock()
+    monkeypatch.setattr("service.api.jobs.time", clock)
+    return clock
+
+
+def test_waiting_ends_when_the_job_ends(served: Served, tennis: str, clock: Clock) -> None:
     job = request_training(served, tennis)
-    finisher = threading.Timer(0.3, finish, (served, {"model": "tennis", "version": 1}))
-    finisher.start()
-    began = time.monotonic()
-    shown = served.client.get(f"/v1/jobs/{job}?wait=20").get_json()
-    finisher.join()
-    assert shown["state"] == "succeeded"
-    assert time.monotonic() - began < 10
+    clock.then[4] = lambda: finish(served, {"model": "tennis", "version": 1})
+    assert served.client.get(f"/v1/jobs/{job}?wait=20").get_json()["state"] == "succeeded"
+    assert clock.now == 4
 
 
-def test_waiting_ends_when_the_seconds_are_over(served: Served, tennis: str) -> None:
+def test_waiting_ends_when_the_seconds_are_over(served: Served, tennis: str, clock: Clock) -> None:
     job = request_training(served, tennis)
-    began = time.monotonic()
-    assert served.client.get(f"/v1/jobs/{job}?wait=1").get_json()["state"] == "queued"
-    assert 0.9 < time.monotonic() - began < 5
+    assert served.client.get(f"/v1/jobs/{job}?wait=3").get_json()["state"] == "queued"
+    assert clock.now == 4  # from 0 to 3
 
 
-def test_beyond_a_quarter_of_the_threads_nobody_waits(served: Served, tennis: str) -> None:
+def test_beyond_a_quarter_of_the_threads_nobody_waits(served: Served, tennis: str, clock: Clock) -> None:
     job = request_training(served, tennis)
     held = [served.service.waiting.acquire(blocking=False) for _ in range(3)]
-    began = time.monotonic()
     assert served.client.get(f"/v1/jobs/{job}?wait=20").get_json()["state"] == "queued"
     assert held == [True, True, False]  # a quarter of 8 threads
-    assert time.monotonic() - began < 5
+    assert clock.now <= 1
 
 
-def test_nobody_waits_in_a_process_that_stops(served: Served, tennis: str) -> None:
+def test_nobody_waits_in_a_process_that_stops(served: Served, tennis: str, clock: Clock) -> None:
     job = request_training(served, tennis)
     served.service.is_stopping = lambda: True
-    began = time.monotonic()
     assert served.client.get(f"/v1/jobs/{job}?wait=20").status_code == 200
-    assert time.monotonic() - began < 5
+    assert clock.now <= 2
 
 
 @pytest.mark.parametrize("wait", ["21", "-1", "long"])

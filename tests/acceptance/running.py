@@ -119,7 +119,7 @@ def running(folder: Path, *options: str, port: int | None = None, **environment:
         one.client.close()
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(timeout=20)
+            process.wait(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -162,7 +162,7 @@ def begun_upload(service: Service, csv: str) -> Iterator[Callable[[], str]]:
     head += f"Content-Length: {len(body)}\r\n"
     if service.key is not None:
         head += f"Authorization: Bearer {service.key}\r\n"
-    with socket.create_connection((url.host, url.port), timeout=30) as connection:
+    with socket.create_connection((url.host, url.port), timeout=PATIENCE) as connection:
         connection.sendall(head.encode() + b"\r\n" + body[:10])
         until(lambda: unread(connection) == 0, what="somebody who reads")
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.acceptance.running import Service
+from tests.acceptance.running import PATIENCE, Service
 
 CSV = {"Content-Type": "text/csv"}
 TENNIS = "Wind,Play\nWeak,Yes\nStrong,No\n"
@@ -154,7 +154,7 @@ def exchanged(service: Service, sent: bytes) -> tuple[str, str]:
     """Send bytes as they are; give head and body of what comes back."""
     host, port = service.address.removeprefix("http://").split(":")
     received = b""
-    with socket.create_connection((host, int(port)), timeout=30) as connection:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
         connection.sendall(sent)
         connection.shutdown(socket.SHUT_WR)
         while part := connection.recv(65536):

@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy
 from sqlalchemy.pool import NullPool
 
-from tests.acceptance.running import environment_for, free_port, until
+from tests.acceptance.running import PATIENCE, environment_for, free_port, until
 from tests.factories import ROOT
 from tests.service.conftest import empty_database
 
@@ -34,7 +34,7 @@ def test_migrating_stops_when_asked_while_it_waits_for_another(tmp_path: Path) -
             waiting = sqlalchemy.text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
             until(lambda: busy.scalar(waiting), what="the waiting for the lock")
             os.kill(inner, signal.SIGTERM)
-            assert outer.wait(timeout=20) == 128 + signal.SIGTERM
+            assert outer.wait(timeout=PATIENCE) == 128 + signal.SIGTERM
 
 
 def test_what_dead_children_leave_behind_is_buried(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_what_dead_children_leave_behind_is_buried(tmp_path: Path) -> None:
         orphans = {process for process, _ in web_workers}
         until(lambda: not any(Path(f"/proc/{process}").exists() for process in orphans), what="their burial")
         os.kill(inner, signal.SIGTERM)
-        assert outer.wait(timeout=20) == 0
+        assert outer.wait(timeout=PATIENCE) == 0
 
 
 @contextmanager

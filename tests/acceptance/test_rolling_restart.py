@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.running import until
+from tests.acceptance.running import PATIENCE, until
 from tests.acceptance.test_kill import TENNIS, noise
 from tests.acceptance.topology import Process, Topology, is_ready, topology
 from tests.service.conftest import empty_database
@@ -63,7 +63,7 @@ def test_every_process_is_restarted_in_turn_and_no_client_sees_it(own: Topology)
 def restarted(own: Topology, process: Process) -> Process:
     """Ask a process to stop, see that it does so in good order, and start it again."""
     process.terminate()
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=PATIENCE) == 0
     return own.start(process)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.running import Service, begun_upload, listens, until
+from tests.acceptance.running import PATIENCE, Service, begun_upload, listens, until
 from tests.acceptance.test_kill import noise
 
 # The same story, told to both web servers in turn.
@@ -101,7 +101,7 @@ def test_a_worker_that_is_asked_to_stop_gives_its_job_back_unspent(own: Topology
     job = own.service.post("/v1/training-jobs", {"model": "long", "dataset": data}, status=202)
     until(lambda: state(own, job) == "running", what="the first worker at work")
     own.workers[0].terminate()
-    assert own.workers[0].wait(timeout=10) == 0
+    assert own.workers[0].wait(timeout=PATIENCE) == 0
     assert (state(own, job), own.service.get(f"/v1/jobs/{job['id']}")["attempt"]) == ("queued", 0)
     os.kill(own.workers[1].pid, signal.SIGCONT)
     finished = own.service.finished(job)
@@ -115,7 +115,7 @@ def test_a_web_server_that_is_asked_to_stop_answers_what_it_has_begun_and_lets_n
         until(lambda: not listens(first), what="the closing of the door")
         answer = finish()
     assert answer.startswith("HTTP/1.1 201 ")
-    assert own.webs[0].wait(timeout=10) == 0
+    assert own.webs[0].wait(timeout=PATIENCE) == 0
     [kept] = second.get("/v1/datasets")["items"]
     assert (kept["id"] in answer, kept["n_rows"]) == (True, 400)
 

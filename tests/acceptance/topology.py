@@ -145,7 +145,7 @@ def process(command: str, environment: dict[str, str], output: int) -> Iterator[
         finally:
             one.terminate()
             try:
-                one.wait(timeout=20)
+                one.wait(timeout=PATIENCE)
             except subprocess.TimeoutExpired:
                 os.killpg(one.pid, signal.SIGKILL)
                 raise

@@ -36,6 +36,7 @@ from espalier import (
     train,
 )
 from espalier.tree import Surrogates, Tree
+from tests.altered import changed, spots, with_value
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, mixed_rows, plant, roots
 
 A, B, C = Leaf((4.0, 0.0, 0.0)), Leaf((0.0, 2.0, 0.0)), Leaf((0.0, 1.0, 3.0))
@@ -195,28 +196,6 @@ def test_another_format_version_is_refused_and_says_which_can_be_read(version):
         from_document({**to_document(mixed_model()), "format_version": version})
 
 
-def spots(value, path=()):
-    """Every place of a JSON value; of a list only the first and the last."""
-    yield path
-    if isinstance(value, dict):
-        for name in value:
-            yield from spots(value[name], (*path, name))
-    elif isinstance(value, list) and value:
-        for place in sorted({0, len(value) - 1}):
-            yield from spots(value[place], (*path, place))
-
-
-def changed(document, path, change):
-    """The document with the value at a place changed; `change` gets the holder, which is a copy, and the key."""
-    whole = copy.copy(document)
-    holder = whole
-    for part in path[:-1]:
-        holder[part] = copy.copy(holder[part])
-        holder = holder[part]
-    change(holder, path[-1])
-    return whole
-
-
 def survives(document):
     """Read a document: refused with DocumentError, or a model for which everything works."""
     try:
@@ -272,7 +251,7 @@ def test_no_hostile_value_in_any_place_does_anything_but_a_document_error(name):
     document = DOCUMENTS[name]
     for path in spots(document):
         for value in HOSTILE if path else []:
-            survives(changed(document, path, lambda holder, key, value=value: holder.__setitem__(key, value)))
+            survives(with_value(document, path, value))
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -301,7 +280,7 @@ def test_several_random_changes_at_once_do_nothing_but_a_document_error(data):
         places = [path for path in spots(document) if path]
         path = data.draw(st.sampled_from(places))
         value = data.draw(JSON | st.sampled_from(HOSTILE) | st.integers(-3, 9))
-        document = changed(document, path, lambda holder, key, value=value: holder.__setitem__(key, value))
+        document = with_value(document, path, value)
     survives(document)
 
 

@@ -15,6 +15,7 @@ from service.model_cache import ModelCache
 from service.settings import Settings
 from service.tables import DataSetChunk, Job, Kind, ModelName, State, Version
 from tests.service.kept import keep_data_set, keep_version, new_version, patients
+from tests.service.waiting import PATIENCE
 
 
 def test_a_data_set_is_found_with_what_is_known_of_it(source: Sessions) -> None:
@@ -177,7 +178,7 @@ def test_processes_that_add_versions_at_once_get_different_numbers(settings: Set
     for process in processes:
         process.start()
     for process in processes:
-        process.join(60)
+        process.join(PATIENCE)
 
     with reading(source) as session:
         assert sorted(session.scalars(select(Version.number))) == list(range(1, 31))

@@ -26,6 +26,7 @@ from tests.acceptance.running import (
     until,
 )
 from tests.factories import AS_ANYBODY, ROOT
+from tests.service.waiting import PATIENCE
 
 
 def test_help_needs_no_web_framework_no_database_and_no_kernels() -> None:
@@ -131,7 +132,7 @@ def test_asked_to_stop_it_ends_everything_and_says_nothing_more(tmp_path: Path, 
         processes = everything_under(one)
         printed = one.output()
         one.process.send_signal(number)
-        assert one.process.wait(timeout=10) == 0
+        assert one.process.wait(timeout=PATIENCE) == 0
         assert [process for process in processes if is_alive(process)] == []
         assert one.output() == printed
 
@@ -143,7 +144,7 @@ def test_asked_to_stop_it_answers_what_it_has_begun_and_lets_nobody_wait(tmp_pat
             one.process.send_signal(signal.SIGTERM)
             until(lambda: not listens(one), what="the closing of the door")
             assert finish().startswith("HTTP/1.1 201 ")
-        assert one.process.wait(timeout=10) == 0
+        assert one.process.wait(timeout=PATIENCE) == 0
 
 
 def test_stopping_does_not_wait_for_a_client_that_waits_for_a_job(tmp_path: Path) -> None:
@@ -153,13 +154,13 @@ def test_stopping_does_not_wait_for_a_client_that_waits_for_a_job(tmp_path: Path
             os.kill(worker, signal.SIGSTOP)  # so that the job stays queued
         job = one.post("/v1/training-jobs", {"model": "m", "dataset": dataset}, status=202)
         host, port = one.address.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port)), timeout=20) as waiting:
+        with socket.create_connection((host, int(port)), timeout=PATIENCE) as waiting:
             waiting.sendall(f"GET /v1/jobs/{job['id']}?wait=20 HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
             until(lambda: one.get("/livez"), what="the web server")
             for worker in one.children("worker"):
                 os.kill(worker, signal.SIGCONT)
             one.process.send_signal(signal.SIGTERM)
-            assert one.process.wait(timeout=10) == 0
+            assert one.process.wait(timeout=PATIENCE) == 0
             assert waiting.recv(12) == b"HTTP/1.1 200"
 
 

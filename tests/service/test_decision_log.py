@@ -16,7 +16,7 @@ from service.decision_log import DecisionLog
 from service.errors import Conflict, NotFound, TooMany, Unavailable
 from service.prepared import Inserted
 from tests.service.kept import keep_version
-from tests.service.waiting import until
+from tests.service.waiting import PATIENCE, until
 
 YOUNG: dict[str, Any] = {"age": 30, "pressure": "HIGH"}
 
@@ -71,7 +71,7 @@ class Requests:
 
     def end(self) -> None:
         for thread in self.threads:
-            thread.join(60)
+            thread.join(PATIENCE)
         assert not any(thread.is_alive() for thread in self.threads)
 
 

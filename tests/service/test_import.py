@@ -1,6 +1,5 @@
 """Documents that come in from outside: the same model as where they came from, or refused; nothing in between."""
 
-import copy
 import json
 import random
 import tracemalloc
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 
 import espalier
 from service.settings import Settings
+from tests.altered import spots, with_value
 from tests.factories import ROOT
 from tests.service.served import TENNIS, Served, assert_problem, serving
 
@@ -216,29 +216,13 @@ READS = (
 ROWS = [{}, {"Outlook": "Sunny"}, {"Outlook": "Rain", "Wind": "Weak", "Humidity": "never seen"}]
 
 
-def spots(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Give every place of a JSON value; of a list only the first and the last."""
-    yield path
-    if isinstance(value, dict):
-        for name in value:
-            yield from spots(value[name], (*path, name))
-    elif isinstance(value, list) and value:
-        for place in sorted({0, len(value) - 1}):
-            yield from spots(value[place], (*path, place))
-
-
 @pytest.mark.parametrize("part", ["schema", "config", "preparation", "tree", "training", "pruning", "notes", "format"])
 def test_whatever_stands_anywhere_is_refused_or_can_be_asked_and_shown(served: Served, part: str) -> None:
     whole = json.loads(document(served))
     draw = random.Random(part)
     for path in [path for path in spots(whole[part], (part,)) if path]:
         for junk in draw.sample(JUNK, 4):
-            changed = copy.deepcopy(whole)
-            holder = changed
-            for step in path[:-1]:
-                holder = holder[step]
-            holder[path[-1]] = junk
-            response = bring(served, changed, name="junk")
+            response = bring(served, with_value(whole, path, junk), name="junk")
             assert response.status_code in (201, 422), (path, junk, response.text)
             if response.status_code == 201:
                 works(served, f"/v1/models/junk/versions/{response.get_json()['version']}")

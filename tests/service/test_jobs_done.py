@@ -23,7 +23,7 @@ from service.settings import Settings
 from tests.acceptance.warming import warm_up
 from tests.service.kept import keep_data_set
 from tests.service.served import Served, assert_problem, serving
-from tests.service.waiting import until
+from tests.service.waiting import PATIENCE, until
 
 # Whether x is below 50 says yes or no, but for every seventh row; y and c say nothing.
 NOISY = "x,y,c,label\n" + "".join(
@@ -50,7 +50,7 @@ def served(shared_settings: Settings) -> Iterator[Served]:
             yield one
     finally:
         process.terminate()
-        process.join(20)
+        process.join(PATIENCE)
         process.kill()
 
 

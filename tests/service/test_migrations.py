@@ -21,6 +21,7 @@ from service.replays import replay
 from service.settings import Settings
 from service.tables import DataSetChunk, Kind, Table
 from tests.service.kept import keep_data_set, keep_version
+from tests.service.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -129,7 +130,7 @@ def test_many_processes_may_migrate_at_once(engine: Engine, database_url: str) -
     for process in processes:
         process.start()
     for process in processes:
-        process.join(60)
+        process.join(PATIENCE)
 
     assert [process.exitcode for process in processes] == [0] * 5
     assert db.is_current(engine)

@@ -11,7 +11,7 @@ from service.errors import LeaseLost, Unavailable
 from service.settings import Settings
 from service.tables import State
 from tests.service.queued import ERROR, claim, enqueue, events, expire_lease, job
-from tests.service.waiting import until
+from tests.service.waiting import PATIENCE, until
 
 
 def test_a_lease_that_ran_out_gives_the_job_to_the_next_worker(source: Sessions) -> None:
@@ -134,7 +134,7 @@ def test_many_workers_share_the_jobs_without_taking_one_twice(settings: Settings
         else:
             claimed.append(job_id)
     for worker in workers:
-        worker.join(30)
+        worker.join(PATIENCE)
 
     assert sorted(claimed) == sorted(ids)
 

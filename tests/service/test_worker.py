@@ -24,7 +24,7 @@ from service.tables import Job, Kind, State, Version
 from tests.acceptance.warming import warm_up
 from tests.service.acting import only_listen, pid_in, runs, work
 from tests.service.kept import keep_data_set
-from tests.service.waiting import until
+from tests.service.waiting import PATIENCE, until
 
 SPAWN = get_context("spawn")
 Start = Callable[..., BaseProcess]
@@ -77,7 +77,7 @@ def test_a_tree_with_more_nodes_than_are_allowed_is_not_kept(settings: Settings,
         job = _until(source, _enqueue_real(source, Kind.TRAIN, payload | {"holdout": None}), State.FAILED)
     finally:
         process.terminate()
-        process.join(20)
+        process.join(PATIENCE)
 
     assert job.error is not None
     assert (job.error["code"], job.attempt) == ("too_large", 1)
@@ -101,7 +101,7 @@ def test_a_training_and_its_pruning_by_the_real_core_become_two_versions(setting
         pruned = _until(source, prune_id, State.SUCCEEDED)
     finally:
         process.terminate()
-        process.join(20)
+        process.join(PATIENCE)
 
     assert process.exitcode == 0
     assert pruned.result is not None
@@ -204,32 +204,22 @@ def test_a_process_that_is_killed_once_does_its_job_at_the_next_attempt(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the memory of another process")
-def test_a_job_that_takes_too_much_memory_is_stopped_with_the_reason(
-    settings: Settings, source: Sessions, start: Start
-) -> None:
+def test_a_job_that_takes_too_much_memory_is_stopped_with_the_reason(source: Sessions, start: Start) -> None:
     job_id = _enqueue(source, act="eat", attempts=1)
-    process = SPAWN.Process(target=work, args=(replace(settings, job_memory_mb=300),))
-    process.start()
-    try:
-        job = _until(source, job_id, State.DEAD)
-    finally:
-        process.kill()
-        process.join()
+    start(job_memory_mb=300)
+
+    job = _until(source, job_id, State.DEAD)
 
     assert job.error is not None
     assert job.error["code"] == "memory_limit"
     assert "more than 300 MiB" in job.error["message"]
 
 
-def test_a_job_that_hangs_is_stopped_at_the_time_limit(settings: Settings, source: Sessions) -> None:
+def test_a_job_that_hangs_is_stopped_at_the_time_limit(source: Sessions, start: Start) -> None:
     job_id = _enqueue(source, act="hang", attempts=1)
-    process = SPAWN.Process(target=work, args=(replace(settings, job_seconds=1.0),))
-    process.start()
-    try:
-        job = _until(source, job_id, State.DEAD)
-    finally:
-        process.kill()
-        process.join()
+    start(job_seconds=1.0)
+
+    job = _until(source, job_id, State.DEAD)
 
     assert job.error is not None
     assert job.error["message"] == "the job took longer than 1 s"
@@ -264,7 +254,7 @@ def test_a_worker_that_is_told_to_end_gives_its_job_back_and_does_not_wait_for_i
     child = pid_in(tmp_path / "pid")
 
     os.kill(process.pid or 0, signal.SIGTERM)
-    process.join(60)
+    process.join(PATIENCE)
 
     assert process.exitcode == 0
     assert not runs(child)
@@ -349,7 +339,7 @@ def test_a_child_ends_when_the_pipe_to_its_worker_does() -> None:
     process.start()
     there.close()
     here.close()
-    process.join(20)
+    process.join(PATIENCE)
 
     assert process.exitcode == 1
 

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from typing import TypeVar
 
 Found = TypeVar("Found")
+PATIENCE = 120.0  # seconds; a shared machine has slow moments
 
 
-def until(look: Callable[[], Found], *, seconds: float = 60.0, what: str = "the condition") -> Found:
+def until(look: Callable[[], Found], *, seconds: float = PATIENCE, what: str = "the condition") -> Found:
     """Look again and again until the look returns something true; return it."""
     deadline = time.monotonic() + seconds
     while True:

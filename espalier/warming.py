@@ -33,6 +33,10 @@ REDUCED: Final[Prunings] = (("reduced_error", {}), ("reduced_error", {"order": "
 BY_PRICE: Final[Prunings] = (("cost_complexity", {"alpha": 0.01}), ("cost_complexity", {"select": "cv", "folds": 2}))
 RULES: Final[Prunings] = (("rules", {}),)
 EXACT: Final[Prunings] = (("pessimistic", {"quantile": "exact"}),)
+TO_LEAVES: Final[Prunings] = (
+    ("pessimistic", {"raising": False}),
+    ("pessimistic", {"raising": False, "quantile": "exact"}),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ WARM_UPS: Final[Mapping[str, Sequence[Course]]] = MappingProxyType(
             Course("cart", "numbers", n_rows=MANY_ROWS, prunings=(*REDUCED, *BY_PRICE)),
             Course("cart", "classes", missing=True, nominal=True, prunings=RULES),
             Course("cart", "numbers", missing=True, nominal=True, fields={"missing": "fractional"}, prunings=RULES),
-            Course("c45", "classes", missing=True, nominal=True, n_rows=MANY_ROWS),
+            Course("c45", "classes", missing=True, nominal=True, n_rows=MANY_ROWS, prunings=TO_LEAVES),
             Course("c45", "classes"),
             Course("c45", "classes", missing=True, nominal=True, whole=True),
             Course("j48", "classes", missing=True, nominal=True),

@@ -31,6 +31,8 @@ __all__ = ["Limit", "Pruning", "begin", "foresee", "prune_pessimistically", "pru
 
 SLACK = 0.1
 """A leaf or a raised branch may be this many errors worse than the subtree (Quinlan 1993)."""
+EQUALLY_HEAVY = 1.0 - 1e-9
+"""Branches of this share of the heaviest weigh the same: sums of shares of rows are rounded."""
 ENDED = 0
 FULL = 1
 SPREAD = 2
@@ -351,7 +353,7 @@ def look_below(tree, pieces, here):  # type: ignore[no-untyped-def]
         child = np.int64(tree.nodes.child[each])
         below += tree.estimate[child]
         least_below += tree.least[child]
-        if largest < 0 or tree.mass[child] >= tree.mass[largest]:
+        if largest < 0 or tree.mass[child] >= EQUALLY_HEAVY * tree.mass[largest]:
             largest, largest_at = child, child_at
         child_at += pieces.size[child_at]
     return below, least_below, largest, largest_at

@@ -15,6 +15,7 @@ from tests.reference.tree import Node
 
 C45_TABLE = {0.0: 4.0, 0.001: 3.09, 0.005: 2.58, 0.01: 2.33, 0.05: 1.65, 0.10: 1.28, 0.20: 0.84, 0.40: 0.25, 1.0: 0.0}
 SLACK = 0.1
+EQUALLY_HEAVY = 1 - 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,8 @@ def pruned(node: Node, sample: Sample, table: Table, limit: Limit, missing: str,
     below, as_leaf = of_tree(node, limit), of_leaf(node.stats, limit)
     if not raising:
         return Node(node.weight, node.stats, node.value) if as_leaf <= below + SLACK else node
-    largest = max(range(len(children)), key=lambda place: (children[place].weight, place))
+    heaviest = max(child.weight for child in children)
+    largest = max(place for place, child in enumerate(children) if child.weight >= heaviest * EQUALLY_HEAVY)
     raised = counted(children[largest], sample, table, missing)
     as_branch = of_tree(raised, limit)
     if as_leaf <= below + SLACK and as_leaf <= as_branch + SLACK:

@@ -73,7 +73,7 @@ a2 = z: p (8.0/4.0)
 EQUALLY_HEAVY = """
     xyzq yyzp ?yzp y?yq x?xq ??zp yzyp ??xp xxyn ??xn xx?n y?zn xzxq ??yp yz?n xxyq
 """
-"""The branches of a1 weigh 16/3 each, but for rounding; the last is raised, by 3.6.14 and by 3.9.7 (``-M 1 -C 0.4``)."""
+"""The branches of a1 weigh 16/3 each, but for rounding; 3.6.14 and 3.9.7 raise the last (``-M 1 -C 0.4``)."""
 
 
 def data_of(text: str, letters: str, classes: str) -> Dataset:

@@ -48,8 +48,9 @@ def j48_config(options: Sequence[str], kind: str) -> Config | str:
 
 def j48_fields(options: Sequence[str]) -> Config | str:
     """The fields that J48's options name; those of its pruning under `pruning`, unless it does not prune (`-U`)."""
-    fields: Config = {}
-    pruning: Config = {"method": "reduced_error"} if "-R" in options else {}
+    reduced_error = "-R" in options
+    fields: Config = {"collapse": False} if reduced_error else {}
+    pruning: Config = {"method": "reduced_error"} if reduced_error else {}
     left = [option for option in options if option != "-R"]
     while left:
         option = left.pop(0)

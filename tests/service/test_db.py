@@ -107,6 +107,7 @@ def test_a_writer_gives_up_when_another_one_never_ends(tmp_path: Path, monkeypat
     with source.engine.connect() as connection:
         assert connection.scalar(text("PRAGMA busy_timeout")) == 10_000
         assert connection.scalar(text("SELECT count(*) FROM a")) == 1
+    source.engine.dispose()
 
 
 def test_breaking_a_constraint_is_a_conflict(source: Sessions) -> None:

@@ -40,6 +40,7 @@ threads = settings.web_threads
 preload_app = True  # imports and routes are shared by all workers
 keepalive = 5
 graceful_timeout = 8
+sendfile = False  # Python's own waits for ever for a client that does not take the file
 forwarder_headers = (
     ""  # no header sets the WSGI variables; X-Forwarded-* are the application's affair: ESPALIER_PROXIES
 )

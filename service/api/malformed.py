@@ -8,9 +8,9 @@ from http import HTTPStatus
 from typing import Any
 
 from gunicorn.http import errors
-from gunicorn.workers.gthread import ThreadWorker
 
 from service.api.answers import JSON
+from service.api.patience import PatientWorker
 from service.api.problems import CONTENT_TYPE, DETAILS, Problem, content_of, inference_content_of, is_inference
 
 __all__ = ["ProblemWorker"]
@@ -37,7 +37,7 @@ SENTENCES: Mapping[HTTPStatus, str] = {
 }
 
 
-class ProblemWorker(ThreadWorker):  # type: ignore[misc] # the parent is untyped
+class ProblemWorker(PatientWorker):
     """gunicorn's worker with threads, which would answer such requests with a page of HTML."""
 
     def set_accept_enabled(self, enabled: bool) -> None:  # noqa: FBT001 - the parent's own

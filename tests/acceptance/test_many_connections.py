@@ -1,9 +1,23 @@
 """Connections on which nothing comes do not keep the service from answering others."""
 
 import socket
+import time
 from contextlib import ExitStack, suppress
 
+import pytest
+
 from tests.acceptance.running import PATIENCE, Service, is_cut_off, until
+
+HEAD = b"POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: %s\r\nContent-Length: 1000\r\n\r\n"
+
+
+def address(service: Service) -> tuple[str, int]:
+    host, port = service.address.removeprefix("http://").split(":")
+    return host, int(port)
+
+
+def connected(service: Service) -> socket.socket:
+    return socket.create_connection(address(service), timeout=60)
 
 
 def test_12_idle_connections_and_half_a_header_do_not_delay_an_answer(running_service: Service) -> None:
@@ -42,3 +56,64 @@ def test_a_client_that_stops_in_the_middle_of_its_request_is_cut_off(running_ser
     with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
         connection.sendall(b"POST /v1/datasets HTTP/1.1\r\nHost: x\r\n")
         assert connection.recv(1) == b""
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        pytest.param(b"GET /v1/models", id="request-line"),
+        pytest.param(b"POST /v1/models/any/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: ", id="header"),
+        pytest.param(HEAD % (b"/v1/models/any/predict", b"application/json"), id="body"),
+        pytest.param(HEAD % (b"/v1/datasets", b"text/csv"), id="upload"),
+    ],
+)
+def test_200_clients_that_send_a_byte_a_second_do_not_stop_an_answer(running_service: Service, begun: bytes) -> None:
+    with ExitStack() as connections:
+        slow = [connections.enter_context(connected(running_service)) for _ in range(200)]
+        for one in slow:
+            one.sendall(begun)
+        for one in slow:
+            with suppress(OSError):  # it was cut off: no harm
+                one.sendall(b"a")
+        assert running_service.get("/livez") == {"status": "live"}
+        # Were they to hold the 64 threads, nobody would be answered before most of them are cut off.
+        assert sum(is_cut_off(one) for one in slow) < 100
+
+
+def test_200_clients_that_keep_their_side_open_after_the_last_answer_do_not_stop_others(
+    running_service: Service,
+) -> None:
+    with ExitStack() as connections:
+        for _ in range(200):
+            one = connections.enter_context(connected(running_service))
+            one.sendall(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+        time.sleep(1)  # the first of them are answered
+        # Waited for in the main loops of the two processes, for 2 s each, they would take 200 s.
+        assert running_service.get("/livez") == {"status": "live"}
+
+
+def test_the_head_of_a_request_that_comes_byte_by_byte_is_cut_off(running_service: Service) -> None:
+    with connected(running_service) as slow:
+        slow.settimeout(1)
+        slow.sendall(b"GET /livez HTTP/1.1\r\nX-A: ")
+
+        def has_ended() -> bool:
+            try:
+                slow.sendall(b"a")
+                return slow.recv(1) == b""
+            except TimeoutError:
+                return False
+            except OSError:
+                return True
+
+        until(has_ended, what="the end of the connection")
+
+
+def test_a_file_that_a_client_does_not_take_is_not_waited_for_for_ever(running_service: Service) -> None:
+    with socket.socket() as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        deaf.settimeout(60)
+        deaf.connect(address(running_service))
+        request = b"GET /static/vendor/swagger-ui/swagger-ui-bundle.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        deaf.sendall(request * 8)  # 11 MB: more than the system keeps for one who does not read
+        until(lambda: is_cut_off(deaf), what="the end of the connection")

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from espalier.csv_compiled import Labelled, Lines, is_compiled, read_plain
 from espalier.csv_lines import LONGEST_LINE, Piece, lines_of, pieces_of_csv
-from espalier.csv_text import check_names, ragged
+from espalier.csv_text import LONG_CELL, check_names, ragged
 from espalier.errors import DataError, Fault, TooLarge
 from espalier.frame_column import FrameColumn
 from espalier.gathering import Block, Gatherer
@@ -67,6 +67,8 @@ def csv_blocks(
     except DataError as error:
         if error.faults[0].code == "too_long":
             raise TooLarge("bytes in one line", LONGEST_LINE) from None
+        if error.faults[0].code == LONG_CELL:  # longer than `csv` takes: than the limit, too, where there is one
+            limits.check("cell_chars", csv.field_size_limit() + 1)
         raise
     if not gatherer.n_rows:
         raise DataError([Fault("", "empty", f"the CSV has {len(names)} column names and no rows")])

@@ -11,8 +11,10 @@ from typing import Final
 
 from espalier.errors import DataError, Fault
 
-__all__ = ["check_names", "ragged", "read_csv_text", "unreadable"]
+__all__ = ["LONG_CELL", "check_names", "ragged", "read_csv_text", "unreadable"]
 
+LONG_CELL: Final = "long_cell"
+"""The code of a cell that is longer than `csv.reader` takes."""
 GZIP_MAGIC: Final = b"\x1f\x8b"
 BYTE_ORDER_MARK: Final = "\ufeff"
 OTHER_SEPARATORS: Final = ";\t|"
@@ -47,7 +49,7 @@ def unreadable(line: int, error: csv.Error) -> DataError:
     """Give the error of a line that `csv.reader` does not take; it has a limit of its own for a cell."""
     is_long = str(error).startswith("field larger than")
     what = f" has a cell of more than {csv.field_size_limit()} characters" if is_long else f": {error}"
-    return DataError([Fault("", "not_csv", f"not CSV: line {line}{what}")])
+    return DataError([Fault("", LONG_CELL if is_long else "not_csv", f"not CSV: line {line}{what}")])
 
 
 def _csv_content(source: str | bytes | Path) -> str:

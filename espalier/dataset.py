@@ -11,15 +11,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import orjson
 
-from espalier.schema import Feature, FeatureKind, Label, Role, Schema, instant_text
+from espalier.schema import LARGEST_WHOLE, Feature, FeatureKind, Label, Role, Schema, instant_text
 
-__all__ = ["Column", "Dataset", "fingerprint_of", "kept_fingerprint", "lacks_values", "notices_of"]
+__all__ = [
+    "Column",
+    "Dataset",
+    "Seen",
+    "fingerprint_of",
+    "is_beyond_whole",
+    "kept_fingerprint",
+    "lacks_values",
+    "notices_of",
+]
 
 Column = npt.NDArray[np.float64] | npt.NDArray[np.float32] | npt.NDArray[np.int32]
 
@@ -115,11 +124,11 @@ class Dataset:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What a person should know of the data: attributes that can never be tested."""
-        constant = (
-            (feature.name, column) for feature, column in zip(self.schema.attributes, self.attributes, strict=True)
+        """What a person should know of the data: attributes that can never be tested, or whose numbers are rounded."""
+        return notices_of(
+            Seen(feature.name, _is_constant(column), _present(column), _is_rounded(feature, column))
+            for feature, column in zip(self.schema.attributes, self.attributes, strict=True)
         )
-        return notices_of((name, _present(column)) for name, column in constant if _is_constant(column))
 
     def take(self, rows: Sequence[int] | npt.NDArray[np.intp]) -> "Dataset":
         """Give the data set of the given rows, in that order, with the same schema."""
@@ -176,12 +185,42 @@ def lacks_values(column: Column) -> bool:
     return _blemishes(column)[0]
 
 
-def notices_of(constant: Iterable[tuple[str, bool]]) -> tuple[str, ...]:
-    """Say which attributes can never be tested: each by its name, and whether it has a value at all."""
-    return tuple(
-        f"attribute {name!r} has {'one value' if has_value else 'no values'} and can never be tested"
-        for name, has_value in constant
-    )
+class Seen(NamedTuple):
+    """What was seen of an attribute: whether it varies, has values, and numbers that are kept rounded."""
+
+    name: str
+    is_constant: bool
+    has_value: bool
+    is_rounded: bool
+
+
+def notices_of(attributes: Iterable[Seen]) -> tuple[str, ...]:
+    """Say which attributes can never be tested, and which have numbers that are not kept to the last digit."""
+    return tuple(notice for seen in attributes for notice in _notices(seen))
+
+
+def _notices(seen: Seen) -> Iterator[str]:
+    if seen.is_constant:
+        yield f"attribute {seen.name!r} has {'one value' if seen.has_value else 'no values'} and can never be tested"
+    if seen.is_rounded:
+        yield (
+            f"attribute {seen.name!r} has numbers of 2^53 ({LARGEST_WHOLE}) and more, which are kept rounded: "
+            "declare it nominal, and give them as texts, if they are codes"
+        )
+
+
+def is_beyond_whole(values: npt.NDArray[Any]) -> bool:
+    """Say whether a number is so large that the whole numbers next to it are kept as the same one.
+
+    >>> is_beyond_whole(np.array([1.0, np.nan, 2.0**53])), is_beyond_whole(np.array([np.nan, 2.0**53 - 1]))
+    (True, False)
+    """
+    if not len(values):
+        return False
+    low, high = values.min(), values.max()
+    if np.isnan(low):  # slower, but it passes over what is missing
+        low, high = np.fmin.reduce(values), np.fmax.reduce(values)
+    return bool(high >= LARGEST_WHOLE or low <= -LARGEST_WHOLE)
 
 
 def _stored_type(feature: Feature, column: npt.NDArray[Any]) -> npt.DTypeLike:
@@ -216,6 +255,10 @@ def _blemishes(column: Column) -> tuple[bool, bool]:
 
 def _present(column: Column) -> bool:
     return bool(np.any(column >= 0) if column.dtype == np.int32 else not np.all(np.isnan(column)))
+
+
+def _is_rounded(feature: Feature, column: Column) -> bool:
+    return feature.kind is FeatureKind.NUMERIC and column.dtype == np.float64 and is_beyond_whole(column)
 
 
 def _is_constant(column: Column) -> bool:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from espalier.arrow import distinct_values
 from espalier.cell_faults import WHOLE_CHECKS, fault_of_rows
 from espalier.cell_reading import are_classes, plain_instant, plain_number, read_column
+from espalier.dataset import is_beyond_whole
 from espalier.dataset_file import CellFile, Segment, StoredColumn
 from espalier.errors import Fault
 from espalier.frame_cells import is_number
@@ -93,12 +94,13 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A column at its end: what it is, where its cells are, whether it varies and has values, and its faults."""
+    """A column at its end: what it is, where its cells are, what was seen of them, and its faults."""
 
     feature: Feature
     stored: StoredColumn
     is_constant: bool
     has_value: bool
+    is_rounded: bool
     faults: tuple[Fault, ...]
 
 
@@ -122,7 +124,7 @@ class GatheredColumn:
         self._codes: dict[Any, int] = {}
         self._bad: list[npt.NDArray[np.intp]] = []
         self._first: float | None = None
-        self._varies = False
+        self._varies = self._is_rounded = False
 
     @property
     def wants_labels(self) -> bool:
@@ -132,7 +134,7 @@ class GatheredColumn:
     def read_again(self) -> None:
         """Forget all cells, to read them once more as labels."""
         self.way, self.is_missed = Way.LABELS, False
-        self._n_rows, self._segments, self._first, self._varies = 0, [], None, False
+        self._n_rows, self._segments, self._first, self._varies, self._is_rounded = 0, [], None, False, False
 
     def add(self, column: FrameColumn | None, first_row: int, n_rows: int) -> None:
         """Take the next rows; None where the table has no such column there."""
@@ -219,6 +221,8 @@ class GatheredColumn:
             if len(known):
                 self._first = float(known[0]) if self._first is None else self._first
                 self._varies = bool(np.any(known != self._first))
+        if self._kind is FeatureKind.NUMERIC and not self._is_rounded:
+            self._is_rounded = is_beyond_whole(values)
         self._keep(len(values), values)
 
     def _finish_numbers(self) -> Finished:
@@ -231,7 +235,7 @@ class GatheredColumn:
             faults.append(fault_of_rows(np.concatenate(self._bad), "wrong_type", legal))
         elif role in WHOLE_CHECKS:
             faults += WHOLE_CHECKS[role](self._whole(stored))
-        return Finished(feature, stored, not self._varies, self._has_value, tuple(faults))
+        return Finished(feature, stored, not self._varies, self._has_value, self._is_rounded, tuple(faults))
 
     # Labels
 
@@ -302,7 +306,8 @@ class GatheredColumn:
         stored = StoredColumn(tuple(self._segments), table, table.dtype)
         if told.role in WHOLE_CHECKS and not found:
             found = WHOLE_CHECKS[told.role](self._whole(stored))
-        return Finished(feature, stored, len(np.unique(table[used])) <= 1, len(used) > 0, tuple(found))
+        is_rounded = feature.kind is FeatureKind.NUMERIC and not feature.coded and is_beyond_whole(table[used])
+        return Finished(feature, stored, len(np.unique(table[used])) <= 1, len(used) > 0, is_rounded, tuple(found))
 
     def _all_cells(self, cells: Sequence[Any], used: npt.NDArray[np.intp]) -> list[Any]:
         """Give the cell of every row."""

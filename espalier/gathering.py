@@ -7,7 +7,7 @@ is read a second time, as labels. A column of labels goes to the file as places 
 
 from dataclasses import dataclass
 
-from espalier.dataset import notices_of
+from espalier.dataset import Seen, notices_of
 from espalier.dataset_file import CellFile, DatasetFile
 from espalier.declaring import Declared
 from espalier.errors import DataError, Fault, pointer, within
@@ -116,7 +116,9 @@ class Gatherer:
             raise DataError(faults)
         schema = Schema(tuple(each.feature for _, each in done), declaration.missing_values)
         notices = notices_of(
-            (name, each.has_value) for name, each in done if each.feature.role is Role.ATTRIBUTE and each.is_constant
+            Seen(name, each.is_constant, each.has_value, each.is_rounded)
+            for name, each in done
+            if each.feature.role is Role.ATTRIBUTE
         )
         return DatasetFile(schema, self._n_rows, notices, tuple(each.stored for _, each in done), self._around.file)
 

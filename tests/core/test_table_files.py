@@ -298,3 +298,28 @@ def test_content_without_rows_is_not_taken_for_a_name_unless_it_is_one_line_of_t
         dataset_from_csv(source, target="play")
 
     assert "pathlib" not in str(raised.value)
+
+
+@pytest.mark.parametrize("number", [2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1])
+def test_numbers_that_are_kept_rounded_are_noticed(number):
+    expected = (
+        "attribute 'a' has numbers of 2^53 (9007199254740992) and more, which are kept rounded: declare it nominal, "
+        "and give them as texts, if they are codes",
+    )
+    columns = {"a": [None, 5, number], "b": [2**53 - 1, 1 - 2**53, 0], "c": [None, 1.5, 2], "y": [number, 1, 2]}
+    assert dataset_from_columns(columns, target="y", task="regression").notices == expected
+    for form, _, write in WRITERS.values():
+        table = read_table(io.BytesIO(write(columns)), form, target="y", task="regression")
+        assert table.notices == expected, form
+
+
+def test_long_cells_of_csv_are_refused_as_too_large_however_long_they_are():
+    for n_chars in (11, 131_072, 131_073, 1_000_000):
+        for quote in ("", '"'):
+            with pytest.raises(TooLarge, match="characters in one cell: at most 10 are"):
+                read(f"a,b\n1,{quote}{'w' * n_chars}{quote}\n2,x\n".encode(), "csv", limits=Limits(cell_chars=10))
+
+
+def test_without_a_limit_a_cell_that_is_too_long_is_told_by_its_line():
+    expected = [("", "long_cell", "not CSV: line 3 has a cell of more than 131072 characters")]
+    assert faults_of(f"a,b\n1,x\n2,{'w' * 131_073}\n".encode(), "csv") == expected

@@ -68,6 +68,8 @@ def test_as_many_characters_as_can_be_set_are_taken_in_every_format(settings: Se
         assert served.post("/v1/datasets", {"rows": rows}).status_code == 201
         rows[0]["a"] = longer
         assert_problem(served.post("/v1/datasets", {"rows": rows}), 413)
+        csv = served.client.post("/v1/datasets", data=f"a,b\n{longer},x\nc,y\n", content_type="text/csv")
+        assert_problem(csv, 413)
 
 
 def test_a_key_may_have_only_so_many_unfinished_jobs(settings: Settings) -> None:

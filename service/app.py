@@ -61,6 +61,7 @@ def create_app(settings: Settings) -> Flask:
     )
     app.extensions[EXTENSION] = Service(settings, db.sessions(db.connect(settings)))
     app.url_map.converters.update(CONVERTERS, int=NumberConverter)
+    app.url_map.merge_slashes = False  # no redirect, which would be a page of HTML at the address that Host says
     api = ProblemApi(app)
     for resource in RESOURCES:
         api.register_blueprint(resource)

@@ -57,6 +57,17 @@ class ProblemWorker(PatientWorker):
                 self.accept(listener)
             listener.close()
 
+    def handle_request(self, req: Any, conn: Any) -> Any:
+        """Answer a request, unless its body is coded in a way that nobody here would undo.
+
+        Raises:
+            gunicorn.http.errors.UnsupportedTransferCoding: It is; the parent takes ``gzip, chunked``, too.
+        """
+        for name, value in req.headers:
+            if name == "TRANSFER-ENCODING" and value.strip().lower() != "chunked":
+                raise errors.UnsupportedTransferCoding(value)
+        return super().handle_request(req, conn)
+
     def handle_error(self, req: Any, client: socket.socket, addr: object, exc: Exception) -> None:
         """Answer a request that could not be read; the connection is closed after it."""
         status = next(STATUSES[kind] for kind in type(exc).__mro__ if kind in STATUSES)

@@ -29,6 +29,8 @@ LOCATION = {"Location": {"schema": {"type": "string"}, "description": "where the
 SHOWN_VERSION = schemas.Version()
 MOST_RULES = 10_000
 """Of a tree with as many leaves the description of a class takes some seconds, for which nobody else is answered."""
+MOST_LISTED = 2_000_000
+"""Categories of all tests together: each rule names those of its conditions."""
 Render = Callable[[espalier.Model], str]
 RULE_TEXTS: Mapping[str, Render] = {
     "text": lambda model: espalier.to_text(espalier.extract_rules(model)),
@@ -127,7 +129,7 @@ def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
 
     Of one class: what a row must be like to be answered with it, in json as ``class`` and ``any_of``, the ways to it. A
     model of numbers has no classes, and one that is a list of rules has no leaf a rule: there that is refused. So are
-    the rules of more than 10 000 leaves.
+    the rules of more than 10 000 leaves, or of tests that list more than 2 000 000 categories.
     """
     model, form, label = _model(name, number), query["format"], query["label"]
     _refuse_many_rules(model)
@@ -205,4 +207,10 @@ def _refuse_many_rules(model: espalier.Model) -> None:
     if count > MOST_RULES:
         raise espalier.NotApplicable(
             f"this version has {count} {has}; at most {MOST_RULES} are shown: prune it, or read its document"
+        )
+    n_listed = 0 if isinstance(body, espalier.RuleList) else len(model.tree.code_branch)
+    if n_listed > MOST_LISTED:
+        raise espalier.NotApplicable(
+            f"the tests of this version list {n_listed} categories; rules are shown of at most {MOST_LISTED}: "
+            "prune it, or read its document"
         )

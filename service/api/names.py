@@ -28,9 +28,9 @@ INFERENCE_VERSION = f"{INFERENCE_MODEL}/{NUMBER}"
 
 
 class NumberConverter(IntegerConverter):
-    """The number of a version, in digits 0 to 9: werkzeug's own takes those of all scripts."""
+    """The number of a version, in digits 0 to 9 and spelt one way: werkzeug's own takes ``01``, and all scripts."""
 
-    regex = "[0-9]+"
+    regex = "[1-9][0-9]*"
 
 
 class ModelNameConverter(BaseConverter):

@@ -103,6 +103,11 @@ def test_100_000_nested_brackets_are_malformed(running_service: Service, model: 
         pytest.param(b"GET / HTTP/1.1\r\nHo st: <b>x</b>\r\n\r\n", 400, id="a blank in a header's name"),
         pytest.param(b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n", 414, id="a long request line"),
         pytest.param(b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200 + b"\r\n", 431, id="200 headers"),
+        pytest.param(
+            b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+            501,
+            id="another transfer coding",
+        ),
     ],
 )
 def test_what_is_not_http_is_answered_with_a_problem_document_too(

@@ -92,6 +92,27 @@ def test_more_rules_than_are_shown_are_refused_before_they_are_made(
     assert served.client.get(f"/v1/models/tennis/versions/1/rules{query}").status_code == 200
 
 
+@pytest.mark.parametrize("query", ["", "?format=text", "?format=logic", "?class=Yes", "?format=logic&class=Yes"])
+def test_rules_that_list_more_categories_than_are_shown_are_refused(
+    served: Served, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Outlook has three categories, Humidity and Wind two each: the three tests of the tree of play-tennis.
+    monkeypatch.setattr(models, "MOST_LISTED", 6)
+    problem = assert_problem(served.client.get(f"/v1/models/tennis/versions/1/rules{query}"), 422)
+    said = "the tests of this version list 7 categories; rules are shown of at most 6: prune it, or read its document"
+    assert problem["detail"] == said
+    monkeypatch.setattr(models, "MOST_LISTED", 7)
+    assert served.client.get(f"/v1/models/tennis/versions/1/rules{query}").status_code == 200
+
+
+@pytest.mark.parametrize("number", ["01", "0", "+1", "%31%20", "1.0", "00000000000000000001"])
+@pytest.mark.parametrize("api", ["v1", "v2"])
+def test_a_version_has_one_spelling(served: Served, api: str, number: str) -> None:
+    assert served.client.get(f"/{api}/models/tennis/versions/1").status_code == 200
+    response = served.client.get(f"/{api}/models/tennis/versions/{number}")
+    assert response.status_code == 404
+
+
 def test_importances_are_those_of_the_core_the_most_telling_first(served: Served) -> None:
     found = served.client.get("/v1/models/tennis/versions/1/importances").get_json()["attributes"]
     model = espalier.train(espalier.dataset_from_csv(TENNIS, target="PlayTennis"), "id3")

@@ -56,6 +56,13 @@ def test_an_unknown_path_says_what_a_model_name_is(served: Served) -> None:
     assert "A-Z a-z 0-9 . _ -" in problem["detail"]
 
 
+@pytest.mark.parametrize("path", ["/v1//models", "/v1/models//tennis", "/v1/models/", "/v1/./models"])
+def test_a_path_that_is_nearly_one_is_not_found_and_leads_nowhere(served: Served, path: str) -> None:
+    response = served.client.get(path, headers={"Host": "localhost:1"})
+    assert_problem(response, 404)
+    assert "Location" not in response.headers
+
+
 def test_a_wrong_method_says_which_are_legal(served: Served) -> None:
     response = served.client.put("/v1/models")
     problem = assert_problem(response, 405)

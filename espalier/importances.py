@@ -6,10 +6,11 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from espalier.config import LARGEST_SEED
 from espalier.dataset import Dataset
-from espalier.errors import ConfigError, DataError, Fault
+from espalier.errors import ConfigError, DataError, Fault, NotApplicable
 from espalier.evaluation import evaluate
 from espalier.model import Model
 from espalier.progress import Progress
@@ -53,7 +54,7 @@ def attribute_importances(model: Model) -> Mapping[str, float]:
     that.
 
     Raises:
-        NotApplicable: The model is a list of rules.
+        NotApplicable: The model is a list of rules, or its document left out what a test gains.
 
     >>> from espalier import dataset_from_rows, train
     >>> rows = [{"x": x, "z": z, "y": y} for x, z, y in [(1, 1, "a"), (2, 1, "b"), (3, 1, "c"), (3, 2, "c")]]
@@ -62,9 +63,12 @@ def attribute_importances(model: Model) -> Mapping[str, float]:
     """
     tree = model.tree
     tests = tree.feature >= 0
-    gains = np.maximum(tree.gain[tests], 0.0)
+    unknown = np.flatnonzero(tests & np.isnan(tree.gain))
+    if len(unknown):
+        raise NotApplicable(f"the model's document does not say what the test of node {unknown[0]} gains (tree.gain)")
+    gains = _below_one(np.maximum(tree.gain[tests], 0.0))
     if model.config.criterion not in ALREADY_WEIGHTED:
-        gains = gains * tree.weight[tests]
+        gains = gains * _below_one(tree.weight[tests])
     attributes = model.schema.attributes
     sums = np.bincount(tree.feature[tests], gains, minlength=len(attributes))
     total = float(sums.sum())
@@ -117,6 +121,11 @@ def permutation_importances(
         deviation = float(lost.std(ddof=1)) if repeats > 1 else 0.0
         found[feature.name] = PermutationImportance(float(lost.mean()), deviation)
     return MappingProxyType(found)
+
+
+def _below_one(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Divide by a power of two, which rounds nothing: a document may bring figures whose products no float holds."""
+    return np.ldexp(values, -np.frexp(values.max(initial=0.0))[1])
 
 
 def _score(model: Model, dataset: Dataset, measure: str, watch: Progress) -> float:

@@ -3,6 +3,7 @@
 import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -68,14 +69,17 @@ def _table(
     names = [feature.name for feature in model.schema.attributes]
     figures: dict[str, list[float]] = {}
     # A list of rules has no tests that gain; what it loses can be told all the same.
-    if arguments.data is None or not isinstance(model.body, espalier.RuleList):
-        with refusals(arguments.model):
-            by_tests = espalier.attribute_importances(model)
+    with refusals(arguments.model) if arguments.data is None else suppress(espalier.NotApplicable):
+        by_tests = espalier.attribute_importances(model)
         figures["importance"] = [by_tests[name] for name in names]
     if arguments.data is not None:
         dataset = dataset_of(arguments.data, like=model.schema)
         with refusals(arguments.data):
-            by_loss = espalier.permutation_importances(model, dataset, progress=telling(), **given)
+            try:
+                by_loss = espalier.permutation_importances(model, dataset, progress=telling(), **given)
+            except espalier.ConfigError as error:
+                lines = [f"--{fault.path.removeprefix('/')}: {fault.message}" for fault in error.faults]
+                raise Refused("\n".join(lines)) from None
         figures["lost"] = [by_loss[name].mean for name in names]
         figures["deviation"] = [by_loss[name].deviation for name in names]
     fields = ("attribute", *figures)

@@ -1,5 +1,6 @@
 """How much each attribute matters: sums by hand, scikit-learn's figures, and shuffles made again cell by cell."""
 
+import json
 import math
 
 import numpy as np
@@ -89,6 +90,25 @@ def test_a_list_of_rules_has_no_tests_that_gain():
     model, _ = learned(PLAY, "id3")
     with pytest.raises(espalier.NotApplicable, match="list of rules"):
         attribute_importances(espalier.extract_rules(model))
+
+
+def of_document(model, **columns):
+    document = json.loads(espalier.to_json(model))
+    for name, value in columns.items():
+        document["tree"][name] = [old if old is None else value(old) for old in document["tree"][name]]
+    return espalier.from_json(json.dumps(document))
+
+
+def test_figures_of_a_document_near_the_largest_float_have_shares_all_the_same():
+    model, _ = learned(PLAY, "id3")
+    large = of_document(model, gain=lambda gain: gain * 2.0**1023)
+    assert dict(attribute_importances(large)) == dict(attribute_importances(model))  # a power of two rounds nothing
+
+
+def test_a_document_that_leaves_gains_out_is_refused_not_told_that_nothing_gains():
+    model, _ = learned(PLAY, "id3")
+    with pytest.raises(espalier.NotApplicable, match=r"node 0 gains \(tree.gain\)"):
+        attribute_importances(of_document(model, gain=lambda _: None))
 
 
 def test_an_estimator_that_is_not_fitted_says_so():

@@ -64,4 +64,14 @@ def test_help_names_every_measure(capsys) -> None:
 def test_a_measure_of_the_other_task_is_refused_with_those_that_there_are(folder: Path, capsys) -> None:
     arguments = [str(folder / "model.json"), str(folder / "rows.csv"), "--measure", "rmse"]
     assert main(["importances", *arguments]) == 2
-    assert "must be one of accuracy" in capsys.readouterr().err
+    assert capsys.readouterr().err.startswith("espalier: --measure: must be one of accuracy")
+
+
+def test_arguments_that_are_not_legal_are_named_not_the_file_of_the_rows(folder: Path, capsys) -> None:
+    arguments = [str(folder / "model.json"), str(folder / "rows.csv"), "--repeats", "0", "--seed", "-1"]
+    assert main(["importances", *arguments]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert [line.split(": must be a whole number from ")[0] for line in said] == [
+        "espalier: --repeats",
+        "espalier: --seed",
+    ]

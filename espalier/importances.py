@@ -125,7 +125,8 @@ def permutation_importances(
 
 def _below_one(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Divide by a power of two, which rounds nothing: a document may bring figures whose products no float holds."""
-    return np.ldexp(values, -np.frexp(values.max(initial=0.0))[1])
+    below: npt.NDArray[np.float64] = np.ldexp(values, -np.frexp(values.max(initial=0.0))[1])
+    return below
 
 
 def _score(model: Model, dataset: Dataset, measure: str, watch: Progress) -> float:

@@ -103,6 +103,13 @@ def permutation_importances(
         ConfigError: An argument.
         DataError: As `evaluate`; or there is one row only, which cannot be shuffled.
         Cancelled: `progress` was stopped.
+
+    >>> from espalier import dataset_from_rows, train
+    >>> rows = [{"x": x, "z": x % 2, "y": "a" if x < 5 else "b"} for x in range(10)]
+    >>> dataset = dataset_from_rows(rows, target="y")
+    >>> lost = permutation_importances(train(dataset, "cart"), dataset)
+    >>> lost["x"].mean > 0, lost["z"].mean
+    (True, 0.0)
     """
     chosen = _checked_measure(model, measure)
     _check_counts(repeats=repeats, seed=seed)

@@ -39,8 +39,7 @@ class KeptStatement:
         for _ in range(0 if any(b"\0" in value for value in given) else 2):  # it would end the value: no text has it
             result = connection.pgconn.exec_prepared(self._name, given)
             if result.status in (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK):
-                columns = range(result.nfields)
-                return [[result.get_value(row, column) for column in columns] for row in range(result.ntuples)]
+                return _values(result)
             if result.error_field(DiagnosticField.SQLSTATE) != LACKS_STATEMENT:
                 break
             self.keep(connection)
@@ -52,6 +51,10 @@ class KeptStatement:
 
         cursor = RawCursor(connection)
         cursor.execute(self._text, parameters, prepare=False)
-        if cursor.description is None:
-            return []
-        return [[None if value is None else str(value).encode() for value in row] for row in cursor]
+        return _values(cursor.pgresult)
+
+
+def _values(result: Any) -> list[list[bytes | None]]:
+    """Give what libpq brought, unread: by name and by text the same value is the same bytes."""
+    columns = range(result.nfields)
+    return [[result.get_value(row, column) for column in columns] for row in range(result.ntuples)]

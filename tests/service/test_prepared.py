@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -110,6 +111,24 @@ def statements_of(connection: Any) -> list[str]:
     if connection.closed or not connection.autocommit:
         return []
     return [name for (name,) in connection.execute("SELECT name FROM pg_prepared_statements")]
+
+
+def test_values_are_the_servers_own_words_whether_a_session_keeps_the_statement_or_not(
+    source: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if source.engine.dialect.name != "postgresql":
+        pytest.skip("a file keeps none")
+    statement = KeptStatement("SELECT $1::int > 2, '\\x00ff'::bytea, NULL, $1")
+    pooled = source.engine.raw_connection()
+    connection: Any = pooled.driver_connection
+    pooled.detach()
+    with closing(connection):
+        connection.autocommit = True
+        found = [statement.rows(connection, ["3"])]
+        connection.execute("DEALLOCATE ALL")
+        monkeypatch.setattr(KeptStatement, "keep", lambda *_: None)
+        found.append(statement.rows(connection, ["3"]))
+    assert found == [[[b"t", b"\\x00ff", None, b"3"]]] * 2
 
 
 def test_a_statement_has_the_name_of_no_other() -> None:

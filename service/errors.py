@@ -7,6 +7,7 @@ ServiceError
 ├ Forbidden       the key is valid, but not for this
 ├ Foreign         keys are off, and a web page of elsewhere may be asking
 ├ Conflict        the thing exists, but its state does not allow the request
+├ Changed         the thing is not as its caller has seen it
 ├ StillRunning    the same request, by its Idempotency-Key, is being worked at
 ├ Rejected        well-formed, but not valid; every fault with the place it was found at
 ├ TooMany         more requests or jobs than one key may have at a time
@@ -78,6 +79,13 @@ class Foreign(ServiceError):  # noqa: N818 - as above
 
 class Conflict(ServiceError):  # noqa: N818 - as above
     """What was asked for is not possible in the present state; the message says which state that is."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+
+class Changed(ServiceError):  # noqa: N818 - as above
+    """What was to be changed is no longer as its caller has seen it; nothing was done. The message says what to do."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)

@@ -25,8 +25,10 @@ __all__ = [
     "SECURITY",
     "Resource",
     "answers",
+    "answers_changed",
     "answers_tagged",
     "documents",
+    "guarded",
     "refuse_repeated",
     "refuses",
     "refuses_inference",
@@ -51,7 +53,19 @@ SAID = {
     "Not a valid aware datetime.": ("wrong_type", "must be a moment by ISO 8601, with its zone"),
 }
 ROOT = "_schema"
-ETAG = {"ETag": {"schema": {"type": "string"}, "description": "changes when the answer does: see If-None-Match"}}
+ETAG = {
+    "ETag": {
+        "schema": {"type": "string"},
+        "description": "changes when the answer does: see If-None-Match, If-Match",
+    }
+}
+MATCH_PARAMETER = {
+    "in": "header",
+    "name": "If-Match",
+    "required": False,
+    "schema": {"type": "string"},
+    "description": "ETags that GET gave: what has none of them any more is not changed, and the answer is 412",
+}
 KEY_PARAMETER = {
     "in": "header",
     "name": HEADER,
@@ -177,9 +191,14 @@ def _takes_key(view: View[P, R]) -> View[P, R]:
     """Say that an Idempotency-Key is taken, and what comes of one that is used wrongly."""
     for status in (HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY):
         view = _tool.alt_response(status, status.name)(view)
+    return _with_header(view, KEY_PARAMETER)
+
+
+def _with_header(view: View[P, R], parameter: Mapping[str, object]) -> View[P, R]:
+    """Say that a header is looked at."""
     described: Any = _tool.doc()(view)
     # Among those of the query, where there are some: `doc` would put it in their place.
-    described._apidoc.setdefault("arguments", {}).setdefault("parameters", []).append(KEY_PARAMETER)
+    described._apidoc.setdefault("arguments", {}).setdefault("parameters", []).append(parameter)
     return cast("View[P, R]", described)
 
 
@@ -253,6 +272,16 @@ def answers_tagged(
         return fresh(same(view))
 
     return decorate
+
+
+def answers_changed(schema: type[ma.Schema]) -> Callable[[View[P, R]], View[P, R]]:
+    """Say that a view answers 200 with what it has changed, as GET would, and its ETag."""
+    return answers(200, schema, headers=ETAG)
+
+
+def guarded(view: View[P, R]) -> View[P, R]:
+    """Say that a view changes only what is as its caller has seen it, where that is asked by If-Match."""
+    return _with_header(_tool.alt_response(412, HTTPStatus.PRECONDITION_FAILED.name)(view), MATCH_PARAMETER)
 
 
 def refuses(*statuses: int) -> Callable[[View[P, R]], View[P, R]]:

@@ -6,13 +6,15 @@ Saying something needs the scope admin: a mask and the days of retention decide 
 from typing import Any
 
 from flask import Response
+from sqlalchemy.orm import Session
 
 from service import curation as said
 from service import disposal, schemas
-from service.api.answers import json_answer
+from service.api.answers import changed_answer, has_condition, json_answer, refuse_if_changed
 from service.api.context import here
-from service.api.contract import Resource, answers, refuses, takes_json
+from service.api.contract import Resource, answers, answers_changed, guarded, refuses, takes_json
 from service.api.names import MODEL, VERSION
+from service.catalog import find_model, find_version
 from service.db import transaction
 from service.tables import Scope
 
@@ -26,8 +28,9 @@ SHOWN_VERSION = schemas.Version()
 
 @curation.patch(MODEL, scope=Scope.ADMIN)
 @takes_json(schemas.ModelChange)
-@answers(200, schemas.Model)
+@answers_changed(schemas.Model)
 @refuses(400, 404, 413, 415, 422)
+@guarded
 def change_model(changes: dict[str, Any], name: str) -> Response:
     """Describe a model, tag it, mask inputs, set how long its decisions are kept.
 
@@ -35,9 +38,10 @@ def change_model(changes: dict[str, Any], name: str) -> Response:
     `retention_days` are deleted by the workers.
     """
     with transaction(here().sessions) as session:
+        _refuse_if_changed(session, name)
         shown = SHOWN.dump(said.change(session, here().models, name, changes))
     here().finder.forget()
-    return json_answer(shown)
+    return changed_answer(shown)
 
 
 @curation.post(f"{VERSION}/archive", scope=Scope.TRAIN)
@@ -58,9 +62,11 @@ def archive_version(name: str, number: int) -> Response:
 @curation.delete(VERSION, scope=Scope.TRAIN)
 @answers(204, description="It is gone")
 @refuses(404, 409)
+@guarded
 def delete_version(name: str, number: int) -> Response:
     """Delete a version that no decision, no alias, no unfinished job and no other version refers to."""
     with transaction(here().sessions) as session:
+        _refuse_if_changed(session, name, number)
         disposal.delete_version(session, name, number)
     here().finder.forget()
     return Response(status=204)
@@ -69,9 +75,25 @@ def delete_version(name: str, number: int) -> Response:
 @curation.delete(MODEL, scope=Scope.TRAIN)
 @answers(204, description="It is gone")
 @refuses(404, 409)
+@guarded
 def delete_model(name: str) -> Response:
     """Delete a model with its versions and aliases; refused while there are decisions by it, or unfinished jobs."""
     with transaction(here().sessions) as session:
+        _refuse_if_changed(session, name)
         disposal.delete_model(session, name)
     here().finder.forget()
     return Response(status=204)
+
+
+def _refuse_if_changed(session: Session, name: str, number: int | None = None) -> None:
+    """Refuse where a model, or one of its versions, is not as the caller has seen it.
+
+    Raises:
+        NotFound: There is no such model or version.
+        Changed: It is another by now.
+    """
+    if has_condition():
+        model = find_model(session, name)
+        session.refresh(model, with_for_update=True)  # its versions, too, change only for who holds it
+        shown = SHOWN.dump(model) if number is None else SHOWN_VERSION.dump(find_version(session, name, number))
+        refuse_if_changed(shown)

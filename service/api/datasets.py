@@ -4,13 +4,31 @@ from collections.abc import Mapping
 from typing import Any
 
 from flask import Response, after_this_request, request
+from sqlalchemy.orm import Session
 from werkzeug.exceptions import BadRequest
 
 import espalier
 from service import catalog, schemas, storage, usecases
-from service.api.answers import json_answer, page_answer, tagged_answer
+from service.api.answers import (
+    changed_answer,
+    has_condition,
+    json_answer,
+    page_answer,
+    refuse_if_changed,
+    tagged_answer,
+)
 from service.api.context import here
-from service.api.contract import Resource, answers, answers_tagged, documents, refuses, takes_json, takes_query
+from service.api.contract import (
+    Resource,
+    answers,
+    answers_changed,
+    answers_tagged,
+    documents,
+    guarded,
+    refuses,
+    takes_json,
+    takes_query,
+)
 from service.api.once import remember
 from service.api.uploading import open_upload
 from service.bulk import bulk_transaction
@@ -100,8 +118,9 @@ def get_data_set_profile(query: dict[str, Any], data_set_id: str) -> Response:
 
 @data_sets.patch("/v1/datasets/<id:data_set_id>", scope=Scope.TRAIN)
 @takes_json(schemas.DataSetChange)
-@answers(200, schemas.DataSet)
+@answers_changed(schemas.DataSet)
 @refuses(400, 404, 409, 413, 415, 422)
+@guarded
 def redeclare_data_set(changes: dict[str, Any], data_set_id: str) -> Response:
     """Declare the same rows anew: target, kinds, roles, order of categories, missing values.
 
@@ -113,18 +132,34 @@ def redeclare_data_set(changes: dict[str, Any], data_set_id: str) -> Response:
         dataset = storage.load(session, data_set_id)
     new = usecases.NewDataSet.of(redeclared(dataset, changes), name=row.name, settings=service.settings)
     with bulk_transaction(service.sessions) as session:
+        _refuse_if_changed(session, data_set_id)
         changed = usecases.redeclare_data_set(session, data_set_id, new, was=row.fingerprint)
-        return json_answer(SHOWN.dump(changed))
+        return changed_answer(SHOWN.dump(changed))
 
 
 @data_sets.delete("/v1/datasets/<id:data_set_id>", scope=Scope.TRAIN)
 @answers(204, description="It is gone")
 @refuses(404, 409)
+@guarded
 def delete_data_set(data_set_id: str) -> Response:
     """Delete a data set that no unfinished job uses and no version was trained on."""
     with transaction(here().sessions) as session:
+        _refuse_if_changed(session, data_set_id)
         catalog.delete_data_set(session, data_set_id)
     return Response(status=204)
+
+
+def _refuse_if_changed(session: Session, data_set_id: str) -> None:
+    """Refuse where a data set is not as the caller has seen it.
+
+    Raises:
+        NotFound: There is none.
+        Changed: It is another by now.
+    """
+    if has_condition():
+        row = catalog.find_data_set(session, data_set_id)
+        session.refresh(row, with_for_update=True)
+        refuse_if_changed(SHOWN.dump(row))
 
 
 def _read(query: Mapping[str, Any]) -> usecases.NewDataSet:

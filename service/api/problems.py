@@ -72,6 +72,7 @@ PROBLEMS: Mapping[type[Exception], Entry] = {
     errors.Forbidden: Entry(403, "forbidden", "The key does not allow this"),
     errors.Foreign: Entry(403, "foreign-page", "Without keys only this machine may call"),
     errors.Conflict: Entry(409, "conflict", "The present state does not allow this"),
+    errors.Changed: Entry(412, "changed", "It is no longer as you have seen it"),
     errors.StillRunning: Entry(409, "still-running", "The same request is being worked at", retryable=True),
     errors.Rejected: Entry(422, "invalid-request", "The request is not valid"),
     errors.TooMany: Entry(429, "too-many", "Too many at a time", retryable=True),

@@ -23,7 +23,7 @@ SAFE: Mapping[str, str] = {
 }
 ALLOWED: Mapping[str, str] = {
     "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
-    "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, If-None-Match",
+    "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match",
     "Access-Control-Max-Age": "600",
 }
 EXPOSED = "ETag, Idempotent-Replayed, Location, Retry-After, X-Request-Id"

@@ -71,3 +71,6 @@ def _done(order: dict[str, Any]) -> dict[str, Any]:
 
 if __name__ == "__main__":
     main()
+    sys.stdout.flush()
+    # Not by the interpreter's end: threads of pyarrow that are still at work on what was refused abort it now and then.
+    os._exit(0)

@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from service.catalog import find_model, find_version
+from service.catalog import find_model, find_version, hold_model
 from service.db import now
 from service.errors import Conflict, NotFound
 from service.paging import Page, check_page
@@ -61,7 +61,7 @@ def point(
         NotFound: There is no such model or version.
         Conflict: Another version is in force than the caller thinks, or the version is archived.
     """
-    model = _locked(session, name)
+    model = hold_model(session, name)
     wanted = find_version(session, name, version)
     _check_answers(wanted)
     current = _current(session, model.id, alias)
@@ -79,7 +79,7 @@ def roll_back(session: Session, name: str, alias: str, *, key_id: str | None = N
         NotFound: There is no such model or alias.
         Conflict: There is nothing before, or that version is archived.
     """
-    model = _locked(session, name)
+    model = hold_model(session, name)
     current = _current(session, model.id, alias)
     if current is None:
         raise NotFound("alias", f"{name}/{alias}")
@@ -171,13 +171,6 @@ def pointing_at(session: Session, model_id: str, version_id: str) -> Sequence[st
 def _check_answers(version: Version) -> None:
     if version.archived is not None:
         raise Conflict(f"version {version.number} of model {version.model.name!r} is archived: it answers no more")
-
-
-def _locked(session: Session, name: str) -> ModelName:
-    """Find the model and hold its row, so that changes of its aliases come one after the other."""
-    model = find_model(session, name)
-    session.refresh(model, with_for_update=True)
-    return model
 
 
 def _events(model_id: str, alias: str) -> Any:

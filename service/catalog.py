@@ -157,10 +157,21 @@ def redeclare_data_set(session: Session, data_set_id: str, *, dataset: Described
     return row
 
 
-def _lock_unused(session: Session, data_set_id: str) -> DataSet:
-    row = session.get(DataSet, data_set_id, with_for_update=True)  # a job that starts to use it now has to wait
+def hold_data_set(session: Session, data_set_id: str) -> DataSet:
+    """Find a data set as it is now, and hold its row until the transaction ends: nobody changes, deletes or uses it.
+
+    Raises:
+        NotFound: there is none, or it was deleted while others held it.
+    """
+    is_text = "\0" not in data_set_id  # as above
+    row = session.get(DataSet, data_set_id, with_for_update=True, populate_existing=True) if is_text else None
     if row is None:
         raise NotFound("data set", data_set_id)
+    return row
+
+
+def _lock_unused(session: Session, data_set_id: str) -> DataSet:
+    row = hold_data_set(session, data_set_id)  # a job that starts to use it now has to wait
     users = or_(Job.data_set_id == data_set_id, Job.holdout_data_set_id == data_set_id)
     job_id = session.scalar(select(Job.id).where(users, Job.state.in_((State.QUEUED, State.RUNNING))).limit(1))
     if job_id is not None:
@@ -282,6 +293,21 @@ def newest_version_id(session: Session, name: str) -> str:
         find_version(session, name)
         raise Conflict(f"all versions of model {name!r} are archived: they answer no more")
     return found
+
+
+def hold_model(session: Session, name: str) -> ModelName:
+    """Find a model as it is now, and hold its row until the transaction ends.
+
+    Its versions and aliases are added, changed and deleted one after the other, by who holds it.
+
+    Raises:
+        NotFound: there is none, or it was deleted while others held it.
+    """
+    query = select(ModelName).where(ModelName.name == name).with_for_update()
+    row = None if "\0" in name else session.scalars(query, execution_options={"populate_existing": True}).first()
+    if row is None:
+        raise NotFound("model", name)
+    return row
 
 
 def list_versions(session: Session, name: str, *, limit: int = 50, cursor: str | None = None) -> Page[Version]:

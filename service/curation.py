@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 import espalier
-from service.catalog import LoadedVersion, find_model
+from service.catalog import LoadedVersion, hold_model
 from service.errors import Fault, Rejected
 from service.model_cache import ModelCache
 from service.tables import ModelName, Version
@@ -37,8 +37,7 @@ def change(session: Session, models: ModelCache, name: str, changes: Mapping[str
         NotFound: There is no such model.
         Rejected: Every fault, by its place.
     """
-    row = find_model(session, name)
-    session.refresh(row, with_for_update=True)
+    row = hold_model(session, name)
     faults = list(_faults(session, models, row, changes))
     if faults:
         raise Rejected(faults)

@@ -9,7 +9,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from service import aliases
-from service.catalog import find_model, find_version
+from service.catalog import find_version, hold_model
 from service.db import utc_now
 from service.errors import Conflict
 from service.tables import AliasEvent, DecisionRecord, Job, ModelName, State, Version
@@ -26,7 +26,7 @@ def archive(session: Session, name: str, number: int) -> Version:
         NotFound: There is no such model or version.
         Conflict: An alias points at it.
     """
-    model = _locked(session, name)
+    model = hold_model(session, name)
     version = find_version(session, name, number)
     for alias in aliases.pointing_at(session, model.id, version.id):
         raise Conflict(f"alias {alias!r} points at version {number} of model {name!r}: point it at another one first")
@@ -43,7 +43,7 @@ def delete_version(session: Session, name: str, number: int) -> None:
         NotFound: There is no such model or version.
         Conflict: A decision, an alias, an unfinished job or another version refers to it; the message says which.
     """
-    model = _locked(session, name)
+    model = hold_model(session, name)
     version = find_version(session, name, number)
     for what in _references(session, model, version):
         raise Conflict(f"version {number} of model {name!r} cannot be deleted: {what}")
@@ -57,7 +57,7 @@ def delete_model(session: Session, name: str) -> None:
         NotFound: There is no such model.
         Conflict: Decisions were made by it, or an unfinished job works for it.
     """
-    model = _locked(session, name)
+    model = hold_model(session, name)
     versions = select(Version.id).where(Version.model_id == model.id)
     if session.scalar(select(DecisionRecord.id).where(DecisionRecord.version_id.in_(versions)).limit(1)) is not None:
         raise Conflict(f"model {name!r} cannot be deleted: there are decisions by it; archive its versions instead")
@@ -84,10 +84,3 @@ def _references(session: Session, model: ModelName, version: Version) -> Iterato
     for job in session.scalars(unfinished):
         if job.payload.get("version_id") == version.id:
             yield f"job {job.id} uses it and is not finished; cancel the job first"
-
-
-def _locked(session: Session, name: str) -> ModelName:
-    """Find the model and hold its row: versions and aliases are added one after the other, and not meanwhile."""
-    model = find_model(session, name)
-    session.refresh(model, with_for_update=True)
-    return model

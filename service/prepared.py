@@ -27,7 +27,7 @@ class _Connections:
     None is asked whether it still lives: where one turns out to be cut off, a new one is taken.
     """
 
-    def __init__(self, engine: Engine, *kept: KeptStatement) -> None:
+    def __init__(self, engine: Engine, kept: KeptStatement) -> None:
         self._engine = engine
         self._kept = kept
         self._error: type[Exception] = engine.dialect.loaded_dbapi.Error
@@ -77,8 +77,7 @@ class _Connections:
         pooled.detach()
         if self._engine.dialect.name == "postgresql":  # of SQLite `service.db` has told the driver so already
             connection.autocommit = True
-        for statement in self._kept:
-            statement.keep(connection)
+            self._kept.keep(connection)
         return connection
 
 
@@ -95,7 +94,7 @@ class Prepared:
         self._place = self._given.index(None)
         self._kept = KeptStatement(self._text)
         self._ask = self._of_postgresql if is_postgresql else self._of_sqlite
-        self._connections = _Connections(engine, *([self._kept] if is_postgresql else []))
+        self._connections = _Connections(engine, self._kept)
 
     def value(self, given: str) -> str | None:
         """Give the first value of the first row; None where there is no row.
@@ -142,9 +141,8 @@ class Inserted:
         types = {column.name: column.type.dialect_impl(dialect) for column in table.columns}
         self._bind = {name: kind.bind_processor(dialect) or _as_it_is for name, kind in types.items()}
         self._places = compiled.positiontup
-        is_postgresql = dialect.name == "postgresql"
-        self._insert = self._into_postgresql if is_postgresql else self._into_sqlite
-        self._connections = _Connections(engine, *([self._at_once] if is_postgresql else []))
+        self._insert = self._into_postgresql if dialect.name == "postgresql" else self._into_sqlite
+        self._connections = _Connections(engine, self._at_once)
 
     def insert(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Add rows; when this comes back they are committed, all of them. Columns that a row does not name are null.

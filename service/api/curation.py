@@ -14,7 +14,7 @@ from service.api.answers import changed_answer, has_condition, json_answer, refu
 from service.api.context import here
 from service.api.contract import Resource, answers, answers_changed, guarded, refuses, takes_json
 from service.api.names import MODEL, VERSION
-from service.catalog import find_model, find_version
+from service.catalog import find_version, hold_model
 from service.db import transaction
 from service.tables import Scope
 
@@ -93,7 +93,6 @@ def _refuse_if_changed(session: Session, name: str, number: int | None = None) -
         Changed: It is another by now.
     """
     if has_condition():
-        model = find_model(session, name)
-        session.refresh(model, with_for_update=True)  # its versions, too, change only for who holds it
+        model = hold_model(session, name)  # its versions, too, change only for who holds it
         shown = SHOWN.dump(model) if number is None else SHOWN_VERSION.dump(find_version(session, name, number))
         refuse_if_changed(shown)

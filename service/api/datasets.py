@@ -157,9 +157,7 @@ def _refuse_if_changed(session: Session, data_set_id: str) -> None:
         Changed: It is another by now.
     """
     if has_condition():
-        row = catalog.find_data_set(session, data_set_id)
-        session.refresh(row, with_for_update=True)
-        refuse_if_changed(SHOWN.dump(row))
+        refuse_if_changed(SHOWN.dump(catalog.hold_data_set(session, data_set_id)))
 
 
 def _read(query: Mapping[str, Any]) -> usecases.NewDataSet:

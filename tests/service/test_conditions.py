@@ -87,3 +87,22 @@ def test_of_writers_that_have_seen_the_same_one_changes_it(served: Served) -> No
     for thread in threads:
         thread.join()
     assert sorted(found) == [200, 412, 412, 412]
+
+
+def test_of_callers_that_delete_the_same_one_does_and_the_others_find_nothing(served: Served) -> None:
+    data = served.upload(TENNIS, target="PlayTennis")["id"]
+    for path in (f"/v1/datasets/{data}", "/v1/models/tennis"):
+        found: list[int] = []
+        start = threading.Barrier(6)
+
+        def delete(number: int, path: str = path, found: list[int] = found, start: threading.Barrier = start) -> None:
+            with served.client.application.test_client() as client:
+                start.wait()
+                found.append(client.delete(path, headers={"If-Match": "*"} if number % 2 else {}).status_code)
+
+        threads = [threading.Thread(target=delete, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(found) == [204, *[404] * 5]

@@ -37,7 +37,7 @@ def main(words: list[str]) -> int:
     parser.add_argument(
         "--only",
         default="",
-        help="of serving and endurance, the lines with one of these words in their names; commas between",
+        help="of some tables, the lines with one of these words in their names; commas between",
     )
     arguments = parser.parse_args(words)
     if unknown := [name for name in arguments.table if name not in BENCHMARKS]:

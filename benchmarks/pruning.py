@@ -62,9 +62,11 @@ METHODS: Final[Mapping[str, Method]] = MappingProxyType(
 
 def run(run: Run) -> None:
     """Print the tables of pruning and of rules."""
-    _show_path(run)
+    if run.takes(PATH):
+        _show_path(run)
     _show_methods(run)
-    _show_rules()
+    if run.takes("rules"):
+        _show_rules()
 
 
 def scikit_learn_path(path: str) -> Mapping[str, Measurable]:
@@ -237,6 +239,8 @@ def _show_methods(run: Run) -> None:
     n_rows = run.rows(N_ROWS_METHODS)
     lines, faults = [], []
     for name, method in METHODS.items():
+        if not run.takes(name):
+            continue
         if method.table == "adult" and not tables.REFERENCE.is_dir():
             faults.append(f"{name}: the reference data are not here (ESPALIER_REFERENCE names their folder)")
             continue

@@ -74,7 +74,7 @@ def run(run: Run) -> None:
     limit = bandwidth.measured(run)
     bandwidth.show(limit)
     verdicts, speedups = [], []
-    for case in CASES:
+    for case in filter(lambda case: run.takes(case.name), CASES):
         try:
             path = tables.write(case.table, run.rows(case.n_rows), run.folder)
         except FileNotFoundError:

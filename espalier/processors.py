@@ -1,7 +1,8 @@
 """How many threads may work at once, and a loop that shares its rounds out over them."""
 
+import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -55,6 +56,18 @@ class Crew:
         waiting = [self.pool.submit(work, *each) for each in pieces[1:]]
         return [*(work(*each) for each in pieces[:1]), *(each.result() for each in waiting)]
 
+    def in_turn(self, work: Callable[[Any], Any], pieces: Sequence[Any]) -> list[Any]:
+        """Give ``[work(each) for each in pieces]``: who is free takes the next, so let the longest come first."""
+        done = [None] * len(pieces)
+        numbers = itertools.count()
+
+        def work_off(_: int) -> None:
+            while (place := next(numbers)) < len(pieces):
+                done[place] = work(pieces[place])
+
+        self.each(work_off, range(min(self.n_threads, len(pieces))))
+        return done
+
     def bounds(self, count: int) -> list[int]:
         """Give where each thread's stretch of `count` things begins, and where the last one ends."""
         return [count * place // self.n_threads for place in range(self.n_threads + 1)]
@@ -74,8 +87,8 @@ def crew(threads: int) -> Iterator[Crew]:
     """Give a crew, whose threads are made once for all that they do; one thread is the one that asks.
 
     >>> with crew(2) as both:
-    ...     both.each(pow, (2, 3), (5, 4)), both.stretches(range, 5)
-    ([32, 81], [range(0, 2), range(2, 5)])
+    ...     both.each(pow, (2, 3), (5, 4)), both.in_turn(abs, (-3, 2, -1)), both.stretches(range, 5)
+    ([32, 81], [3, 2, 1], [range(0, 2), range(2, 5)])
     """
     if threads == 1:
         yield Crew(1)

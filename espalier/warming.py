@@ -73,8 +73,16 @@ class Course:
 WARM_UPS: Final[Mapping[str, Sequence[Course]]] = MappingProxyType(
     {
         "rare": (
-            Course("cart", "classes", missing=True, nominal=True, fields={"missing": "surrogate"}, prunings=EXACT),
-            Course("cart", "classes", missing=True, whole=True, prunings=EXACT),
+            Course(
+                "cart",
+                "classes",
+                missing=True,
+                nominal=True,
+                n_rows=MANY_ROWS,
+                fields={"missing": "surrogate"},
+                prunings=EXACT,
+            ),
+            Course("cart", "classes", missing=True, whole=True, n_rows=MANY_ROWS, prunings=EXACT),
         ),
         "usual": (
             Course("cart", "classes", n_rows=MANY_ROWS, prunings=(*REDUCED, *BY_PRICE)),
@@ -83,7 +91,7 @@ WARM_UPS: Final[Mapping[str, Sequence[Course]]] = MappingProxyType(
             Course("cart", "numbers", missing=True, nominal=True, fields={"missing": "fractional"}, prunings=RULES),
             Course("c45", "classes", missing=True, nominal=True, n_rows=MANY_ROWS, prunings=TO_LEAVES),
             Course("c45", "classes"),
-            Course("c45", "classes", missing=True, nominal=True, whole=True),
+            Course("c45", "classes", missing=True, nominal=True, whole=True, n_rows=MANY_ROWS),
             Course("j48", "classes", missing=True, nominal=True),
             Course("reptree", "classes", missing=True, nominal=True),
             Course("reptree", "numbers", missing=True, nominal=True),

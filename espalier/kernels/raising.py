@@ -12,8 +12,8 @@ import numpy as np
 from espalier.kernels.branches import most_branches
 from espalier.kernels.buffers import copy, first_of, longer
 from espalier.kernels.frames import beyond, first_frame, mark_raised, next_test, with_frame
-from espalier.kernels.jit import compiled, inner, maker
-from espalier.kernels.settling import set_step, settle, table_of
+from espalier.kernels.jit import compiled, inner
+from espalier.kernels.settling import set_step, table_of
 from espalier.kernels.spreading import EVERYWHERE, spread
 from espalier.kernels.trials import (
     ALL_ROWS,
@@ -27,7 +27,7 @@ from espalier.kernels.trials import (
     with_room,
 )
 
-__all__ = ["Limit", "Pruning", "begin", "foresee", "prune_pessimistically", "prune_to_leaves", "sum_up", "take_stock"]
+__all__ = ["Limit", "Pruning", "foresee", "make_trial", "prune_pessimistically", "prune_to_leaves", "sum_up"]
 
 SLACK = 0.1
 """A leaf or a raised branch may be this many errors worse than the subtree (Quinlan 1993)."""
@@ -103,59 +103,6 @@ def prune_to_leaves(nodes, shape, stats, limit, exact, stop):  # type: ignore[no
 
 
 @compiled
-def begin(tree, values, target, rows, first, count, apart, weights):  # type: ignore[no-untyped-def]
-    """Settle rows at the leaves of a tree as it was grown.
-
-    values, target: as in `table_of`. The others: as in `settle`.
-
-    Returns (the settled rows, whether every row that goes one way knows what is asked for there and has a class).
-    """
-    table, n_classes = table_of(values, target), tree.stats.shape[1]
-    settled = settle(
-        tree.nodes, tree.substitutes, tree.shape, tree.shares, table, rows, first, count, apart, weights, n_classes,
-        tree.sums, tree.divides,
-    )  # fmt: skip
-    return settled, is_plain(tree.nodes, tree.substitutes, tree.shape, table.target, settled.row)
-
-
-@compiled
-def take_stock(tree, target, settled, low, high, limit, exact):  # type: ignore[no-untyped-def]
-    """Write mass, whole, least and estimate of the nodes ``low:high`` of a tree as it was grown.
-
-    Several threads may, each its own nodes.
-    """
-    for node in range(low, high):
-        for code in range(tree.stats.shape[1]):
-            tree.mass[node] += tree.stats[node, code]
-        if tree.shape[node] >= 0:
-            continue
-        tree.estimate[node] = estimated_errors(tree.stats, node, limit, exact)
-        piece, last = settled.lo[node], beyond(settled.lo, node + 1, len(tree.shape), len(settled.row))
-        while piece < last and settled.row[piece] >= 0:
-            code = np.int64(target[settled.row[piece]])
-            if code >= 0:
-                tree.whole[node, code] += settled.weight[piece]
-            piece += 1
-        all_are_whole = True
-        for code in range(tree.stats.shape[1]):
-            all_are_whole = all_are_whole and tree.whole[node, code] == tree.stats[node, code]
-        # The same numbers give the same estimate.
-        tree.least[node] = tree.estimate[node] if all_are_whole else estimated_errors(tree.whole, node, limit, exact)
-
-
-@inner
-def is_plain(nodes, substitutes, shape, target, rows):  # type: ignore[no-untyped-def]
-    """Whether every row that goes one way knows what is asked for there, and has a class."""
-    for node in range(len(shape)):
-        if shape[node] >= 0 and nodes.fallback[node] >= 0:
-            return False
-    for own in rows:
-        if target[own if own >= 0 else ~own] < 0:
-            return False
-    return substitutes.start[len(shape)] == 0
-
-
-@compiled
 def sum_up(tree, settled, places):  # type: ignore[no-untyped-def]
     """Write the figures of nodes above subtrees that are pruned, as they are if all of these nodes stay.
 
@@ -169,28 +116,39 @@ def sum_up(tree, settled, places):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def foresee(tree, values, target, settled, places, limit, exact, stop, stays):  # type: ignore[no-untyped-def]
-    """Find nodes above subtrees that are pruned whose branches are not raised, after `sum_up`.
-
-    values, target: as in `table_of`. places: int64, theirs in ``settled.order``. stays: bool (n), by place, written
-    there; true as long as nothing below the node changes. Several threads may, each its own places.
-    """
+def make_trial(tree, n_rows, n_pieces):  # type: ignore[no-untyped-def]
+    """Make what a thread needs to try branches, with room for so many pieces."""
     n_nodes, n_classes = tree.stats.shape
-    table, trial = table_of(values, target), empty_trial(n_nodes, n_classes, 0, most_branches(tree.nodes))
-    for each in range(len(places)):
-        here = places[each]
-        node, size = settled.order[here], settled.size
-        below, _, largest, largest_at = look_below(tree, settled, here)
-        as_leaf = estimated_errors(tree.stats, node, limit, exact)
-        if tree.shape[largest] < 0 or as_leaf <= below + SLACK or stop[1] != 0.0:
-            continue
-        span = span_of(settled, here, largest_at, len(size), len(settled.row))
-        trial = with_room(trial, span[3] - span[0])
-        may_stay = True
-        stays[here], n_touched, _, _ = send_others(
-            tree, table, settled, largest, span, may_stay, below + SLACK, limit, exact, trial
-        )
-        forget(trial, n_touched)
+    return with_room(empty_trial(n_nodes, n_classes, n_rows, most_branches(tree.nodes)), n_pieces)
+
+
+@compiled
+def foresee(  # type: ignore[no-untyped-def]
+    tree, values, target, settled, plain, here, limit, exact, renew, trial, stop
+):  # fmt: skip
+    """Find whether a node above subtrees that are pruned keeps its branches as they are, after `sum_up`.
+
+    here: its place in ``settled.order``. The others: as in `prune_pessimistically`. Several threads may, each with a
+    trial and scratch (sums, known, trial_shares) of its own.
+
+    Returns that, which is true as long as nothing below the node changes.
+    """
+    table, size = table_of(values, target), settled.size
+    node = settled.order[here]
+    below, _, largest, largest_at = look_below(tree, settled, here)
+    as_leaf, enough = estimated_errors(tree.stats, node, limit, exact), below + SLACK
+    if tree.shape[largest] < 0 or as_leaf <= enough or stop[1] != 0.0:
+        return False
+    span = span_of(settled, here, largest_at, len(size), len(settled.row))
+    trial = with_room(trial, span[3] - span[0])
+    may_stay = True
+    given_up, n_touched, n_listed, as_branch = send_others(
+        tree, table, settled, largest, span, may_stay, enough, limit, exact, trial
+    )
+    if not given_up and (tree.divides[largest] or n_listed > 0):
+        as_branch = spread_others(tree, table, plain, settled, largest_at, span, n_listed, limit, exact, renew, trial)
+    forget(trial, n_touched)
+    return as_branch > enough
 
 
 @inner
@@ -203,39 +161,25 @@ def span_of(pieces, here, largest_at, end, piece_end):  # type: ignore[no-untype
 
 @compiled
 def prune_pessimistically(  # type: ignore[no-untyped-def]
-    tree, values, target, settled, plain, places, done, stays, limit, exact, renew, stop
+    tree, values, target, settled, plain, root, done, stays, limit, exact, renew, trial, stop
 ):  # fmt: skip
-    """Prune subtrees from the leaves by estimated errors, raising branches (Quinlan 1993, chapter 4).
+    """Prune a subtree from the leaves by estimated errors, raising branches (Quinlan 1993, chapter 4).
 
     A node becomes a leaf, or its heaviest branch (of equals the last) takes its place, as `prune_pessimistic` says.
-    tree is written: a Pruning. values, target: as in `table_of`. settled, plain: what `begin` gives. places: int64,
-    those of the subtrees' roots in ``settled.order``. done: int32 (n), by the last place of each subtree that is pruned
-    already the place of its root, else -1; written. stays: what `foresee` writes. renew: as in `spread`. stop: float64
-    (2); ends early where stop[1] is not 0.
+    tree is written: a Pruning. values, target: as in `table_of`. settled: what `stock` has made. plain: whether every
+    row that goes one way knows what is asked for there, and all have a class. root: the place of the subtree's root in
+    ``settled.order``. done: int32 (n), by the last place of each subtree that is pruned already the place of its root,
+    else -1; written. stays: bool (n), by place, what `foresee` gives. renew: as in `spread`. trial: the thread's own.
+    stop: float64 (2); ends early where stop[1] is not 0.
 
     Returns (int32, three a node that went: the node, the branch put in its place or -1, the place at which that was in
     ``settled.order``; float64, three a node: estimates of the subtree, as a leaf, of the raised branch).
     """
-    n_nodes, n_classes = tree.stats.shape
-    table, trial = table_of(values, target), empty_trial(n_nodes, n_classes, len(target), most_branches(tree.nodes))
-    gone, figures, n_gone = np.empty(192, np.int32), np.empty(192), 0
-    for each in range(len(places)):
-        gone, figures, n_gone, trial = prune_branch(
-            tree, table, settled, plain, places[each], done, stays, limit, exact, renew, stop, trial, gone, figures,
-            n_gone,
-        )  # fmt: skip
-    return first_of(gone, 3 * n_gone), first_of(figures, 3 * n_gone)
-
-
-@maker
-def prune_branch(  # type: ignore[no-untyped-def]
-    tree, table, settled, plain, root, done, stays, limit, exact, renew, stop, trial, gone, figures, n_gone
-):  # fmt: skip
-    """Prune one subtree; gone and figures: the lines of `prune_pessimistically`, n_gone of them so far."""
+    table, gone, figures = table_of(values, target), np.empty(192, np.int32), np.empty(192)
     frames = first_frame(settled, root)
     n_pieces = len(frames.row)
     trial = with_room(trial, n_pieces)
-    state = np.array([1, len(frames.order), n_pieces, n_gone, len(settled.order), 0, 0])
+    state = np.array([1, len(frames.order), n_pieces, 0, len(settled.order), 0, 0])
     tried = np.nan
     while True:
         # A loop that makes no array counts no references, which takes as long as all else.
@@ -273,7 +217,7 @@ def prune_branch(  # type: ignore[no-untyped-def]
     # What is above asks which pieces are parts now.
     copy(frames.row, 0, settled.row, settled.lo[root], n_pieces)
     done[root + settled.size[root] - 1] = root
-    return gone, figures, state[N_GONE], trial
+    return first_of(gone, 3 * state[N_GONE]), first_of(figures, 3 * state[N_GONE])
 
 
 @inner

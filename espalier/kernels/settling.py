@@ -20,11 +20,13 @@ from espalier.kernels.route import N_SLOTS
 from espalier.kernels.spreading import AT_LEAVES, KEEP_SHARES, spread
 
 __all__ = [
+    "Parts",
     "Settled",
     "Slots",
     "Steps",
     "Table",
     "empty_slots",
+    "list_leaf",
     "next_node",
     "send_down",
     "set_step",
@@ -67,6 +69,14 @@ class Settled(NamedTuple):
 
     order: Any
     size: Any
+    lo: Any
+    row: Any
+    weight: Any
+
+
+class Parts(NamedTuple):
+    """Parts of rows that go several ways, leaf by leaf: where those of each node begin, and as `spread` gives them."""
+
     lo: Any
     row: Any
     weight: Any
@@ -206,17 +216,17 @@ def next_node(nodes, substitutes, split, values, row):  # type: ignore[no-untype
 
 @maker
 def settle(  # type: ignore[no-untyped-def]
-    nodes, substitutes, shape, shares, table, rows, first, count, apart, weights, n_classes, sums, divides
+    nodes, substitutes, shape, shares, table, count, apart, weights, n_classes, sums, divides
 ):  # fmt: skip
-    """List rows by the leaves of a tree as it was grown, and spread those that go several ways.
+    """Spread the rows that go several ways in a tree as it was grown, and make room for all pieces: see `list_leaf`.
 
-    rows: int32, first, count: int32 (threads, nodes), as `seating.part_rows` writes them. apart: int32, the rows that
+    count: int32 (threads, nodes), the rows that go one way, as `seating.part_rows` writes it. apart: int32, those that
     go several ways. weights: float64, by row. shares as in `spread`. sums and divides are what `spread` writes of those
     apart, with AT_LEAVES and `keep`.
 
-    Returns a Settled.
+    Returns a Settled whose pieces are not written, and the Parts of rows.
     """
-    n_nodes, n_apart, n_whole = len(shape), len(apart), np.int64(0)
+    n_nodes, n_apart = len(shape), len(apart)
     apart_weight = np.empty(n_apart)
     for each in range(n_apart):
         apart_weight[each] = weights[apart[each]]
@@ -225,28 +235,45 @@ def settle(  # type: ignore[no-untyped-def]
         sums, AT_LEAVES, KEEP_SHARES, 1, divides, np.zeros(n_nodes),
         most_branches(nodes),
     )  # fmt: skip
-    for node in range(n_nodes):
-        for stretch in range(len(count)):
-            n_whole += count[stretch, node] if shape[node] < 0 else 0
-    n_pieces = n_whole + len(part)
-    row, weight = np.empty(n_pieces, np.int32), np.empty(n_pieces)
-    lo, at = np.empty(n_nodes, np.int64), np.int64(0)
-    for node in range(n_nodes):
-        lo[node] = at
-        if shape[node] < 0:
-            at = list_whole(rows, first, count, node, weights, row, weight, at)
-            n_parts = (part_lo[node + 1] if node + 1 < n_nodes else len(part)) - part_lo[node]
-            copy(part, part_lo[node], row, at, n_parts)
-            copy(part_weight, part_lo[node], weight, at, n_parts)
-            at += n_parts
-    return Settled(order, size, lo, row, weight)
+    parts, lo = Parts(part_lo, part, part_weight), np.empty(n_nodes, np.int64)
+    n_pieces = place_leaves(shape, count, parts, lo)
+    return Settled(order, size, lo, np.empty(n_pieces, np.int32), np.empty(n_pieces)), parts
 
 
 @inner
-def list_whole(rows, first, count, node, weights, row, weight, at):  # type: ignore[no-untyped-def]
-    """List the rows that reach a leaf and no other, one thread's after the other's: so they are in their order."""
+def place_leaves(shape, count, parts, lo):  # type: ignore[no-untyped-def]
+    """Write where the pieces of each node begin; give how many there are."""
+    at = np.int64(0)
+    for node in range(len(shape)):
+        lo[node] = at
+        if shape[node] < 0:
+            for stretch in range(len(count)):
+                at += count[stretch, node]
+            at += parts_end(parts, node) - parts.lo[node]
+    return at
+
+
+@inner
+def list_leaf(settled, parts, rows, first, count, node, weights):  # type: ignore[no-untyped-def]
+    """Write the pieces of a leaf of a tree as it was grown; several threads may, each its own leaves.
+
+    First the rows that reach no other leaf, one thread's after the other's: so they are in their order. rows, first:
+    as `seating.part_rows` writes them; the others: as in `settle`.
+
+    Returns the first piece that is none of those.
+    """
+    at = settled.lo[node]
     for stretch in range(len(count)):
         for place in range(first[stretch, node], first[stretch, node] + count[stretch, node]):
-            row[at], weight[at] = rows[place], weights[rows[place]]
+            settled.row[at], settled.weight[at] = rows[place], weights[rows[place]]
             at += 1
+    n_parts = parts_end(parts, node) - parts.lo[node]
+    copy(parts.row, parts.lo[node], settled.row, at, n_parts)
+    copy(parts.weight, parts.lo[node], settled.weight, at, n_parts)
     return at
+
+
+@inner
+def parts_end(parts, node):  # type: ignore[no-untyped-def]
+    """Give where the parts at a node end."""
+    return parts.lo[node + 1] if node + 1 < len(parts.lo) else len(parts.row)

@@ -29,7 +29,6 @@ __all__ = [
     "RENEW_KNOWN",
     "arrange",
     "distribute",
-    "preorder",
     "spread",
 ]
 
@@ -274,35 +273,32 @@ def add_powers(row, weight, first, end, target, answer, sums, node):  # type: ig
 
 @compiled
 def arrange(child_start, child, shape):  # type: ignore[no-untyped-def]
-    """Do what `preorder` does, for Python."""
-    return preorder(child_start, child, shape)
-
-
-@maker
-def preorder(child_start, child, shape):  # type: ignore[no-untyped-def]
     """List the nodes of a shape in preorder: (nodes, place of each one's parent, size of its subtree), int32 each."""
-    order, up = np.empty(64, np.int32), np.empty(64, np.int32)
-    waiting, waiting_up = np.empty(64, np.int32), np.empty(64, np.int32)
+    # No shape has more nodes than there are, and no way leads to more.
+    order, up = np.empty(len(shape), np.int32), np.empty(len(shape), np.int32)
+    waiting, waiting_up = np.empty(len(shape), np.int32), np.empty(len(shape), np.int32)
+    n_order = list_nodes(child_start, child, shape, order, up, waiting, waiting_up)
+    size = np.empty(n_order, np.int32)
+    fill(size, n_order, 1)
+    for place in range(n_order - 1, 0, -1):
+        size[up[place]] += size[place]
+    return first_of(order, n_order), first_of(up, n_order), size
+
+
+@inner
+def list_nodes(child_start, child, shape, order, up, waiting, waiting_up):  # type: ignore[no-untyped-def]
+    """Write order and up, what `arrange` gives; waiting, waiting_up: scratch. Returns how many nodes there are."""
     waiting[0], waiting_up[0] = 0, -1
     n_waiting, n_order = 1, 0
     while n_waiting > 0:
         n_waiting -= 1
-        if n_order == len(order):
-            order, up = longer(order, 0), longer(up, 0)
         node = waiting[n_waiting]
         order[n_order], up[n_order] = node, waiting_up[n_waiting]
         n_order += 1
         if shape[node] < 0:
             continue
         base, last = child_start[shape[node]], child_start[shape[node] + 1]
-        if n_waiting + last - base > len(waiting):
-            waiting = longer(waiting, n_waiting + last - base)
-            waiting_up = longer(waiting_up, n_waiting + last - base)
         for place in range(last - 1, base - 1, -1):
             waiting[n_waiting], waiting_up[n_waiting] = child[place], n_order - 1
             n_waiting += 1
-    size = np.empty(n_order, np.int32)
-    fill(size, n_order, 1)
-    for place in range(n_order - 1, 0, -1):
-        size[up[place]] += size[place]
-    return first_of(order, n_order), first_of(up, n_order), size
+    return n_order

@@ -2,6 +2,7 @@
 
 import heapq
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import Any, Final
 
 import numpy as np
@@ -20,7 +21,6 @@ __all__ = ["TrainingRows", "prune_with_raising", "training_rows"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
-Places = npt.NDArray[np.int64]
 _Sized = tuple[int, int]
 
 ROWS_FOR_THREADS: Final = 20_000
@@ -96,41 +96,54 @@ def _pruned_parts(
     model: Model, given: TrainingRows, limit: tuple[Any, Any], watch: Progress, workers: Crew
 ) -> tuple[Any, list[tuple[Ints, Floats]]]:
     """Prune subtrees, then what is above them; give the tree and the lines of each part."""
-    from espalier.kernels import raising, spreading  # noqa: PLC0415
+    from espalier.kernels import raising, spreading, stock  # noqa: PLC0415
 
     tree, laid = _pruning(model), laid_rows(model, given.dataset, workers)
     seated = _seated(model, given, tree, laid, workers)
     watch.check()
-    rows = (laid.values, given.target)
-    settled, plain = raising.begin(tree, *rows, seated.rows, seated.first, seated.count, seated.apart, given.weights)
-    workers.stretches(
-        lambda low, high: raising.take_stock(tree, given.target, settled, low, high, *limit), model.tree.n_nodes
-    )
+    n_nodes, rows = model.tree.n_nodes, (laid.values, given.target)
+    settled, pieces, knows = stock.begin(tree, *rows, seated.count, seated.apart, given.weights)
+
+    def take_stock(low: int, high: int) -> bool:
+        listed = (seated.rows, seated.first, seated.count, given.weights)
+        return bool(stock.take_stock(tree, given.target, settled, pieces, *listed, low, high, *limit))
+
+    plain = all(workers.stretches(take_stock, n_nodes)) and knows
     # Where unknown values take a learned side, a branch's share is that of all rows.
     renew = spreading.RENEW_ALL if model.config.missing == "direction" else spreading.RENEW_KNOWN
-    done, stays = np.full(model.tree.n_nodes, -1, np.int32), np.zeros(model.tree.n_nodes, np.bool_)
+    done, stays = np.full(n_nodes, -1, np.int32), np.zeros(n_nodes, np.bool_)
+    branches, above = _branches(settled, workers.n_threads)
+    most = max((_n_pieces(settled, place) for _, place in branches), default=0)
+    hands: SimpleQueue[tuple[Any, Any]] = SimpleQueue()
+    for _ in range(workers.n_threads):
+        hands.put((_with_own_scratch(tree), raising.make_trial(tree, len(given.target), most)))
 
-    def prune(places: Places) -> tuple[Ints, Floats]:
+    def prune(place: int) -> tuple[Ints, Floats]:
+        own, trial = hand = hands.get()
         lines, figures = raising.prune_pessimistically(
-            tree, *rows, settled, plain, places, done, stays, *limit, renew, watch.state
+            own, *rows, settled, plain, place, done, stays, *limit, renew, trial, watch.state
         )
+        hands.put(hand)
         return lines.reshape(-1, 3), figures.reshape(-1, 3)
 
-    def foresee(places: Places) -> None:
-        raising.foresee(tree, *rows, settled, places, *limit, watch.state, stays)
+    def foresee(place: int) -> None:
+        own, trial = hand = hands.get()
+        stays[place] = raising.foresee(own, *rows, settled, plain, place, *limit, renew, trial, watch.state)
+        hands.put(hand)
 
-    branches, above = _branches(settled, workers.n_threads)
-    parts = workers.each(prune, _shared_out(branches, workers.n_threads))
+    parts = workers.in_turn(prune, _largest_first(branches))
     watch.check()
     if above:
         places = np.array(sorted((place for _, place in above), reverse=True), np.int64)
         divides = tree.divides[settled.order[places]]
         raising.sum_up(tree, settled, places)
-        workers.each(foresee, _shared_out(above, workers.n_threads))
+        workers.in_turn(foresee, _largest_first(above))
         # These may change yet with what is below them.
         tree.divides[settled.order[places]] = divides
         watch.check()
-    parts.append(prune(np.zeros(1, np.int64)))
+        if stays[places].all():
+            return tree, parts
+    parts.append(prune(0))
     watch.check()  # what was stopped is half pruned
     return tree, parts
 
@@ -160,6 +173,11 @@ def _pruning(model: Model) -> Any:
         trial_shares=np.zeros(len(tree.branch_weight)),
         nothing=np.zeros(n_nodes),
     )
+
+
+def _with_own_scratch(tree: Any) -> Any:
+    """Give a `Pruning` of the same tree, whose scratch is one thread's own."""
+    return tree._replace(**{name: np.empty_like(getattr(tree, name)) for name in ("sums", "known", "trial_shares")})
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,9 +217,9 @@ def _n_threads(n_rows: int) -> int:
 
 
 def _branches(settled: Any, threads: int) -> tuple[list[_Sized], list[_Sized]]:
-    """Give subtrees that threads can prune and the nodes above them, each as (how many pieces it moves, its place).
+    """Give subtrees that threads can prune and the nodes above them, each as (how much work it is, its place).
 
-    Of a node those are the pieces of all branches but the largest.
+    Of a subtree that is its nodes, of a node above the pieces of all branches but the largest, which may move.
     """
     if threads == 1:
         return [], []
@@ -210,7 +228,7 @@ def _branches(settled: Any, threads: int) -> tuple[list[_Sized], list[_Sized]]:
     while waiting:
         n_pieces, place = heapq.heappop(waiting)
         if -n_pieces <= most:
-            chosen.append((-n_pieces, place))
+            chosen.append((int(settled.size[place]), place))
             continue
         below = [(-_n_pieces(settled, child), child) for child in _children(settled.size, place)]
         if below:
@@ -220,13 +238,8 @@ def _branches(settled: Any, threads: int) -> tuple[list[_Sized], list[_Sized]]:
     return chosen, above
 
 
-def _shared_out(sized: list[_Sized], threads: int) -> list[Places]:
-    """Give each thread places, about as much work as the others have."""
-    shares: list[tuple[int, list[int]]] = [(0, []) for _ in range(threads)]
-    for size, place in sorted(sized, reverse=True):
-        taken, places = heapq.heappop(shares)
-        heapq.heappush(shares, (taken + size, [*places, place]))
-    return [np.array(places, np.int64) for _, places in shares if places]
+def _largest_first(sized: list[_Sized]) -> list[int]:
+    return [place for _, place in sorted(sized, reverse=True)]
 
 
 def _children(size: Ints, place: int) -> list[int]:

@@ -66,10 +66,14 @@ class ProblemWorker(PatientWorker):
         for name, value in req.headers:
             if name == "TRANSFER-ENCODING" and value.strip().lower() != "chunked":
                 raise errors.UnsupportedTransferCoding(value)
-        return super().handle_request(req, conn)
+        stays = super().handle_request(req, conn)
+        req.is_answered = True
+        return stays
 
     def handle_error(self, req: Any, client: socket.socket, addr: object, exc: Exception) -> None:
         """Answer a request that could not be read; the connection is closed after it."""
+        if getattr(req, "is_answered", False):  # without a look at its body, whose rest is wrong: one answer is enough
+            return
         status = next(STATUSES[kind] for kind in type(exc).__mro__ if kind in STATUSES)
         request_id = uuid.uuid4().hex
         if status == HTTPStatus.INTERNAL_SERVER_ERROR:

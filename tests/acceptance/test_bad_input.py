@@ -145,6 +145,19 @@ def test_a_body_that_is_not_framed_as_it_says_is_malformed(
     assert said in json.loads(body)["detail"]
 
 
+@pytest.mark.parametrize("path", ["/nothing", "/v1/models"])
+@pytest.mark.parametrize("chunks", [b"zz\r\nhello\r\n0\r\n\r\n", b"5\r\na,b\n1XX\r\n0\r\n\r\n"])
+def test_a_request_whose_body_nobody_read_has_one_answer_whatever_the_body_is(
+    running_service: Service, path: str, chunks: bytes
+) -> None:
+    head, body = exchanged(
+        running_service,
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n".encode() + chunks,
+    )
+    assert head.startswith(("HTTP/1.1 404 ", "HTTP/1.1 405 "))
+    assert f"Content-Length: {len(body.encode())}" in head
+
+
 @pytest.mark.parametrize("header", ["SCRIPT_NAME: /evil", "Script-Name: /evil", "PATH_INFO: /evil", "REMOTE_USER: me"])
 def test_no_header_moves_the_paths_of_the_service(running_service: Service, header: str) -> None:
     body = b'{"rows": [{"a": 1}]}'

@@ -48,6 +48,7 @@ from espalier.kernels.sides import (
     assign_sides,
     fallback_of,
     forget_codes,
+    heaviest_child,
     send_unknown,
     weigh_branches,
     weigh_row_by_row,
@@ -242,9 +243,9 @@ def grow_tree(  # one loop, told from top to bottom
         node_ints[node, FIRST_SURROGATE] = n_surrogates
         if rare is not None and rules.missing == c.SURROGATE and n_branches == 2 and rules.max_surrogates > 0:
             surrogate_ints, surrogate_reals, surrogate_codes, n_found, n_surrogate_codes = add_surrogates(
-                columns, orders, master, start, stop, work.weight, side, branch_weight, branch_count, chosen,
-                rules.max_surrogates, found_ints, found_reals, scratch_side, scratch_left, scratch_right, scratch_count,
-                surrogate_ints, surrogate_reals, surrogate_codes, n_surrogates, n_surrogate_codes,
+                rules, rows, columns, orders, master, start, stop, work.weight, side, branch_weight, branch_count,
+                chosen, rules.max_surrogates, found_ints, found_reals, scratch_side, scratch_left, scratch_right,
+                scratch_count, surrogate_ints, surrogate_reals, surrogate_codes, n_surrogates, n_surrogate_codes,
             )  # fmt: skip
             node_ints[node, N_SURROGATES] = n_found
             n_surrogates += n_found
@@ -262,6 +263,9 @@ def grow_tree(  # one loop, told from top to bottom
         )  # fmt: skip
         node_ints[node, FIRST_CHILD] = first_child
         node_ints[node, N_CHILDREN] = n_branches
+        if rules.missing == c.SURROGATE:
+            # rpart answers by all rows of its children, those that surrogates have sent there included.
+            fallback = heaviest_child(node_reals, first_child, n_branches)
         node_ints[node, FALLBACK] = fallback
         node_reals[node, GAIN] = chosen_reals[REAL_GAIN]
         n_codes = write_test(rules, columns, rare, node_ints, node_reals, node, chosen, chosen_ints, n_code_entries)

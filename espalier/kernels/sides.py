@@ -4,7 +4,7 @@ from espalier.kernels import codes as c
 from espalier.kernels.choosing import place_of
 from espalier.kernels.impurity import weight_of
 from espalier.kernels.jit import inner
-from espalier.kernels.nodes import CODE_START, FEATURE, HEURISTIC, TEST, THRESHOLD
+from espalier.kernels.nodes import CODE_START, FEATURE, HEURISTIC, TEST, THRESHOLD, WEIGHT
 from espalier.kernels.nominal import offer_nominal
 from espalier.kernels.offers import INT_ABOVE, INT_BELOW, INT_EXPERT, INT_HEURISTIC, INT_TEST
 from espalier.kernels.surrogates import middle_of
@@ -196,6 +196,16 @@ def fallback_of(learned, n_branches, branch_weight, unknown_weight):
         if branch_weight[branch] > branch_weight[fallback]:
             fallback = branch
     return fallback
+
+
+@inner
+def heaviest_child(node_reals, first_child, n_branches):
+    """Give the branch of the heaviest child, the first of equals."""
+    heaviest = 0
+    for branch in range(1, n_branches):
+        if node_reals[first_child + branch, WEIGHT] > node_reals[first_child + heaviest, WEIGHT]:
+            heaviest = branch
+    return heaviest
 
 
 @inner

@@ -24,8 +24,8 @@ NOISE = 1e-12
 
 @maker
 def add_surrogates(
-    columns, orders, master, start, stop, weight, side, branch_weight, branch_count, split_attribute, most, found_ints,
-    found_reals, sides_of_code, left_of_code, right_of_code, count_of_code, surrogate_ints, surrogate_reals,
+    rules, rows, columns, orders, master, start, stop, weight, side, branch_weight, branch_count, split_attribute, most,
+    found_ints, found_reals, sides_of_code, left_of_code, right_of_code, count_of_code, surrogate_ints, surrogate_reals,
     surrogate_codes, n_surrogates, n_surrogate_codes,
 ):  # fmt: skip
     """Find the surrogates of a test of two branches, keep them behind those of earlier nodes, and send rows by them.
@@ -33,9 +33,10 @@ def add_surrogates(
     Returns (surrogate ints, surrogate reals, side of surrogate codes: longer ones where they were full, how many
     surrogates were added, length of the code tables).
     """
+    upper = _upper_side(rules, rows, master, start, stop, weight, side, branch_weight)
     n_found = find_surrogates(
-        columns, orders, master, start, stop, weight, side, (branch_weight[0], branch_weight[1]), split_attribute, most,
-        found_ints, found_reals, sides_of_code, left_of_code, right_of_code, count_of_code,
+        columns, orders, master, start, stop, weight, side, (branch_weight[0], branch_weight[1]), upper,
+        split_attribute, most, found_ints, found_reals, sides_of_code, left_of_code, right_of_code, count_of_code,
     )  # fmt: skip
     last = n_surrogates + n_found
     if last > surrogate_ints.shape[0]:
@@ -48,8 +49,8 @@ def add_surrogates(
     if n_codes > surrogate_codes.size:
         surrogate_codes = more_ints(surrogate_codes, n_surrogate_codes, max(n_codes, 2 * surrogate_codes.size))
     write_surrogate_codes(
-        columns, master, start, stop, weight, side, surrogate_ints, surrogate_reals, surrogate_codes, n_surrogates,
-        last, sides_of_code, left_of_code, right_of_code, count_of_code,
+        columns, master, start, stop, weight, side, upper, surrogate_ints, surrogate_reals, surrogate_codes,
+        n_surrogates, last, sides_of_code, left_of_code, right_of_code, count_of_code,
     )  # fmt: skip
     send_by_surrogates(
         columns, master, start, stop, side, branch_count, surrogate_ints, surrogate_reals, surrogate_codes,
@@ -59,13 +60,31 @@ def add_surrogates(
 
 
 @inner
+def _upper_side(rules, rows, master, start, stop, weight, side, branch_weight):
+    """Give the side whose known rows have the larger mean target (of classes: of their codes), 0 where they are equal.
+
+    It is the one that rpart calls right.
+    """
+    left, right = 0.0, 0.0
+    for at in range(start, stop):
+        row = master[at]
+        value = weight[row] * (rows.target_class[row] if rules.n_classes > 0 else rows.target[row])
+        if side[row] == 0:
+            left += value
+        elif side[row] == 1:
+            right += value
+    return 1 if right * branch_weight[0] > left * branch_weight[1] else 0
+
+
+@inner
 def find_surrogates(
-    columns, orders, master, start, stop, weight, side, side_weight, split_attribute, most, ints, reals, sides_of_code,
-    left_of_code, right_of_code, count_of_code,
+    columns, orders, master, start, stop, weight, side, side_weight, upper, split_attribute, most, ints, reals,
+    sides_of_code, left_of_code, right_of_code, count_of_code,
 ):  # fmt: skip
     """Find the best surrogate of every other attribute, best first; returns how many are kept.
 
     weight: float64 (n) by row. side: int32 (n) by row, 0, 1 or -1 unknown. side_weight: (weight left, weight right).
+    upper: the side of the larger mean, see `_upper_side`.
     ints: int32 (F, N_S_INTS), reals: float64 (F, N_S_REALS), written. The last four: scratch a category.
     """
     left_total, right_total = side_weight
@@ -79,8 +98,8 @@ def find_surrogates(
             continue
         if columns.kind[attribute] == c.NOMINAL_KIND:
             agreement = _nominal_agreement(
-                columns, master, start, stop, weight, side, attribute, sides_of_code, left_of_code, right_of_code,
-                count_of_code,
+                columns, master, start, stop, weight, side, upper, attribute, sides_of_code, left_of_code,
+                right_of_code, count_of_code,
             )  # fmt: skip
             threshold, below = 0.0, 0
         else:
@@ -160,11 +179,13 @@ def _cut_agreement(columns, sequence, start, stop, weight, side, attribute):
 
 @inner
 def _nominal_agreement(
-    columns, master, start, stop, weight, side, attribute, sides_of_code, left_of_code, right_of_code, count_of_code
+    columns, master, start, stop, weight, side, upper, attribute, sides_of_code, left_of_code, right_of_code,
+    count_of_code,
 ):  # fmt: skip
     """Give the agreeing weight when each category goes to its heavier side; writes the sides (-1: not present).
 
-    A category whose sides are equal goes with most rows that know a category, as in rpart.
+    A category whose sides are equal goes with most rows that know a category; where these are equal too, to the side
+    `upper`, as in rpart.
     """
     codes = columns.codes[attribute]
     for code in range(columns.n_codes[attribute]):
@@ -188,11 +209,12 @@ def _nominal_agreement(
     for code in range(columns.n_codes[attribute]):
         left_all += left_of_code[code]
         right_all += right_of_code[code]
+    usual = upper if right_all == left_all else 1 if right_all > left_all else 0
     for code in range(columns.n_codes[attribute]):
         if count_of_code[code] == 0:
             continue
         equal = right_of_code[code] == left_of_code[code]
-        if right_of_code[code] > left_of_code[code] or (equal and right_all > left_all):
+        if right_of_code[code] > left_of_code[code] or (equal and usual == 1):
             sides_of_code[code] = 1
             agreeing += right_of_code[code]
             n_right += count_of_code[code]
@@ -247,7 +269,7 @@ def keep_surrogates(
 
 @inner
 def write_surrogate_codes(
-    columns, master, start, stop, weight, side, surrogate_ints, surrogate_reals, surrogate_codes, first, last,
+    columns, master, start, stop, weight, side, upper, surrogate_ints, surrogate_reals, surrogate_codes, first, last,
     sides_of_code, left_of_code, right_of_code, count_of_code,
 ):  # fmt: skip
     """Write the side of each category for the surrogates first:last that are told by categories."""
@@ -264,7 +286,7 @@ def write_surrogate_codes(
                 surrogate_codes[surrogate_ints[i, N_S_INTS] + code] = side_of_code
             continue
         _nominal_agreement(
-            columns, master, start, stop, weight, side, attribute, sides_of_code, left_of_code, right_of_code,
+            columns, master, start, stop, weight, side, upper, attribute, sides_of_code, left_of_code, right_of_code,
             count_of_code,
         )  # fmt: skip
         for code in range(columns.n_codes[attribute]):

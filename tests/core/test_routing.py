@@ -161,6 +161,37 @@ def test_a_category_that_agrees_with_both_sides_alike_stands_in_for_the_side_of_
     assert tree.weight.tolist() == [14.0, 5.0, 9.0]
 
 
+@pytest.mark.parametrize(("y", "sides"), [((0.0, 10.0), [0, 1, 1]), ((10.0, 0.0), [0, 1, 0])])
+def test_a_category_that_nothing_else_tells_stands_in_for_the_side_of_the_larger_mean(y, sides):
+    # rpart 4.1.19, d the columns below: rpart(y ~ x + k, d, cp=0, minsplit=2, minbucket=1, maxdepth=1, xval=0) has
+    # `csplit` 1 3 3 where y rises with x, and 3 1 3 with `x>=8` as its left branch where it falls.
+    x = np.array([1.0, 2, 3, 4, 5, 11, 12, 13, 14, 15, float("nan")])
+    k = np.array([0, 0, 0, 1, 2, 0, 1, 1, 1, 2, 2], dtype=np.int32)
+    kinds = Feature("x", FeatureKind.NUMERIC), Feature("k", FeatureKind.NOMINAL, Role.ATTRIBUTE, ("a", "b", "c"))
+    schema = Schema((*kinds, Feature("y", FeatureKind.NUMERIC, role=Role.TARGET)))
+    data = Dataset(schema, (x, k, np.array([y[0]] * 5 + [y[1]] * 5 + [5.0])))
+    tree = train(data, "cart", missing="surrogate", min_weight_leaf=1, max_depth=1).tree
+    assert (tree.feature[0], tree.threshold[0]) == (0, 8.0)
+    assert tree.surrogates.agreement.tolist() == pytest.approx([0.4])
+    assert tree.surrogates.code_branch.tolist() == sides
+
+
+def test_a_row_that_knows_nothing_goes_where_most_rows_went_those_sent_by_surrogates_among_them():
+    # rpart 4.1.19, d the columns below: rpart(y ~ x + z, d, cp=0, minsplit=2, minbucket=1, maxdepth=1, xval=0) prints
+    # `x< 8 5 0 0` and `x>=8 7 0 10`, and predicts 10 where x and z are missing: 5 rows know that x is less than 8, and
+    # 4 that it is not.
+    none = float("nan")
+    x = np.array([1.0, 2, 3, 4, 5, 11, 12, 13, 14, none, none, none])
+    z = np.array([1.0, 2, 3, 4, 15, 11, 12, 13, 5, 16, 17, 18])
+    features = (Feature("x", FeatureKind.NUMERIC), Feature("z", FeatureKind.NUMERIC))
+    schema = Schema((*features, Feature("y", FeatureKind.NUMERIC, role=Role.TARGET)))
+    data = Dataset(schema, (x, z, np.array([0.0] * 5 + [10.0] * 7)))
+    model = train(data, "cart", missing="surrogate", min_weight_leaf=1, max_depth=1)
+    assert (model.tree.feature[0], model.tree.threshold[0]) == (0, 8.0)
+    assert model.tree.weight.tolist() == [12.0, 5.0, 7.0]
+    assert router(model).answer(EncodedRow((none, none), (), ())).value == 10.0
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_matrix_of_whole_rows_is_read_where_it_is(dtype):
     random = np.random.default_rng(0)

@@ -174,7 +174,7 @@ def expand(growing: Growing, task: Task) -> None:
     assert split is not None
     surrogates: tuple[Surrogate, ...] = ()
     if task.config["missing"] == "surrogate":
-        surrogates = missing.find_surrogates(split, task.attributes, task.config["max_surrogates"])
+        surrogates = missing.find_surrogates(split, task.attributes, task.target, task.config["max_surrogates"])
     whole = math.fsum(map(scores.total, split.branches))
     growing.node = replace(
         growing.node,
@@ -189,6 +189,8 @@ def expand(growing: Growing, task: Task) -> None:
         surrogates=surrogates,
     )
     samples = missing.children(split, task.config["missing"], surrogates, task.columns)
+    if task.config["missing"] == "surrogate":
+        growing.node = replace(growing.node, fallback=missing.heaviest_child(samples))
     paid = growing.paid | {split.attribute.source}
     for sample in samples:
         child = Growing(sample, growing.depth + 1, paid, leaf(sample, growing.node, task))

@@ -8,7 +8,7 @@ from tests.reference import candidates, scores
 from tests.reference.candidates import Attribute
 from tests.reference.scores import Sample
 from tests.reference.splits import Split, shared_out
-from tests.reference.table import Cell, Column
+from tests.reference.table import Cell, Column, Target
 
 LEAST_SURROGATE_SIDE = 2
 
@@ -81,7 +81,13 @@ def children(split: Split, missing: str, surrogates: Sequence[Surrogate], column
     return samples
 
 
-def find_surrogates(split: Split, attributes: Sequence[Attribute], most: int) -> tuple[Surrogate, ...]:
+def heaviest_child(samples: Sequence[Sample]) -> int:
+    """The branch of most weight, all rows that were sent there counted, the first of equals."""
+    sizes = [scores.total(sample) for sample in samples]
+    return sizes.index(max(sizes))
+
+
+def find_surrogates(split: Split, attributes: Sequence[Attribute], target: Target, most: int) -> tuple[Surrogate, ...]:
     """The best cut of every other attribute that agrees with a binary split more often than its majority does.
 
     Breiman and others (1984), section 5.3, with rpart's count: a row whose value the surrogate does not know
@@ -93,6 +99,8 @@ def find_surrogates(split: Split, attributes: Sequence[Attribute], most: int) ->
     sample = [entry for rows in split.branches for entry in rows]
     whole = scores.total(sample)
     majority = max(map(scores.total, split.branches)) / whole
+    lower, higher = (scores.moments(rows, target)[1] for rows in split.branches)
+    upper = int(higher > lower)
     found = []
     for attribute in attributes:
         if attribute.source == split.attribute.source:
@@ -100,7 +108,7 @@ def find_surrogates(split: Split, attributes: Sequence[Attribute], most: int) ->
         known = [entry for entry in sample if attribute.values[entry[0]] is not None]
         others = [entry for entry in split.unknown if attribute.values[entry[0]] is not None]
         best: Surrogate | None = None
-        for surrogate in surrogate_cuts(attribute, known, others, sides, whole=whole, majority=majority):
+        for surrogate in surrogate_cuts(attribute, known, others, sides, upper, whole=whole, majority=majority):
             if best is None or surrogate.agreement > best.agreement + 1e-12:
                 best = surrogate
         if best is not None and best.adjusted > 1e-12:
@@ -110,7 +118,14 @@ def find_surrogates(split: Split, attributes: Sequence[Attribute], most: int) ->
 
 
 def surrogate_cuts(
-    attribute: Attribute, known: Sample, others: Sample, sides: dict[int, int], *, whole: float, majority: float
+    attribute: Attribute,
+    known: Sample,
+    others: Sample,
+    sides: dict[int, int],
+    upper: int,
+    *,
+    whole: float,
+    majority: float,
 ) -> list[Surrogate]:
     """Every cut of one attribute in both directions, or its one grouping of categories, with its agreement.
 
@@ -138,19 +153,23 @@ def surrogate_cuts(
             middle = candidates.midpoint(below, above)
             made += [surrogate("numeric", middle, side, ()) for side in (0, 1)]
     elif attribute.kind == "binaries":
-        for upper in candidates.upper_categories(attribute):
+        for above in candidates.upper_categories(attribute):
             for side in (0, 1):
-                below_upper = tuple(1 - side if code in upper else side for code in range(attribute.k))
+                below_upper = tuple(1 - side if code in above else side for code in range(attribute.k))
                 made.append(surrogate("nominal", math.nan, 0, below_upper))
     else:
-        made.append(surrogate("nominal", math.nan, 0, category_sides(attribute, known, sides)))
+        made.append(surrogate("nominal", math.nan, 0, category_sides(attribute, known, sides, upper)))
     return [entry for entry in made if entry is not None]
 
 
-def category_sides(attribute: Attribute, known: Sample, sides: dict[int, int]) -> tuple[int, ...]:
-    """Each category's heavier side, of equal ones that of most rows here; -1 for a category without rows here."""
+def category_sides(attribute: Attribute, known: Sample, sides: dict[int, int], upper: int) -> tuple[int, ...]:
+    """Each category's heavier side, of equal ones that of most rows here; -1 for a category without rows here.
+
+    `upper`, the side of the larger mean target, decides where most rows are on neither side.
+    """
     on_the_right = scores.total([entry for entry in known if sides[entry[0]] == 1])
-    heavier = int(on_the_right > scores.total(known) - on_the_right)
+    on_the_left = scores.total([entry for entry in known if sides[entry[0]] == 0])
+    heavier = upper if on_the_right == on_the_left else int(on_the_right > on_the_left)
     answer = []
     for category in range(attribute.k):
         rows = [entry for entry in known if attribute.values[entry[0]] == category]

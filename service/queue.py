@@ -24,10 +24,12 @@ from sqlalchemy.orm import Session
 from service.db import new_id, now, take_turn
 from service.errors import Conflict, LeaseLost, NotFound, TooMany
 from service.paging import Page, page
+from service.settings import LONGEST_LEASE
 from service.tables import Job, JobEvent, Kind, State
 
 BACK_OFF_SECONDS = 1.0  # before the second attempt; doubled for each further one
 BACK_OFF_LONGEST = 60.0
+PUT_OFF_LONGEST = 1.5 * BACK_OFF_LONGEST  # what waits for longer was put off before the database's clock was set back
 ROOM_SECONDS = 5.0  # after which one that has too many jobs may look again
 
 
@@ -198,8 +200,7 @@ def retry(session: Session, job_id: str) -> Job:
 
 def has_work(session: Session) -> bool:
     """Whether a claim would find a job now: a cheap look that takes no lock."""
-    ready = (Job.state == State.QUEUED) & (Job.run_at <= now())
-    return bool(session.scalar(select(exists().where(or_(ready, _expired())))))
+    return bool(session.scalar(select(exists().where(or_(_ready(), _expired())))))
 
 
 def claim(session: Session, *, worker: str, lease_seconds: float) -> Claim | None:
@@ -208,7 +209,7 @@ def claim(session: Session, *, worker: str, lease_seconds: float) -> Claim | Non
     token = new_id()
     next_id = (
         select(Job.id)
-        .where(Job.state == State.QUEUED, Job.run_at <= now())
+        .where(_ready())
         .order_by(Job.run_at, Job.id)
         .limit(1)
         .with_for_update(skip_locked=True)
@@ -341,8 +342,13 @@ def reap(session: Session) -> int:
 NO_LEASE: Mapping[str, Any] = {"lease_token": None, "lease_expires_at": None}
 
 
+def _ready() -> Any:
+    return (Job.state == State.QUEUED) & or_(Job.run_at <= now(), Job.run_at > now(PUT_OFF_LONGEST))
+
+
 def _expired() -> Any:
-    return (Job.state == State.RUNNING) & (Job.lease_expires_at < now())
+    over = or_(Job.lease_expires_at < now(), Job.lease_expires_at > now(LONGEST_LEASE))  # the clock was set back
+    return (Job.state == State.RUNNING) & over
 
 
 def _held(held: Claim) -> tuple[Any, ...]:

@@ -17,6 +17,7 @@ from service.errors import SettingsError
 PREFIX = "ESPALIER_"
 FOR_TESTS = re.compile("ESPALIER_(REFERENCE|TEST_.*)")  # read by the tests alone
 LONGEST_CELL = 131_072  # characters that the standard library's reader of CSV takes
+LONGEST_LEASE = 3600  # seconds that a silent worker may keep its job
 SQLITE_FILE = "sqlite:///"
 TOKEN = re.compile(
     r"esp_(?P<id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_(?P<secret>[A-Za-z0-9_-]{43,128})"
@@ -140,7 +141,8 @@ class Settings:
         metadata=_text("off|on", "off or on", "whether spans of requests and jobs are sent, as OTEL_* say"),
     )
     lease_seconds: float = field(
-        default=15.0, metadata=_seconds(1, 3600, "how long a silent worker keeps its job before another takes it")
+        default=15.0,
+        metadata=_seconds(1, LONGEST_LEASE, "how long a silent worker keeps its job before another takes it"),
     )
     job_seconds: float = field(default=3600.0, metadata=_seconds(1, 604800, "time limit of one attempt at a job"))
     job_memory_mb: int = field(

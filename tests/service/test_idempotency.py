@@ -233,6 +233,20 @@ def test_a_claim_that_ran_out_is_taken_over_and_its_holder_creates_nothing(serve
     assert [one["name"] for one in served.client.get("/v1/datasets").get_json()["items"]] == ["second"]
 
 
+def test_a_claim_from_before_the_clock_was_set_back_is_taken_for_lost(served: Served) -> None:
+    sessions = served.service.sessions
+    with transaction(sessions) as session:
+        first = idempotency.claim(session, owner=None, key="k", keep_seconds=60)
+    shift(served, claimed_until=now(5 * 3600))
+
+    with transaction(sessions) as session:
+        second = idempotency.claim(session, owner=None, key="k", keep_seconds=60)
+
+    assert isinstance(first, idempotency.Claim)
+    assert isinstance(second, idempotency.Claim)
+    assert second.token != first.token
+
+
 def some_table() -> espalier.Dataset:
     return espalier.dataset_from_csv(TENNIS, target="PlayTennis")
 

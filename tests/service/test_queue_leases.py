@@ -4,12 +4,13 @@ import multiprocessing
 from multiprocessing.queues import Queue
 
 import pytest
+from sqlalchemy import update
 
 from service import db, queue
-from service.db import Sessions, transaction
+from service.db import Sessions, now, reading, transaction
 from service.errors import LeaseLost, Unavailable
-from service.settings import Settings
-from service.tables import State
+from service.settings import LONGEST_LEASE, Settings
+from service.tables import Job, State
 from tests.service.queued import ERROR, claim, enqueue, events, expire_lease, job
 from tests.service.waiting import PATIENCE, until
 
@@ -42,6 +43,46 @@ def test_a_lease_that_ran_out_on_the_last_attempt_leaves_a_dead_job_with_the_rea
     assert found.state == "dead"
     assert found.error is not None
     assert found.error["message"] == "worker w1 stopped reporting and its lease ran out"
+
+
+def test_a_job_that_was_queued_before_the_clock_was_set_back_is_taken_at_once(source: Sessions) -> None:
+    job_id = enqueue(source)
+    with transaction(source) as session:  # as it looks to a clock that was set back by five hours
+        session.execute(update(Job).where(Job.id == job_id).values(run_at=now(5 * 3600)))
+
+    with reading(source) as session:
+        assert queue.has_work(session)
+    assert claim(source).job_id == job_id
+
+
+def test_a_job_that_waits_for_its_next_attempt_is_not_taken_early(source: Sessions) -> None:
+    job_id = enqueue(source)
+    with transaction(source) as session:  # the longest pause there is: a minute, and half of it more
+        session.execute(update(Job).where(Job.id == job_id).values(run_at=now(60 * 1.5)))
+
+    with transaction(source) as session:
+        assert not queue.has_work(session)
+        assert queue.claim(session, worker="w1", lease_seconds=30) is None
+
+
+def test_a_lease_from_before_the_clock_was_set_back_does_not_keep_the_job_of_a_lost_worker(source: Sessions) -> None:
+    job_id = enqueue(source)
+    claim(source, worker="w1")
+    with transaction(source) as session:
+        session.execute(update(Job).where(Job.id == job_id).values(lease_expires_at=now(5 * 3600)))
+
+    taken = claim(source, worker="w2")
+
+    assert (taken.job_id, taken.attempt) == (job_id, 2)
+
+
+def test_the_longest_lease_that_can_be_set_is_kept(source: Sessions) -> None:
+    enqueue(source)
+    claim(source, lease=LONGEST_LEASE)
+
+    with transaction(source) as session:
+        assert not queue.has_work(session)
+        assert queue.reap(session) == 0
 
 
 def test_a_lost_job_that_was_to_be_cancelled_is_cancelled(source: Sessions) -> None:

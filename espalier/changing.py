@@ -122,12 +122,9 @@ class TreeWays:
                 return _codes_up_to(threshold, len(feature.categories), below=branch == 0)
             return Box(at_most=threshold) if branch == 0 else Box(above=threshold)
         fallback = ALL if self._stands_in[node] else way.fallback[node]
-        taken = way.code_branch[way.code_start[node] : way.code_start[node + 1]]
-        return Box(
-            codes=_bits(
-                code for code, other in enumerate(taken) if other == branch or (other < 0 and fallback == branch)
-            )
-        )
+        codes = self.model.tree.codes(node)
+        takes = (codes == branch) | ((codes < 0) & (fallback == branch))
+        return Box(codes=_bits(np.flatnonzero(takes).tolist()))
 
 
 class RuleWays:

@@ -5,6 +5,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from espalier.errors import ConfigError, Fault, NotApplicable
 from espalier.model import Model
 from espalier.prediction import router
@@ -183,16 +185,13 @@ def _is_impossible(condition: Condition) -> bool:
 
 
 def _categories(tree: Tree, node: int, branch: int, feature: Feature) -> tuple[Label, ...]:
-    codes = tree.codes(node).tolist()
+    codes = tree.codes(node)
     surrogates = tree.surrogates
     has_surrogates = surrogates is not None and surrogates.start[node + 1] > surrogates.start[node]
     # Surrogates may send a category that was never seen here either way: no condition on this attribute says that.
     unseen = None if has_surrogates else int(tree.fallback[node])
-    return tuple(
-        label
-        for label, taken in zip(feature.categories, codes, strict=True)
-        if taken == branch or (taken < 0 and unseen == branch)
-    )
+    takes = (codes == branch) | ((codes < 0) & (unseen == branch))  # at once: a node may have as many branches as codes
+    return tuple(feature.categories[code] for code in np.flatnonzero(takes).tolist())
 
 
 def _class_code(classes: tuple[Label, ...], label: Any) -> int:

@@ -1,6 +1,6 @@
 """Answering rows by a list of rules: the first one whose conditions all hold."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -11,9 +11,9 @@ from espalier.answers import LeafVisit, Prediction, answer_from
 from espalier.model import Model
 from espalier.rows import EncodedRow, RowEncoder, encode_rows
 from espalier.rules import Condition, RuleList
-from espalier.schema import Schema, label_key
+from espalier.schema import Feature, Schema, label_key
 
-__all__ = ["RuleRouter", "condition_codes", "condition_mask", "firing_rules", "rule_router"]
+__all__ = ["RuleRouter", "codes_by_label", "condition_codes", "condition_mask", "firing_rules", "rule_router"]
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -89,8 +89,12 @@ class RuleRouter:
         dtype = np.int32 if self.classes else np.float64
         self.value: npt.NDArray[Any] = np.array([rule.value for rule in rules.answers], dtype=dtype)
         self.place = {feature.name: number for number, feature in enumerate(model.schema.attributes)}
+        codes = {feature.name: codes_by_label(feature) for feature in model.schema.attributes}
         self._tests = [
-            [(self.place[condition.attribute.name], _Test(condition)) for condition in rule.conditions]
+            [
+                (self.place[(name := condition.attribute.name)], _Test(condition, codes[name]))
+                for condition in rule.conditions
+            ]
             for rule in rules.rules
         ]
 
@@ -149,12 +153,13 @@ def _fired_by_kernel(
     from espalier.kernels import rules as kernel  # noqa: PLC0415 - numba is loaded by the first large batch
 
     conditions = [condition for rule in rules.rules for condition in rule.conditions]
+    codes = {feature.name: codes_by_label(feature) for feature in schema.attributes}
     flags: list[bool] = []
     flags_start = []
     for condition in conditions:
         flags_start.append(-1 if condition.categories is None else len(flags))
         if condition.categories is not None:
-            listed = set(condition_codes(condition))
+            listed = set(condition_codes(condition, codes[condition.attribute.name]))
             flags += [code in listed for code in range(len(condition.attribute.categories))]
     fired = np.empty(values.shape[1], dtype=np.int32)
     kernel.fire(
@@ -180,11 +185,11 @@ class _Test:
 
     __slots__ = ("above", "at_most", "coded", "codes", "wants_absent")
 
-    def __init__(self, condition: Condition) -> None:
+    def __init__(self, condition: Condition, codes: Mapping[Hashable, int]) -> None:
         self.coded = condition.attribute.coded
         self.above, self.at_most = condition.above, condition.at_most
         listed = condition.categories
-        self.codes = None if listed is None else frozenset(condition_codes(condition))
+        self.codes = None if listed is None else frozenset(condition_codes(condition, codes))
         self.wants_absent = condition.known is False
 
     def holds(self, value: float) -> bool:
@@ -195,7 +200,18 @@ class _Test:
         return self.codes is None or int(value) in self.codes
 
 
-def condition_codes(condition: Condition) -> list[int]:
-    """Give the codes of a condition's categories; none where it has no set of them."""
-    code = {label_key(label): place for place, label in enumerate(condition.attribute.categories)}
-    return [code[label_key(label)] for label in condition.categories or ()]
+def condition_codes(condition: Condition, codes: Mapping[Hashable, int] | None = None) -> list[int]:
+    """Give the codes of a condition's categories; none where it has no set of them.
+
+    Args:
+        condition: The condition.
+        codes: `codes_by_label` of its attribute; who asks of many conditions has it at hand.
+    """
+    if codes is None:
+        codes = codes_by_label(condition.attribute)
+    return [codes[label_key(label)] for label in condition.categories or ()]
+
+
+def codes_by_label(feature: Feature) -> Mapping[Hashable, int]:
+    """Give the code of each category of an attribute, by `label_key`."""
+    return {label_key(label): place for place, label in enumerate(feature.categories)}

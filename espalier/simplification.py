@@ -7,7 +7,7 @@ Two steps, each of which keeps what the whole says of rows without missing value
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,8 +26,15 @@ def simplified(conjunctions: Sequence[Conjunction]) -> tuple[Conjunction, ...]:
     holds for every row; no conjunctions at all hold for none.
     """
     tokens = Tokens()
-    listed = [{condition.attribute.name: tokens.of(_literal(condition)) for condition in each} for each in conjunctions]
     attributes = {condition.attribute.name: condition.attribute for each in conjunctions for condition in each}
+    places: dict[str, dict[Hashable, int]] = {
+        name: {label_key(label): code for code, label in enumerate(feature.categories)}
+        for name, feature in attributes.items()
+    }
+    listed = [
+        {(name := condition.attribute.name): tokens.of(_literal(condition, places[name])) for condition in each}
+        for each in conjunctions
+    ]
     before = -1
     while len(listed) != before:
         before = len(listed)
@@ -66,10 +73,10 @@ class Tokens:
         return number
 
 
-def _literal(condition: Condition) -> Literal:
+def _literal(condition: Condition, place: Mapping[Hashable, int]) -> Literal:
+    """Give a condition on an attribute whose categories, by `label_key`, have these places."""
     codes = None
     if condition.categories is not None:
-        place = {label_key(label): code for code, label in enumerate(condition.attribute.categories)}
         codes = frozenset(place[label_key(label)] for label in condition.categories)
     bounded = codes is not None or condition.above > -math.inf or condition.at_most < math.inf
     # A value within bounds is known.

@@ -189,7 +189,11 @@ class Settings:
     max_predict_rows: int = field(default=10_000, metadata=_whole(1, 1_000_000, "most rows of one prediction request"))
     max_full_nodes: int = field(
         default=2_000_000,
-        metadata=_whole(1, 1_000_000_000, "most rows times nodes of a request with explain=full"),
+        metadata=_whole(
+            1,
+            1_000_000_000,
+            "most rows times nodes (explain=full), or levels (path)",
+        ),
     )
 
     @classmethod

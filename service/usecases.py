@@ -24,6 +24,7 @@ __all__ = [
     "NewDataSet",
     "check_cells",
     "check_explaining",
+    "check_paths",
     "check_size",
     "explain_decision",
     "find_loaded",
@@ -92,6 +93,16 @@ def check_explaining(model: espalier.Model, n_rows: int, *, explain: str, limit:
     if explain == "full":
         n_nodes = model.rules.n_rules + 1 if isinstance(model.body, espalier.RuleList) else model.tree.n_nodes
         check_size("rows times nodes (explain: full)", given=n_rows * n_nodes, limit=limit)
+
+
+def check_paths(model: espalier.Model, n_rows: int, *, explain: str, limit: int) -> None:
+    """Refuse paths of more nodes than the settings allow: all of an answer is in memory before it is sent.
+
+    Raises:
+        TooLarge: There are more rows times levels.
+    """
+    if explain == "path" and not isinstance(model.body, espalier.RuleList) and n_rows * model.tree.n_nodes > limit:
+        check_size("rows times levels (explain: path)", given=n_rows * model.tree.depth, limit=limit)
 
 
 def upload_data_set(session: Session, new: NewDataSet) -> DataSet:

@@ -60,7 +60,8 @@ def _rows_answered(inquiry: Inquiry, body: object) -> bytes:
     usecases.check_cells(asked.rows, limit=settings.max_cell_chars)
     answering = inquiry.find()
     version = answering.version
-    usecases.check_explaining(version.model, len(asked.rows), explain=asked.explain, limit=settings.max_full_nodes)
+    for check in (usecases.check_explaining, usecases.check_paths):
+        check(version.model, len(asked.rows), explain=asked.explain, limit=settings.max_full_nodes)
     if asked.are_many and _takes_tables(inquiry):
         found = _as_table(version, asked)
         if found is not None:

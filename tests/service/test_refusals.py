@@ -120,6 +120,18 @@ def test_more_rows_times_nodes_than_allowed_are_not_explained_in_full(settings: 
         assert_problem(streamed, 413)
 
 
+def test_more_rows_times_levels_than_allowed_have_no_paths(settings: Settings) -> None:
+    model = espalier.train(espalier.dataset_from_csv(TENNIS, target="PlayTennis"), "id3")
+    assert model.tree.depth == 2
+    with serving(settings, max_full_nodes=6) as served:
+        served.keep("tennis", model)
+        assert served.post("/v1/models/tennis/predict", {"rows": [SUNNY] * 3}).status_code == 200
+        refused = served.post("/v1/models/tennis/predict", {"rows": [SUNNY] * 4})
+        detail = assert_problem(refused, 413)["detail"]
+        assert detail == "8 rows times levels (explain: path) were given, at most 6 are allowed"
+        assert served.post("/v1/models/tennis/predict", {"rows": [SUNNY] * 4, "explain": "none"}).status_code == 200
+
+
 def test_a_list_of_rules_counts_by_its_rules(settings: Settings) -> None:
     data = espalier.dataset_from_csv(TENNIS, target="PlayTennis")
     rules = espalier.prune(

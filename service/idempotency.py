@@ -70,8 +70,8 @@ def claim(session: Session, *, owner: str | None, key: str, keep_seconds: float)
     _sweep(session)
     digest = hashlib.sha256(key.encode()).hexdigest()
     mine = (IdempotentRequest.owner == (owner or ""), IdempotentRequest.key_sha256 == digest)
-    # A claim that would last longer than any was made before the database's clock was set back.
-    running = IdempotentRequest.claimed_until.between(now(), now(CLAIM_SECONDS)).label("running")
+    # A claim for far longer than any lasts was made before the database's clock was set back, by more than a little.
+    running = IdempotentRequest.claimed_until.between(now(), now(2 * CLAIM_SECONDS)).label("running")
     over = (IdempotentRequest.expires <= now()).label("over")
     found = session.execute(select(IdempotentRequest, running, over).where(*mine).with_for_update()).first()
     if found is None:

@@ -199,11 +199,13 @@ def count_answers(asked: Asked, rows: packed.PackedRows) -> None:
 def _rows_answered(
     source: Sessions, asked: Asked, rows: Sequence[Mapping[str, Any]], lines: AnswerLines, first_row: int
 ) -> Iterator[bytes]:
-    for start in range(0, len(rows), ROWS_AT_ONCE):
+    limit = asked.settings.max_full_nodes
+    at_once = usecases.rows_at_once(asked.model, ROWS_AT_ONCE, explain=asked.explain, limit=limit)
+    for start in range(0, len(rows), at_once):
         began = time.perf_counter()
-        some = rows[start : start + ROWS_AT_ONCE]
+        some = rows[start : start + at_once]
         usecases.check_cells(some, limit=asked.settings.max_cell_chars)
-        n_rows, limit = first_row + start + len(some), asked.settings.max_full_nodes
+        n_rows = first_row + start + len(some)
         usecases.check_explaining(asked.model, n_rows, explain=asked.explain, limit=limit)
         answered = _answered(asked, some, first_row + start)
         faults = [] if asked.skip else [fault for answer in answered.answers for fault in answer.get("errors", ())]

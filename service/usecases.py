@@ -34,6 +34,7 @@ __all__ = [
     "read_document",
     "reading_of",
     "redeclare_data_set",
+    "rows_at_once",
     "upload_data_set",
 ]
 
@@ -101,8 +102,16 @@ def check_paths(model: espalier.Model, n_rows: int, *, explain: str, limit: int)
     Raises:
         TooLarge: There are more rows times levels.
     """
+    # Only a tree of so many nodes may have such paths: of others it is not asked how deep they are.
     if explain == "path" and not isinstance(model.body, espalier.RuleList) and n_rows * model.tree.n_nodes > limit:
         check_size("rows times levels (explain: path)", given=n_rows * model.tree.depth, limit=limit)
+
+
+def rows_at_once(model: espalier.Model, most: int, *, explain: str, limit: int) -> int:
+    """Give how many rows of a stream may be answered together, at most `most`: their paths are in memory together."""
+    if explain != "path" or isinstance(model.body, espalier.RuleList) or most * model.tree.n_nodes <= limit:
+        return most
+    return max(1, min(most, limit // max(1, model.tree.depth)))
 
 
 def upload_data_set(session: Session, new: NewDataSet) -> DataSet:

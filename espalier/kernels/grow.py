@@ -264,7 +264,7 @@ def grow_tree(  # one loop, told from top to bottom
         node_ints[node, FIRST_CHILD] = first_child
         node_ints[node, N_CHILDREN] = n_branches
         if rules.missing == c.SURROGATE:
-            # rpart answers by all rows of its children, those that surrogates have sent there included.
+            # By all rows of the children, those that surrogates sent there included: so answers rpart, with its two.
             fallback = heaviest_child(node_reals, first_child, n_branches)
         node_ints[node, FALLBACK] = fallback
         node_reals[node, GAIN] = chosen_reals[REAL_GAIN]

@@ -1,6 +1,7 @@
 """Pessimistic pruning with raised branches: the training rows at the leaves of a tree, and threads that prune it."""
 
 import heapq
+from collections.abc import Callable
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, Final
@@ -113,39 +114,43 @@ def _pruned_parts(
     renew = spreading.RENEW_ALL if model.config.missing == "direction" else spreading.RENEW_KNOWN
     done, stays = np.full(n_nodes, -1, np.int32), np.zeros(n_nodes, np.bool_)
     branches, above = _branches(settled, workers.n_threads)
-    most = max((_n_pieces(settled, place) for _, place in branches), default=0)
-    hands: SimpleQueue[tuple[Any, Any]] = SimpleQueue()
-    for _ in range(workers.n_threads):
-        hands.put((_with_own_scratch(tree), raising.make_trial(tree, len(given.target), most)))
+    own_tables = _own_tables(tree, len(given.target), _most_pieces(settled, branches), workers.n_threads)
 
     def prune(place: int) -> tuple[Ints, Floats]:
-        own, trial = hand = hands.get()
+        own, trial = tables = own_tables.get()
         lines, figures = raising.prune_pessimistically(
             own, *rows, settled, plain, place, done, stays, *limit, renew, trial, watch.state
         )
-        hands.put(hand)
+        own_tables.put(tables)
         return lines.reshape(-1, 3), figures.reshape(-1, 3)
 
     def foresee(place: int) -> None:
-        own, trial = hand = hands.get()
+        own, trial = tables = own_tables.get()
         stays[place] = raising.foresee(own, *rows, settled, plain, place, *limit, renew, trial, watch.state)
-        hands.put(hand)
+        own_tables.put(tables)
 
     parts = workers.in_turn(prune, _largest_first(branches))
     watch.check()
     if above:
-        places = np.array(sorted((place for _, place in above), reverse=True), np.int64)
-        divides = tree.divides[settled.order[places]]
-        raising.sum_up(tree, settled, places)
-        workers.in_turn(foresee, _largest_first(above))
-        # These may change yet with what is below them.
-        tree.divides[settled.order[places]] = divides
+        _foresee_all(tree, settled, above, workers, foresee)
         watch.check()
-        if stays[places].all():
-            return tree, parts
-    parts.append(prune(0))
-    watch.check()  # what was stopped is half pruned
+    # Where all of these stay, none becomes a leaf, and nothing that is looked at later changes.
+    if not above or not stays[[place for _, place in above]].all():
+        parts.append(prune(0))
+        watch.check()  # what was stopped is half pruned
     return tree, parts
+
+
+def _foresee_all(tree: Any, settled: Any, above: list[_Sized], workers: Crew, foresee: Callable[[int], None]) -> None:
+    """Try the nodes above pruned subtrees as if none of them changed."""
+    from espalier.kernels import raising  # noqa: PLC0415
+
+    places = np.array(sorted((place for _, place in above), reverse=True), np.int64)
+    divides = tree.divides[settled.order[places]]
+    raising.sum_up(tree, settled, places)
+    workers.in_turn(foresee, _largest_first(above))
+    # These may change yet with what is below them.
+    tree.divides[settled.order[places]] = divides
 
 
 def _pruning(model: Model) -> Any:
@@ -175,9 +180,18 @@ def _pruning(model: Model) -> Any:
     )
 
 
-def _with_own_scratch(tree: Any) -> Any:
-    """Give a `Pruning` of the same tree, whose scratch is one thread's own."""
-    return tree._replace(**{name: np.empty_like(getattr(tree, name)) for name in ("sums", "known", "trial_shares")})
+def _own_tables(tree: Any, n_rows: int, n_pieces: int, threads: int) -> SimpleQueue[tuple[Any, Any]]:
+    """Give what each thread writes besides the tree: a `Pruning` with scratch of its own, and a ``Trial``.
+
+    There are as many as threads, so nobody waits for one.
+    """
+    from espalier.kernels import raising  # noqa: PLC0415
+
+    tables: SimpleQueue[tuple[Any, Any]] = SimpleQueue()
+    for _ in range(threads):
+        scratch = {name: np.empty_like(getattr(tree, name)) for name in ("sums", "known", "trial_shares")}
+        tables.put((tree._replace(**scratch), raising.make_trial(tree, n_rows, n_pieces)))
+    return tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +254,10 @@ def _branches(settled: Any, threads: int) -> tuple[list[_Sized], list[_Sized]]:
 
 def _largest_first(sized: list[_Sized]) -> list[int]:
     return [place for _, place in sorted(sized, reverse=True)]
+
+
+def _most_pieces(settled: Any, branches: list[_Sized]) -> int:
+    return max((_n_pieces(settled, place) for _, place in branches), default=0)
 
 
 def _children(size: Ints, place: int) -> list[int]:

@@ -51,7 +51,7 @@ def answer_inference(inquiry: Inquiry, framed: Framed) -> Inferred:
 
     Raises:
         Rejected: The request is not valid, or the model cannot take the rows; every fault, by its place in the request.
-        TooLarge: More rows or longer texts than the settings allow.
+        TooLarge: More rows, longer texts or longer paths than the settings allow.
         NotFound: As `find`.
         Conflict: As `find`, or the version that answered was deleted meanwhile.
         TooMany: The log takes no more decisions.
@@ -62,10 +62,11 @@ def answer_inference(inquiry: Inquiry, framed: Framed) -> Inferred:
     schema = version.model.schema
     asked = read_inference(framed, schema, limit=service.settings.max_predict_rows)
     usecases.check_cells(asked.rows, limit=service.settings.max_cell_chars)
-    wants_path = any(one.name == "decision_path" for one in asked.outputs)
+    explain = "path" if any(one.name == "decision_path" for one in asked.outputs) else "none"
+    usecases.check_paths(version.model, len(asked.rows), explain=explain, limit=service.settings.max_full_nodes)
     record = partial(record_answers, inquiry, answering, asked.rows, subject=asked.subject)
     try:
-        answered = usecases.predict(version, asked.rows, explain="path" if wants_path else "none")
+        answered = usecases.predict(version, asked.rows, explain=explain)
     except espalier.RowError as error:
         record(refusals.failed(len(asked.rows), error, place=asked.place))
         raise placed(error, asked) from None

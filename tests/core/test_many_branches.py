@@ -1,4 +1,4 @@
-"""What is said of a test with a branch a category takes work that grows with the branches, not with their square."""
+"""What is said of a test with a branch a category: calls of Python grow with the branches, not with their square."""
 
 import sys
 from collections.abc import Callable

@@ -130,6 +130,15 @@ def test_more_rows_times_levels_than_allowed_have_no_paths(settings: Settings) -
         detail = assert_problem(refused, 413)["detail"]
         assert detail == "8 rows times levels (explain: path) were given, at most 6 are allowed"
         assert served.post("/v1/models/tennis/predict", {"rows": [SUNNY] * 4, "explain": "none"}).status_code == 200
+        inputs = [{"name": "Outlook", "shape": [4], "datatype": "BYTES", "data": ["Sunny"] * 4}]
+        asked = {"inputs": inputs, "outputs": [{"name": "decision_path"}]}
+        assert "rows times levels" in served.post("/v2/models/tennis/infer", asked).get_json()["error"]
+        assert served.post("/v2/models/tennis/infer", {"inputs": inputs}).status_code == 200
+        # Lines are answered as they come, as many together as may be.
+        streamed = served.client.post(
+            "/v1/models/tennis/predict", data='{"Outlook":"Sunny"}\n' * 7, content_type="application/x-ndjson"
+        )
+        assert (streamed.status_code, streamed.text.count('"label"')) == (200, 7)
 
 
 def test_a_list_of_rules_counts_by_its_rules(settings: Settings) -> None:

@@ -29,10 +29,7 @@ from service.tables import Job, JobEvent, Kind, State
 
 BACK_OFF_SECONDS = 1.0  # before the second attempt; doubled for each further one
 BACK_OFF_LONGEST = 60.0
-BACK_OFF_VARIES = (0.5, 1.5)  # so that jobs do not return in step
-PUT_OFF_LONGEST = (
-    max(BACK_OFF_VARIES) * BACK_OFF_LONGEST
-)  # what waits for longer was put off before the database's clock was set back
+PUT_OFF_LONGEST = 1.5 * BACK_OFF_LONGEST  # what waits for longer was put off before the database's clock was set back
 ROOM_SECONDS = 5.0  # after which one that has too many jobs may look again
 
 
@@ -299,7 +296,7 @@ def fail_or_retry(session: Session, held: Claim, *, error: Mapping[str, Any], re
         return _end_lease(session, held, Event.FAIL, reason=reason, error=dict(error), finished=now())
     if held.attempt >= held.max_attempts:
         return _end_lease(session, held, Event.GIVE_UP, reason=reason, error=dict(error), finished=now())
-    pause = min(BACK_OFF_SECONDS * 2 ** (held.attempt - 1), BACK_OFF_LONGEST) * random.uniform(*BACK_OFF_VARIES)  # noqa: S311
+    pause = min(BACK_OFF_SECONDS * 2 ** (held.attempt - 1), BACK_OFF_LONGEST) * random.uniform(0.5, 1.5)  # noqa: S311
     return _end_lease(session, held, Event.BACK_OFF, reason=reason, error=dict(error), run_at=now(pause))
 
 

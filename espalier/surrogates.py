@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from espalier.node_tests import NOMINAL, NUMERIC
 
-__all__ = ["Surrogates", "arranged_surrogates", "gathered", "surrogate_conditions"]
+__all__ = ["Surrogates", "arranged_surrogates", "ragged", "surrogate_conditions"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -39,10 +38,10 @@ class Surrogates:
     agreement: Floats
 
 
-def arranged_surrogates(surrogates: Surrogates, splits: npt.NDArray[np.intp]) -> Surrogates:
-    """Give the surrogates of a tree whose nodes test what the nodes `splits` tested; -1 is a leaf."""
-    start, kept = gathered(surrogates.start, np.arange(len(surrogates.feature)), splits)
-    code_start, code_branch = gathered(surrogates.code_start, surrogates.code_branch, kept)
+def arranged_surrogates(surrogates: Surrogates, tests: npt.NDArray[np.intp]) -> Surrogates:
+    """Give the surrogates of a tree whose nodes test what the nodes `tests` tested."""
+    start, kept = ragged(surrogates.start, tests)
+    code_start, codes = ragged(surrogates.code_start, kept)
     return Surrogates(
         start=start,
         feature=surrogates.feature[kept],
@@ -50,17 +49,25 @@ def arranged_surrogates(surrogates: Surrogates, splits: npt.NDArray[np.intp]) ->
         threshold=surrogates.threshold[kept],
         below=surrogates.below[kept],
         code_start=code_start,
-        code_branch=code_branch,
+        code_branch=surrogates.code_branch[codes],
         agreement=surrogates.agreement[kept],
     )
 
 
-def gathered(start: Ints, values: npt.NDArray[Any], picked: npt.NDArray[np.intp]) -> tuple[Ints, npt.NDArray[Any]]:
-    """Give start and values of the ragged rows `picked`; -1 is an empty row."""
-    counts = np.where(picked < 0, 0, np.diff(start)[picked] if len(start) > 1 else 0)
-    made = np.concatenate(([0], np.cumsum(counts)))
-    places = np.arange(made[-1]) + np.repeat(start[:-1][picked] - made[:-1] if len(start) > 1 else made[:-1], counts)
-    return made.astype(np.int32), values[places]
+def ragged(start: Ints, picked: npt.NDArray[np.intp]) -> tuple[Ints, npt.NDArray[np.intp]]:
+    """Give where each of the rows `picked` of a ragged table starts in a table of these alone, and all their places.
+
+    start: int32; row i of the table stands at ``start[i] : start[i+1]``.
+
+    >>> start, places = ragged(np.array([0, 2, 2, 5], np.int32), np.array([2, 1, 0]))
+    >>> start.tolist(), places.tolist()
+    ([0, 3, 3, 5], [2, 3, 4, 0, 1])
+    """
+    first = start[picked]
+    counts = start[picked + 1] - first
+    made = np.zeros(len(picked) + 1, np.int32)
+    np.cumsum(counts, out=made[1:])
+    return made, np.arange(made[-1]) + np.repeat(first - made[:-1], counts)
 
 
 def surrogate_conditions(

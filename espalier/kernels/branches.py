@@ -11,7 +11,16 @@ import numpy as np
 from espalier.kernels.codes import NUMERIC, UNKNOWN
 from espalier.kernels.jit import inner
 
-__all__ = ["Nodes", "Substitutes", "find_sides", "most_branches", "other_branch", "own_branch"]
+__all__ = [
+    "Nodes",
+    "Substitutes",
+    "branch_of",
+    "find_sides",
+    "most_branches",
+    "other_branch",
+    "own_branch",
+    "test_at",
+]
 
 
 class Nodes(NamedTuple):
@@ -45,16 +54,30 @@ def own_branch(nodes, split, values, row):  # type: ignore[no-untyped-def]
 
     values: float64 (F, n), codes of categories, NaN missing.
     """
-    value = values[nodes.feature[split], row]
-    test = nodes.test[split]
-    if test == UNKNOWN:
-        return 1 if math.isnan(value) else 0
+    return branch_of(values[nodes.feature[split], row], test_at(nodes, split), nodes.code_branch)
+
+
+@inner
+def test_at(nodes, split):  # type: ignore[no-untyped-def]
+    """Give what `branch_of` asks of a test: its kind, its cut, and where its codes begin and end."""
+    return (
+        np.int64(nodes.test[split]), nodes.threshold[split], np.int64(nodes.code_start[split]),
+        np.int64(nodes.code_start[split + 1]),
+    )  # fmt: skip
+
+
+@inner
+def branch_of(value, test, code_branch):  # type: ignore[no-untyped-def]
+    """Give the branch of a value at a test that `test_at` gives, once for many rows; -1 as in `own_branch`."""
+    kind, cut, start, stop = test
+    if kind == UNKNOWN:
+        return np.int64(math.isnan(value))
     if math.isnan(value):
-        return -1
-    if test == NUMERIC:
-        return 0 if value <= nodes.threshold[split] else 1
-    place = nodes.code_start[split] + int(value)
-    return int(nodes.code_branch[place]) if place < nodes.code_start[split + 1] else -1
+        return np.int64(-1)
+    if kind == NUMERIC:
+        return np.int64(0 if value <= cut else 1)
+    place = start + np.int64(value)
+    return np.int64(code_branch[place]) if place < stop else np.int64(-1)
 
 
 @inner

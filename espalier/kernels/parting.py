@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from espalier.kernels.branches import other_branch, own_branch
+from espalier.kernels.branches import branch_of, other_branch, test_at
 from espalier.kernels.buffers import copy, fill
 from espalier.kernels.codes import NUMERIC
 from espalier.kernels.jit import inner, maker
@@ -98,12 +98,13 @@ def part_by_any(nodes, substitutes, split, table, rows, queue, begin, end, n_wai
     """Part pieces by any test; rows that go several ways have arrived. Give how many nodes wait, and the end."""
     base, at = np.int64(nodes.child_start[split]), queue.at
     n_branches, n_parted = np.int64(nodes.child_start[split + 1]) - base, np.int64(0)
+    test, feature, width = test_at(nodes, split), np.int64(nodes.feature[split]), np.int64(len(table.values))
     fill(at, n_branches, 0)
     for each in range(begin, end):
         piece = queue.pieces[each]
         own = np.int64(rows[piece])
         own = own if own >= 0 else ~own
-        branch = own_branch(nodes, split, table.values, own)
+        branch = branch_of(table.flat[own * width + feature], test, nodes.code_branch)
         if branch < 0:
             branch = other_branch(nodes, substitutes, split, table.values, own)
         queue.side[each - begin], queue.spare[each - begin] = branch, piece

@@ -11,7 +11,7 @@ A row that goes several ways leaves the list at the test where it does.
 
 import numpy as np
 
-from espalier.kernels.branches import most_branches, other_branch, own_branch
+from espalier.kernels.branches import branch_of, most_branches, other_branch, test_at
 from espalier.kernels.buffers import copy, fill
 from espalier.kernels.codes import NUMERIC
 from espalier.kernels.jit import compiled, inner
@@ -19,7 +19,6 @@ from espalier.kernels.jit import compiled, inner
 __all__ = ["COLUMNS_AT_ONCE", "lay_columns", "part_rows"]
 
 COLUMNS_AT_ONCE = 4
-BESIDE_HOLES = 8
 
 
 @compiled
@@ -31,30 +30,48 @@ def lay_columns(columns, places, is_coded, low, high, values, has_holes):  # typ
 
     Returns whether `values` holds all of them as they are.
     """
-    place, next_place, third_place, last_place = places[0], places[1], places[2], places[3]
-    holes, others = np.int64(0), np.int64(0)
+    first_column, next_column, third_column, last_column = columns
+    first_place, next_place = np.uint64(places[0]), np.uint64(places[1])
+    third_place, last_place = np.uint64(places[2]), np.uint64(places[3])
+    least, differs = 0.0 if is_coded else -np.inf, (np.int64(0), np.int64(0), np.int64(0), np.int64(0))
     # All of a row at once: a loop a column would come back to each line of the cache.
-    for row in range(low, high):
-        holes |= lay_cell(columns[0][row], is_coded, values, row, place)
-        holes |= lay_cell(columns[1][row], is_coded, values, row, next_place) << 1
-        holes |= lay_cell(columns[2][row], is_coded, values, row, third_place) << 2
-        holes |= lay_cell(columns[3][row], is_coded, values, row, last_place) << 3
+    for row in range(np.uint64(low), np.uint64(high)):
+        differs = (
+            differs[0] | lay_cell(first_column[row], least, values, row, first_place),
+            differs[1] | lay_cell(next_column[row], least, values, row, next_place),
+            differs[2] | lay_cell(third_column[row], least, values, row, third_place),
+            differs[3] | lay_cell(last_column[row], least, values, row, last_place),
+        )
+    holds_all = True
     for each in range(COLUMNS_AT_ONCE):
-        if (holes >> each) & 1 == 1:
-            has_holes[places[each]] = True
-        others |= holes >> (each + BESIDE_HOLES)
-    return others & 1 == 0
+        if differs[each] == 1:
+            n_missing, n_others = look_again(columns[each], least, low, high, values.dtype.type)
+            if n_missing > 0:
+                has_holes[places[each]] = True
+            holds_all = holds_all and n_others == 0
+    return holds_all
 
 
 @inner
-def lay_cell(cell, is_coded, values, row, place):  # type: ignore[no-untyped-def]
-    """Lay a cell; give 1 where it is missing, and 1 further to the left where `values` does not hold it as it is."""
+def lay_cell(cell, least, values, row, place):  # type: ignore[no-untyped-def]
+    """Lay a cell, NaN where it is below `least`; give 1 where it is missing, or `values` does not hold it, else 0."""
     value = np.float64(cell)
-    value = np.nan if is_coded and value < 0.0 else value
-    values[row, place] = value
-    is_missing = np.int64(value != value)  # noqa: PLR0124 - NaN
-    is_another = np.int64(np.float64(values[row, place]) != value) - is_missing
-    return is_missing | (is_another << BESIDE_HOLES)
+    value = value if value >= least else np.nan
+    laid = values.dtype.type(value)
+    values[row, place] = laid
+    return np.int64(laid != value)
+
+
+@inner
+def look_again(column, least, low, high, kind):  # type: ignore[no-untyped-def]
+    """Count the cells of a column that are missing, and those that a number of `kind` does not hold as they are."""
+    n_missing, n_differ = np.int64(0), np.int64(0)
+    for row in range(np.uint64(low), np.uint64(high)):
+        value = np.float64(column[row])
+        value = value if value >= least else np.nan
+        n_missing += np.int64(value != value)  # noqa: PLR0124 - NaN
+        n_differ += np.int64(kind(value) != value)
+    return n_missing, n_differ - n_missing
 
 
 @compiled
@@ -116,10 +133,11 @@ def part_in_many(  # type: ignore[no-untyped-def]
     """Part the rows of a node by any test; across: float64 (F, n). side, at: scratch, by row and by branch."""
     base, begin, n_rows = np.int64(nodes.child_start[node]), np.int64(first[node]), np.int64(count[node])
     n_branches = np.int64(nodes.child_start[node + 1]) - base
+    test, own_values = test_at(nodes, node), across[nodes.feature[node]]
     fill(at, n_branches, 0)
     for each in range(n_rows):
         row = rows[begin + each]
-        branch = own_branch(nodes, node, across, row)
+        branch = branch_of(own_values[row], test, nodes.code_branch)
         if branch < 0:
             branch = other_branch(nodes, substitutes, node, across, row)
         side[each] = branch

@@ -216,28 +216,38 @@ def next_node(nodes, substitutes, split, values, row):  # type: ignore[no-untype
 
 @maker
 def settle(  # type: ignore[no-untyped-def]
-    nodes, substitutes, shape, shares, table, count, apart, weights, n_classes, sums, divides
+    nodes, substitutes, shape, size, shares, table, count, apart, weights, n_classes, sums, divides
 ):  # fmt: skip
     """Spread the rows that go several ways in a tree as it was grown, and make room for all pieces: see `list_leaf`.
 
-    count: int32 (threads, nodes), the rows that go one way, as `seating.part_rows` writes it. apart: int32, those that
-    go several ways. weights: float64, by row. shares as in `spread`. sums and divides are what `spread` writes of those
-    apart, with AT_LEAVES and `keep`.
+    size: int32 (nodes), of each subtree. count: int32 (threads, nodes), the rows that go one way, as
+    `seating.part_rows` writes it. apart: int32, those that go several ways. weights: float64, by row. shares as in
+    `spread`. sums and divides are what `spread` writes of those apart, with AT_LEAVES and `keep`; where there are none,
+    they are left alone.
 
     Returns a Settled whose pieces are not written, and the Parts of rows.
     """
     n_nodes, n_apart = len(shape), len(apart)
+    lo = np.empty(n_nodes, np.int64)
+    if n_apart == 0:
+        # Nodes are numbered in preorder.
+        order, own_size = np.empty(n_nodes, np.int32), np.empty(n_nodes, np.int32)
+        for node in range(n_nodes):
+            order[node], own_size[node] = node, size[node]
+        none = Parts(np.zeros(n_nodes, np.int64), np.empty(0, np.int32), np.empty(0))
+        n_pieces = place_leaves(shape, count, none, lo)
+        return Settled(order, own_size, lo, np.empty(n_pieces, np.int32), np.empty(n_pieces)), none
     apart_weight = np.empty(n_apart)
     for each in range(n_apart):
         apart_weight[each] = weights[apart[each]]
-    order, size, part_lo, part, part_weight = spread(
+    order, own_size, part_lo, part, part_weight = spread(
         nodes, substitutes, shape, shares, table.values, 0, apart, apart_weight, table.target, n_classes, np.zeros(1),
         sums, AT_LEAVES, KEEP_SHARES, 1, divides, np.zeros(n_nodes),
         most_branches(nodes),
     )  # fmt: skip
-    parts, lo = Parts(part_lo, part, part_weight), np.empty(n_nodes, np.int64)
+    parts = Parts(part_lo, part, part_weight)
     n_pieces = place_leaves(shape, count, parts, lo)
-    return Settled(order, size, lo, np.empty(n_pieces, np.int32), np.empty(n_pieces)), parts
+    return Settled(order, own_size, lo, np.empty(n_pieces, np.int32), np.empty(n_pieces)), parts
 
 
 @inner

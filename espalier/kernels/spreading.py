@@ -39,6 +39,8 @@ RENEW_ALL = 2
 EVERYWHERE = 0
 AT_LEAVES = 1
 """Where rows are added up."""
+IS_SUMMED = -1
+"""In place of where a leaf's pieces begin: they were added up as they came."""
 
 
 @compiled
@@ -156,9 +158,16 @@ def go_on(  # type: ignore[no-untyped-def]
     row, weight, from_row, from_weight, side = flow.row, flow.weight, flow.from_row, flow.from_weight, flow.side
     n_waiting, n_order, n_out, end = state[0], state[1], state[2], state[3]
     needed, needed_out = 0, 0
+    # Who wants sums at leaves and no pieces is spared those pieces.
+    sums_alone = n_classes > 0 and summed == AT_LEAVES and keep == 0
     while n_waiting > 0:
         node, first = waiting[n_waiting - 1], waiting_lo[n_waiting - 1]
         split = shape[node]
+        if first == IS_SUMMED:
+            n_waiting -= 1
+            order[n_order], lo[n_order], up[n_order] = node, n_out, waiting_up[n_waiting]
+            n_order += 1
+            continue
         n_pieces = end - first
         if split < 0 and keep and n_out + n_pieces > len(flow.out_row):
             needed_out = n_out + n_pieces
@@ -168,29 +177,18 @@ def go_on(  # type: ignore[no-untyped-def]
             base = nodes.child_start[split]
             n_branches = nodes.child_start[split + 1] - base
             fill(counts, n_branches, 0)
+        if split >= 0 and n_pieces > 0:
             for branch in range(n_branches):
                 known[branch] = known_before[nodes.child[base + branch]]
-            n_astray = find_sides(nodes, split, values, row, first, n_pieces, side)
-            for piece in range(n_pieces if n_astray > 0 or renew != KEEP_SHARES else 0):
-                branch = side[piece]
-                if branch < 0:
-                    own = row[first + piece]
-                    side[piece] = other_branch(nodes, substitutes, split, values, own if own >= 0 else ~own)
-                    branch = side[piece] if renew == RENEW_ALL else -1
-                if branch >= 0:
-                    known[branch] += weight[first + piece]
-            for piece in range(n_pieces):
-                if side[piece] >= 0:
-                    counts[side[piece]] += 1
-                else:
-                    n_unknown += 1
-            if renew != KEEP_SHARES:
-                total = 0.0
+            n_unknown = choose_sides(
+                nodes, substitutes, split, values, row, weight, first, n_pieces, side, renew, counts, known
+            )
+            total = 0.0
+            for branch in range(n_branches if renew != KEEP_SHARES else 0):
+                total += known[branch]
+            if total > 0.0:
                 for branch in range(n_branches):
-                    total += known[branch]
-                if total > 0.0:
-                    for branch in range(n_branches):
-                        shares[base + branch] = known[branch] / total
+                    shares[base + branch] = known[branch] / total
             n_needed = n_pieces - n_unknown
             if n_unknown > 0:
                 for branch in range(n_branches):
@@ -217,39 +215,94 @@ def go_on(  # type: ignore[no-untyped-def]
         if keep:
             divides[node] = n_unknown > 0
         end = first
+        n_summed = 0
         for branch in range(n_branches - 1, -1, -1):
-            at[branch] = end
-            waiting[n_waiting], waiting_lo[n_waiting] = nodes.child[base + branch], end
+            child, begins = nodes.child[base + branch], end
+            if sums_alone and shape[child] < 0:
+                begin_sums(sums, child)
+                begins, n_summed = IS_SUMMED, n_summed + 1
+            else:
+                end += counts[branch]
+            at[branch], waiting[n_waiting], waiting_lo[n_waiting] = begins, child, begins
             waiting_up[n_waiting] = n_order - 1
             n_waiting += 1
-            end += counts[branch]
-        if n_branches == 2 and n_unknown == 0:
+        if n_branches == 2 and n_unknown == 0 and n_summed == 0:
             part(row, weight, first, n_pieces, side, from_row, from_weight)
             continue
         copy(row, first, from_row, 0, n_pieces)
         copy(weight, first, from_weight, 0, n_pieces)
         for piece in range(n_pieces):
-            branch = side[piece]
+            branch, own, own_weight = side[piece], from_row[piece], from_weight[piece]
+            code = n_classes
+            if n_summed > 0 and target[own] >= 0:
+                code = np.int64(target[own])
             if branch >= 0:
-                row[at[branch]], weight[at[branch]] = from_row[piece], from_weight[piece]
+                if at[branch] == IS_SUMMED:
+                    sums[nodes.child[base + branch], code] += own_weight
+                    continue
+                row[at[branch]], weight[at[branch]] = own, own_weight
                 at[branch] += 1
                 continue
-            own = from_row[piece]
             own = ~own if keep and own >= 0 else own
             for each in range(n_branches):
                 share = shares[base + each]
-                if share > 0.0:
-                    row[at[each]], weight[at[each]] = own, from_weight[piece] * share
+                if share > 0.0 and at[each] == IS_SUMMED:
+                    sums[nodes.child[base + each], code] += own_weight * share
+                elif share > 0.0:
+                    row[at[each]], weight[at[each]] = own, own_weight * share
                     at[each] += 1
     state[0], state[1], state[2], state[3] = n_waiting, n_order, n_out, end
     return needed, needed_out
 
 
 @inner
-def add_classes(row, weight, first, end, target, n_classes, sums, node):  # type: ignore[no-untyped-def]
-    """Write the class weights of the pieces first:end into ``sums[node]``."""
+def begin_sums(sums, node):  # type: ignore[no-untyped-def]
+    """Write zeros into ``sums[node]``."""
     for place in range(sums.shape[1]):
         sums[node, place] = 0.0
+
+
+@inner
+def choose_sides(  # type: ignore[no-untyped-def]
+    nodes, substitutes, split, values, row, weight, first, n_pieces, side, renew, counts, known
+):  # fmt: skip
+    """Write the branch that each of the pieces from `first` on takes, -1 for all of them.
+
+    counts: int64, known: float64, by branch; how many take it, and what those weigh that know the value (with RENEW_ALL
+    all that take it), are added.
+
+    Returns how many take all branches.
+    """
+    n_astray = find_sides(nodes, split, values, row, first, n_pieces, side)
+    has_others = nodes.fallback[split] >= 0 or substitutes.start[split + 1] > substitutes.start[split]
+    if n_astray > 0 and has_others and renew == RENEW_ALL:
+        for piece in range(n_pieces):
+            if side[piece] < 0:
+                own = row[first + piece]
+                side[piece] = other_branch(nodes, substitutes, split, values, own if own >= 0 else ~own)
+    n_unknown = 0
+    for piece in range(n_pieces):
+        branch = side[piece]
+        if branch >= 0:
+            counts[branch] += 1
+            known[branch] += weight[first + piece]
+        else:
+            n_unknown += 1
+    if n_astray > 0 and has_others and renew != RENEW_ALL:
+        for piece in range(n_pieces):
+            if side[piece] < 0:
+                own = row[first + piece]
+                side[piece] = other_branch(nodes, substitutes, split, values, own if own >= 0 else ~own)
+                if side[piece] >= 0:
+                    counts[side[piece]] += 1
+                    n_unknown -= 1
+    return n_unknown
+
+
+@inner
+def add_classes(row, weight, first, end, target, n_classes, sums, node):  # type: ignore[no-untyped-def]
+    """Write the class weights of the pieces first:end into ``sums[node]``."""
+    begin_sums(sums, node)
     for piece in range(first, end):
         own = row[piece]
         code = int(target[own if own >= 0 else ~own])
@@ -260,8 +313,7 @@ def add_classes(row, weight, first, end, target, n_classes, sums, node):  # type
 @inner
 def add_powers(row, weight, first, end, target, answer, sums, node):  # type: ignore[no-untyped-def]
     """Write the powers of what the pieces first:end miss `answer` by into ``sums[node]``."""
-    for place in range(sums.shape[1]):
-        sums[node, place] = 0.0
+    begin_sums(sums, node)
     for piece in range(first, end):
         share, miss = weight[piece], target[row[piece]] - answer
         square = miss * miss

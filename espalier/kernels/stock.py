@@ -11,7 +11,7 @@ __all__ = ["begin", "take_stock"]
 
 
 @compiled
-def begin(tree, values, target, count, apart, weights):  # type: ignore[no-untyped-def]
+def begin(tree, size, values, target, count, apart, weights):  # type: ignore[no-untyped-def]
     """Make room for the rows at the leaves of a tree as it was grown.
 
     values, target: as in `table_of`. The others: as in `settle`.
@@ -20,7 +20,7 @@ def begin(tree, values, target, count, apart, weights):  # type: ignore[no-untyp
     """
     table, n_classes = table_of(values, target), tree.stats.shape[1]
     settled, parts = settle(
-        tree.nodes, tree.substitutes, tree.shape, tree.shares, table, count, apart, weights, n_classes, tree.sums,
+        tree.nodes, tree.substitutes, tree.shape, size, tree.shares, table, count, apart, weights, n_classes, tree.sums,
         tree.divides,
     )  # fmt: skip
     return settled, parts, has_no_other_way(tree.nodes, tree.substitutes, tree.shape)

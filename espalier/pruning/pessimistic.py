@@ -181,9 +181,10 @@ def _frozen(tree: Tree, went: _Steps) -> Tree:
     nodes, parent, size = spreading.arrange(tree.child_start, tree.child, went.shape)
     changed = dataclasses.replace(tree, branch_weight=went.shares, stats=went.stats)
     pruned = changed.arranged(nodes, went.shape[nodes], outline=(parent, size))
-    moved = np.zeros(len(nodes), np.bool_)
+    has_moved = np.zeros(tree.n_nodes, np.bool_)
     # Few rows differ, and each is short: all of them are not gone through one by one.
-    moved[np.flatnonzero(pruned.stats != tree.stats[nodes]) // tree.stats.shape[1]] = True
+    has_moved[np.flatnonzero(went.stats != tree.stats) // tree.stats.shape[1]] = True
+    moved = has_moved[nodes]
     counted, weight, value = pruned.stats[moved], pruned.weight.copy(), pruned.value.copy()
     weight[moved] = counted.sum(axis=1)
     value[moved] = np.where(weight[moved] > 0, counted.argmax(axis=1), value[moved])

@@ -103,7 +103,7 @@ def _pruned_parts(
     seated = _seated(model, given, tree, laid, workers)
     watch.check()
     n_nodes, rows = model.tree.n_nodes, (laid.values, given.target)
-    settled, pieces, knows = stock.begin(tree, *rows, seated.count, seated.apart, given.weights)
+    settled, pieces, knows = stock.begin(tree, model.tree.size, *rows, seated.count, seated.apart, given.weights)
 
     def take_stock(low: int, high: int) -> bool:
         listed = (seated.rows, seated.first, seated.count, given.weights)

@@ -173,9 +173,9 @@ def hold_data_set(session: Session, data_set_id: str) -> DataSet:
 def _lock_unused(session: Session, data_set_id: str) -> DataSet:
     row = hold_data_set(session, data_set_id)  # a job that starts to use it now has to wait
     users = or_(Job.data_set_id == data_set_id, Job.holdout_data_set_id == data_set_id)
-    job_id = session.scalar(select(Job.id).where(users, Job.state.in_((State.QUEUED, State.RUNNING))).limit(1))
-    if job_id is not None:
-        raise Conflict(f"data set {data_set_id} is used by job {job_id}, which is not finished; cancel the job first")
+    job = session.scalar(select(Job).where(users, Job.state.in_((State.QUEUED, State.RUNNING))).limit(1))
+    if job is not None:
+        raise Conflict(f"data set {data_set_id} is used by job {job.id}, which {job.in_the_way}")
     trained = or_(Version.data_set_id == data_set_id, Version.holdout_data_set_id == data_set_id)
     version = session.scalars(select(Version).where(trained).limit(1)).first()
     if version is not None:
@@ -275,7 +275,7 @@ def find_version(session: Session, name: str, number: int | None = None) -> Vers
     row = session.scalars(query).first()
     if row is None:
         find_model(session, name)
-        raise NotFound("version", f"{name}/{number}")
+        raise NotFound("version of model", name) if number is None else NotFound("version", f"{name}/{number}")
     return row
 
 

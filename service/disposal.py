@@ -61,9 +61,9 @@ def delete_model(session: Session, name: str) -> None:
     versions = select(Version.id).where(Version.model_id == model.id)
     if session.scalar(select(DecisionRecord.id).where(DecisionRecord.version_id.in_(versions)).limit(1)) is not None:
         raise Conflict(f"model {name!r} cannot be deleted: there are decisions by it; archive its versions instead")
-    job_id = session.scalar(select(Job.id).where(Job.model == name, Job.state.in_(UNFINISHED)).limit(1))
-    if job_id is not None:
-        raise Conflict(f"model {name!r} cannot be deleted: job {job_id} for it is not finished; cancel the job first")
+    job = session.scalar(select(Job).where(Job.model == name, Job.state.in_(UNFINISHED)).limit(1))
+    if job is not None:
+        raise Conflict(f"model {name!r} cannot be deleted: job {job.id} for it {job.in_the_way}")
     session.execute(delete(AliasEvent).where(AliasEvent.model_id == model.id))
     session.execute(delete(Version).where(Version.model_id == model.id))
     session.execute(delete(ModelName).where(ModelName.id == model.id))
@@ -83,4 +83,4 @@ def _references(session: Session, model: ModelName, version: Version) -> Iterato
     unfinished = select(Job).where(Job.model == model.name, Job.state.in_(UNFINISHED))
     for job in session.scalars(unfinished):
         if job.payload.get("version_id") == version.id:
-            yield f"job {job.id} uses it and is not finished; cancel the job first"
+            yield f"job {job.id} uses it and {job.in_the_way}"

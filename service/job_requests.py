@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 import espalier
@@ -23,7 +24,7 @@ from service.faults import collected, placed
 from service.holdouts import HeldOut, Learned, check_rows, find_data_set, load_judges, read_holdout, rows_of
 from service.model_cache import ModelCache
 from service.settings import Settings
-from service.tables import DataSet, Job, Kind, Version
+from service.tables import DataSet, Job, Kind, ModelName, Version
 
 __all__ = [
     "Plan",
@@ -58,8 +59,11 @@ def submit(session: Session, plan: Plan, *, settings: Settings) -> Job:
     """Put a planned job into the queue; its data sets cannot be deleted from now on until it is finished.
 
     Raises:
-        Rejected: A data set was deleted or declared anew since the plan was made.
+        Rejected: The version was deleted or archived, or a data set deleted or declared anew, since the plan was made.
     """
+    lost = _lost(session, plan.kind, plan.payload)
+    if lost is not None:
+        raise Rejected([Fault("/version", lost[0], f"this version {lost[1]} a moment ago")])
     places = {plan.holdout_data_set_id: "/holdout/dataset", plan.data_set_id: "/dataset"}
     faults = [
         Fault(places[data_set_id], code, f"this data set {what} a moment ago")
@@ -79,12 +83,16 @@ def submit(session: Session, plan: Plan, *, settings: Settings) -> Job:
 
 
 def try_again(session: Session, job: Job) -> Job:
-    """Put a job that ended without success into the queue again, if its data sets are as they were.
+    """Put a job that ended without success into the queue again, if its version and its data sets are as they were.
 
     Raises:
-        Conflict: A data set was deleted or declared anew since the job was asked for, or the job is queued, running or
-            succeeded.
+        Conflict: The version was deleted or archived, or a data set deleted or declared anew, since the job was asked
+            for, or the job is queued, running or succeeded.
     """
+    lost = _lost(session, Kind(job.kind), job.payload)
+    if lost is not None:
+        version = f"version {job.payload['version']} of model {job.payload['model']!r}"
+        raise Conflict(f"{version} {lost[1]} since this job was asked for: ask for a new one")
     for data_set_id, _, what in _changed(session, job.payload.get("fingerprints", {})):
         raise Conflict(f"data set {data_set_id} {what} since this job was asked for: ask for a new one")
     return queue.retry(session, job.id)
@@ -237,6 +245,21 @@ def plan_evaluation(
         fingerprints=fingerprints(data_set, held_out.data_set),
     )
     return Plan(Kind.EVALUATE, dict(payload), None, data_set.id, held_out.data_set_id)
+
+
+def _lost(session: Session, kind: Kind, payload: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Give a code and what happened to the version that a job works on; None: it is there, and stays until commit."""
+    if "version_id" not in payload:
+        return None
+    # Whoever deletes or archives a version holds its model alone; versions may be added meanwhile.
+    model = select(ModelName.id).where(ModelName.name == payload["model"])
+    session.execute(model.with_for_update(read=True, key_share=True))
+    version = session.get(Version, payload["version_id"], populate_existing=True)
+    if version is None:
+        return "unknown_version", "was deleted"
+    if kind is Kind.PREDICT and version.archived is not None:
+        return "archived_version", "was archived"
+    return None
 
 
 def _changed(session: Session, fingerprints: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:

@@ -12,7 +12,9 @@ from service.answer_lines import CsvLines, JsonLines, TableBatch
 from service.db import Sessions, reading
 from service.errors import Conflict
 
-__all__ = ["PARQUET", "RESULT_TYPES", "write_result"]
+__all__ = ["NONE_KEPT", "PARQUET", "RESULT_TYPES", "write_result"]
+
+NONE_KEPT = "the decisions of this job are not kept from row {first_row} on: ask for another job"
 
 PARQUET = "application/vnd.apache.parquet"
 RESULT_TYPES: Mapping[str, str] = {
@@ -49,7 +51,7 @@ def _parts(source: Sessions, job_id: str, n_rows: int) -> Iterator[decisions.Par
         with reading(source) as session:
             part = decisions.next_part(session, job_id, first_row=first_row)
         if part is None:
-            raise Conflict(f"the decisions of this job are not kept from row {first_row} on: ask for another job")
+            raise Conflict(NONE_KEPT.format(first_row=first_row))
         yield part
         first_row += part.rows.n_rows
 

@@ -239,6 +239,13 @@ class Job(Identified):
     started: Mapped[datetime | None]  # begin of the last attempt
     finished: Mapped[datetime | None]
 
+    @property
+    def in_the_way(self) -> str:
+        """What is said to whoever would delete what this job, which has not ended, still uses."""
+        if self.cancel_requested:
+            return "is being cancelled; ask again when it has ended"
+        return "is not finished; cancel the job first"
+
 
 class JobEvent(Table):
     """One transition of a job."""

@@ -18,8 +18,8 @@ from service.api.contract import Resource, answers, answers_tagged, documents, r
 from service.api.once import remember
 from service.commits import Commits
 from service.db import reading, transaction
-from service.errors import Conflict, Fault, Rejected
-from service.job_results import RESULT_TYPES, write_result
+from service.errors import Conflict, Fault, NotFound, Rejected
+from service.job_results import NONE_KEPT, RESULT_TYPES, write_result
 from service.prediction_requests import plan_prediction
 from service.tables import Job, Kind, Scope, State
 
@@ -171,7 +171,8 @@ def cancel_job(job_id: str) -> Response:
 def retry_job(job_id: str) -> Response:
     """Queue a job again that has failed, was cancelled or has spent its attempts; it counts for the key that asks now.
 
-    Refused where one of its data sets was deleted or declared anew since: ask for a new job.
+    Refused where its version was deleted or archived since, or one of its data sets deleted or declared anew: ask for a
+    new job.
     """
     with transaction(here().sessions) as session:
         job = queue.find_job(session, job_id)
@@ -193,8 +194,11 @@ def _last_seen() -> int:
 def _answers_of(job: Job, form: str) -> Response:
     """Stream the answers of a prediction job from its records in the log."""
     service = here()
-    with reading(service.sessions) as session:
-        model = service.models.get(session, job.payload["version_id"]).model
+    try:
+        with reading(service.sessions) as session:
+            model = service.models.get(session, job.payload["version_id"]).model
+    except NotFound:  # a version goes only after its decisions
+        raise Conflict(NONE_KEPT.format(first_row=0)) from None
     pieces = write_result(
         service.sessions,
         job.id,

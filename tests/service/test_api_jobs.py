@@ -1,15 +1,20 @@
 """Jobs over HTTP: listed, cancelled, tried again, waited for."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from service import job_requests, queue
 from service.db import reading, transaction
 from service.errors import Rejected
+from service.prediction_requests import plan_prediction
 from service.settings import Settings
 from tests.service.served import UNKNOWN, Served, assert_problem, request_training, serving
+from tests.service.waiting import until
 
 
 @pytest.fixture
@@ -61,6 +66,94 @@ def test_a_data_set_that_changes_between_plan_and_queue_is_refused_by_its_place(
     with pytest.raises(Rejected) as refused, transaction(served.service.sessions) as session:
         job_requests.submit(session, plan, settings=served.settings)
     assert [(fault.pointer, fault.code) for fault in refused.value.faults] == [("/dataset", "changed_data_set")]
+
+
+def on_version(served: Served, kind: str, data: str) -> str:
+    """Ask for a job that works on version 1 of the model "tennis", and cancel it; give its id."""
+    asked = {
+        "pruning": {"model": "tennis", "version": 1, "method": "pessimistic"},
+        "prediction": {"model": "tennis", "version": 1, "dataset": data},
+    }[kind]
+    response = served.post(f"/v1/{kind}-jobs", asked)
+    assert response.status_code == 202, response.text
+    job = str(response.get_json()["id"])
+    assert served.client.post(f"/v1/jobs/{job}/cancel").status_code == 202
+    return job
+
+
+@pytest.mark.parametrize("kind", ["pruning", "prediction"])
+@pytest.mark.parametrize("gone", ["models/tennis/versions/1", "models/tennis"])
+def test_a_job_whose_version_was_deleted_cannot_be_tried_again(
+    served: Served, more_tennis: str, kind: str, gone: str
+) -> None:
+    served.train("tennis")
+    job = on_version(served, kind, more_tennis)
+    assert served.client.delete(f"/v1/{gone}").status_code == 204
+    served.train("tennis")  # another version is no substitute
+    detail = assert_problem(served.client.post(f"/v1/jobs/{job}/retry"), 409)["detail"]
+    assert "version 1 of model 'tennis' was deleted" in detail
+    assert served.client.get(f"/v1/jobs/{job}").get_json()["state"] == "cancelled"
+
+
+def test_of_an_archived_version_only_what_predicts_cannot_be_tried_again(served: Served, more_tennis: str) -> None:
+    served.train("tennis")
+    pruning, prediction = (on_version(served, kind, more_tennis) for kind in ("pruning", "prediction"))
+    assert served.client.post("/v1/models/tennis/versions/1/archive").status_code == 200
+    assert "archived" in assert_problem(served.client.post(f"/v1/jobs/{prediction}/retry"), 409)["detail"]
+    assert served.client.post(f"/v1/jobs/{pruning}/retry").status_code == 202
+
+
+@pytest.mark.parametrize("kind", ["pruning", "prediction"])
+def test_a_version_that_goes_between_plan_and_queue_is_refused_by_its_place(
+    served: Served, more_tennis: str, kind: str
+) -> None:
+    served.train("tennis")
+    asked: dict[str, Any] = {"model": "tennis", "version": 1, "missing": None}
+    asked |= {"pruning": {"method": "pessimistic", "params": {}, "holdout": None}, "prediction": {}}[kind]
+    asked |= {"dataset": more_tennis, "explain": "none"} if kind == "prediction" else {}
+    plans = {"pruning": job_requests.plan_pruning, "prediction": plan_prediction}
+    with reading(served.service.sessions) as session:
+        plan = plans[kind](session, served.service.models, asked)
+    assert served.client.delete("/v1/models/tennis").status_code == 204
+    with pytest.raises(Rejected) as refused, transaction(served.service.sessions) as session:
+        job_requests.submit(session, plan, settings=served.settings)
+    assert [(fault.pointer, fault.code) for fault in refused.value.faults] == [("/version", "unknown_version")]
+
+
+def test_who_deletes_a_model_waits_until_a_job_for_its_version_is_queued(served: Served, more_tennis: str) -> None:
+    if served.service.sessions.engine.dialect.name == "sqlite":
+        pytest.skip("its writers come one after the other")
+    served.train("tennis")
+    asked = {"model": "tennis", "version": 1, "missing": None, "dataset": more_tennis, "explain": "none"}
+    with reading(served.service.sessions) as session:
+        plan = plan_prediction(session, served.service.models, asked)
+    with ThreadPoolExecutor(1) as pool:
+        with transaction(served.service.sessions) as session:
+            job = job_requests.submit(session, plan, settings=served.settings).id
+            deleting = pool.submit(served.client.delete, "/v1/models/tennis")
+            until(lambda: waits_for_a_lock(served), what="somebody who waits for the model")
+        refused = deleting.result()
+    assert job in assert_problem(refused, 409)["detail"]
+
+
+def waits_for_a_lock(served: Served) -> bool:
+    """Whether a statement on this PostgreSQL database waits for a row that another transaction holds."""
+    look = text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+    with served.service.sessions.engine.connect() as connection:
+        return bool(connection.scalar(look))
+
+
+def test_whoever_deletes_what_a_job_uses_is_told_that_it_is_being_cancelled(served: Served, tennis: str) -> None:
+    served.train("tennis")
+    job = request_training(served, tennis)
+    with transaction(served.service.sessions) as session:
+        assert queue.claim(session, worker="w", lease_seconds=60) is not None
+    for said in ("cancel the job first", "is being cancelled; ask again when it has ended"):
+        for path in (f"datasets/{tennis}", "models/tennis"):
+            detail = assert_problem(served.client.delete(f"/v1/{path}"), 409)["detail"]
+            assert job in detail
+            assert said in detail
+        served.client.post(f"/v1/jobs/{job}/cancel")
 
 
 def test_an_unfinished_job_has_no_result(served: Served, tennis: str) -> None:

@@ -262,4 +262,5 @@ def test_a_model_goes_with_its_versions_and_aliases(served: Served) -> None:
 def test_a_model_without_versions_answers_not_found(served: Served) -> None:
     assert remove(served).status_code == 204
     assert served.client.get("/v1/models/tennis").status_code == 200
-    assert_problem(served.post("/v1/models/tennis/predict", {"rows": [SUNNY]}), 404)
+    refused = assert_problem(served.post("/v1/models/tennis/predict", {"rows": [SUNNY]}), 404)
+    assert refused["detail"] == "there is no version of model 'tennis'"

@@ -14,6 +14,7 @@ import espalier
 from service import decisions, handlers, queue, storage, worker
 from service.db import reading, transaction
 from service.handlers import Cancelled, JobLog, Part, Reported, perform
+from service.model_cache import ModelCache
 from service.settings import Settings
 from service.staging import packed_chunks
 from service.tables import DecisionRecord
@@ -207,6 +208,17 @@ def test_a_result_whose_decisions_are_gone_is_said_to_be(served: Served) -> None
     work(served)
     with transaction(served.service.sessions) as session:
         session.execute(delete(DecisionRecord).where(DecisionRecord.first_row == 0))
+    assert "not kept from row 0" in assert_problem(served.client.get(f"/v1/jobs/{job}/result"), 409)["detail"]
+
+
+def test_a_result_whose_version_is_gone_too_is_said_to_be(served: Served) -> None:
+    keep(served, "m")
+    job = asked(served, "m", kept(served, table(N_ROWS, 8)))
+    work(served)
+    with transaction(served.service.sessions) as session:
+        session.execute(delete(DecisionRecord))
+    assert served.client.delete("/v1/models/m").status_code == 204
+    served.service.finder.models = ModelCache()  # as in a process that has not answered by it
     assert "not kept from row 0" in assert_problem(served.client.get(f"/v1/jobs/{job}/result"), 409)["detail"]
 
 

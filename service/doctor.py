@@ -162,7 +162,7 @@ def _migrations(place: Place) -> Iterator[Found]:
 
 
 def _clock(place: Place) -> Iterator[Found]:
-    """Leases go by the database's clock, the times of decisions by this host's."""
+    """Leases, retention and the ends of keys go by the database's clock, the times of decisions by this host's."""
     if place.engine is None:
         return
     with place.engine.connect() as connection:
@@ -216,10 +216,9 @@ def _keys(place: Place) -> Iterator[Found]:
         return
     if place.engine is None or db.revisions(place.engine)[0] != {db.revisions(place.engine)[1]}:
         return
-    now = db.utc_now()
-    live = select(Key).where(Key.revoked.is_(None), or_(Key.expires.is_(None), Key.expires > now))
+    live = select(Key).where(Key.revoked.is_(None), or_(Key.expires.is_(None), Key.expires > db.now()))
     with db.reading(db.sessions(place.engine)) as session:
-        keys = session.scalars(live).all()
+        keys, now = session.scalars(live).all(), session.scalars(select(db.now())).one()
     admins = [key for key in keys if Scope.ADMIN in key.scopes]
     soon = [key for key in keys if key.expires is not None and key.expires <= now + SOON]
     if not admins:

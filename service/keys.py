@@ -2,13 +2,15 @@
 
     esp_<id>_<secret>    id: the key's UUID; secret: 32 random bytes as 43 signs of base64url
 
-Look-ups go through a cache of one second, so a key that was revoked stops working everywhere within a second.
+Look-ups go through a cache of one second, so a key that was revoked stops working everywhere within a second. When a
+key expires is told by the database's clock: it is the same moment on every host.
 """
 
 import hashlib
 import hmac
 import secrets
-from collections.abc import Collection, Iterator
+import time
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -16,7 +18,7 @@ from sqlalchemy import Connection, insert, select
 from sqlalchemy.orm import Session
 
 from service.catalog import check_model_name
-from service.db import Sessions, new_id, reading, utc_now
+from service.db import Sessions, new_id, now, reading, utc_now
 from service.errors import Fault, Forbidden, NotFound, Rejected, Unidentified
 from service.paging import Page, page
 from service.recent import Recent
@@ -98,19 +100,34 @@ EVERYBODY = Caller(key_id=None, scopes=frozenset(Scope))
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A key as it is kept for a second: all that decides about a request."""
+    """A key as it is kept for a second: all that decides about a request.
+
+    Attributes:
+        caller: Whom it stands for.
+        secret_sha256: Of its secret only the hash is kept.
+        lasts: Seconds from the look-up until it expires; None: for ever.
+        looked_up: When that was, by the ring's clock.
+        revoked: When it was revoked, if it was.
+    """
 
     caller: Caller
     secret_sha256: str
-    expires: datetime | None
+    lasts: float | None
+    looked_up: float
     revoked: datetime | None
 
 
 @dataclass(slots=True)
 class KeyRing:
-    """Finds out who asks."""
+    """Finds out who asks.
+
+    Attributes:
+        recent: Keys that were looked up a moment ago.
+        clock: Monotonic seconds.
+    """
 
     recent: Recent[str, Record | None] = field(default_factory=Recent)
+    clock: Callable[[], float] = time.monotonic
 
     def identify(self, source: Sessions, token: str) -> Caller:
         """Give the caller that a token stands for.
@@ -122,13 +139,13 @@ class KeyRing:
         if parts is None:
             raise Unidentified("this is not a key; a key looks like esp_<id>_<secret>")
         key_id, secret = parts["id"], parts["secret"]
-        record = self.recent.get(key_id, lambda: _look_up(source, key_id))
+        record = self.recent.get(key_id, lambda: _look_up(source, key_id, self.clock()))
         matches = hmac.compare_digest(_digest(secret), NO_DIGEST if record is None else record.secret_sha256)
         if record is None or not matches:
             raise Unidentified("there is no such key")
         if record.revoked is not None:
             raise Unidentified("this key was revoked")
-        if record.expires is not None and record.expires <= utc_now():
+        if record.lasts is not None and self.clock() - record.looked_up >= record.lasts:
             raise Unidentified("this key has expired")
         return record.caller
 
@@ -147,7 +164,7 @@ def create(
         Rejected: No name, no scope, a model's name that is none, an admin key that is limited to models, or an end
             that has passed; every fault.
     """
-    faults = list(_faults(name, scopes, models, expires))
+    faults = list(_faults(name, scopes, models, expires, moment=moment(session)))
     if faults:
         raise Rejected(faults)
     key_id, secret = _made_up()
@@ -163,6 +180,11 @@ def create(
     session.add(key)
     session.flush()
     return key, _token(key_id, secret)
+
+
+def moment(session: Session) -> datetime:
+    """Give the database's clock: a key has expired when its end is not after this."""
+    return session.scalars(select(now())).one()
 
 
 def list_keys(session: Session, *, limit: int = 50, cursor: str | None = None) -> Page[Key]:
@@ -221,21 +243,28 @@ def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def _look_up(source: Sessions, key_id: str) -> Record | None:
+def _look_up(source: Sessions, key_id: str, began: float) -> Record | None:
     with reading(source) as session:
-        key = session.get(Key, key_id)
-    if key is None:
+        found = session.execute(select(Key, now().label("moment")).where(Key.id == key_id)).first()
+    if found is None:
         return None
+    key: Key = found.Key
+    lasts = None if key.expires is None else (key.expires - found.moment).total_seconds()
     caller = Caller(
         key_id=key.id,
         scopes=frozenset(Scope(scope) for scope in key.scopes),
         models=None if key.models is None else frozenset(key.models),
     )
-    return Record(caller, key.secret_sha256, expires=key.expires, revoked=key.revoked)
+    return Record(caller, key.secret_sha256, lasts=lasts, looked_up=began, revoked=key.revoked)
 
 
 def _faults(
-    name: str, scopes: Collection[Scope], models: Collection[str] | None, expires: datetime | None
+    name: str,
+    scopes: Collection[Scope],
+    models: Collection[str] | None,
+    expires: datetime | None,
+    *,
+    moment: datetime,
 ) -> Iterator[Fault]:
     if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
         yield Fault("/name", "invalid", f"the name of a key has 1 to {NAME_LENGTH} printable characters")
@@ -251,5 +280,5 @@ def _faults(
                 check_model_name(model, pointer=f"/models/{position}")
             except Rejected as error:
                 yield from error.faults
-    if expires is not None and expires <= utc_now():
+    if expires is not None and expires <= moment:
         yield Fault("/expires", "out_of_range", "a key must expire in the future")

@@ -1,19 +1,19 @@
 """What is older than it is to be kept is deleted, some at a time, by whichever worker is idle.
 
 Decisions go when the days of their model are over, or of the settings where the model says nothing; ended jobs when
-those of the settings are, but not while a version or a decision refers to them.
+those of the settings are, but not while a version or a decision refers to them. Days are told by the database's clock:
+a worker whose own is wrong deletes nothing before its time.
 """
 
 import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 
 from sqlalchemy import delete, exists, or_, select
 from sqlalchemy.orm import Session
 
-from service.db import Sessions, reading, transaction, utc_now
+from service.db import Sessions, now, reading, transaction
 from service.queue import FINAL
 from service.tables import DecisionRecord, Job, ModelName, Version
 
@@ -84,7 +84,7 @@ def delete_ended_jobs(source: Sessions, *, days: int) -> int:
     """
     if days == 0:
         return 0
-    ended = Job.state.in_(FINAL) & (Job.finished < utc_now() - timedelta(days=days))
+    ended = Job.state.in_(FINAL) & (Job.finished < _ago(days))
     refers = or_(exists().where(Version.job_id == Job.id), exists().where(DecisionRecord.job_id == Job.id))
     some = select(Job.id).where(ended, ~refers).limit(RECORDS_AT_ONCE)
     with reading(source) as session:
@@ -101,10 +101,14 @@ def _expired(session: Session, days: int) -> Iterator[str]:
     kept = select(ModelName.id, ModelName.retention_days)
     for model in session.execute(kept if days else kept.where(ModelName.retention_days.is_not(None))).all():
         mine = select(Version.id).where(Version.model_id == model.id)
-        until = utc_now() - timedelta(days=model.retention_days or days)
+        until = _ago(model.retention_days or days)
         expired = (
             select(DecisionRecord.id)
             .where(DecisionRecord.version_id.in_(mine), DecisionRecord.time < until)
             .limit(RECORDS_AT_ONCE)
         )
         yield from session.scalars(expired).all()
+
+
+def _ago(days: int) -> now:
+    return now(-86_400.0 * days)

@@ -14,6 +14,7 @@ from service.keys import KeyRing
 from service.recent import Recent
 from service.settings import Settings
 from service.tables import Key, Scope
+from tests.service.clocks import set_wrong
 
 UNKNOWN = "01890000-0000-7000-8000-000000000000"
 GIVEN = f"esp_{UNKNOWN}_{'a' * 43}"
@@ -104,16 +105,35 @@ def test_revoking_again_keeps_the_first_moment(source: Sessions) -> None:
         keys.revoke(session, UNKNOWN)
 
 
-def test_a_key_expires_on_the_moment_though_it_is_kept(source: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
-    end = utc_now() + timedelta(hours=1)
-    _, token = made(source, expires=end)
-    ring = KeyRing(Recent(lambda: 0.0))
-    monkeypatch.setattr("service.keys.utc_now", lambda: end - timedelta(microseconds=1))
+def test_a_key_expires_on_the_moment_though_it_is_kept(source: Sessions) -> None:
+    seconds = [0.0]
+    ring = KeyRing(Recent(lambda: 0.0), clock=lambda: seconds[0])
+    _, token = made(source, expires=utc_now() + timedelta(hours=1))
     ring.identify(source, token)
-    monkeypatch.setattr("service.keys.utc_now", lambda: end)
+    seconds[0] = 1_800.0  # some of the hour have gone by before it was looked up
+    ring.identify(source, token)
+    seconds[0] = 3_600.0
 
     with pytest.raises(Unidentified, match="expired"):
         ring.identify(source, token)
+
+
+@pytest.mark.parametrize("hours", [2, -2])
+def test_a_key_expires_by_the_databases_clock_whatever_a_host_says(
+    source: Sessions, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    hour, right = timedelta(hours=1), utc_now()
+    past, future = made(source), made(source, expires=right + hour)
+    with transaction(source) as session:
+        session.execute(sqlalchemy.update(Key).where(Key.id == past[0].id).values(expires=right - hour))
+    set_wrong(monkeypatch, hours=hours)
+
+    KeyRing().identify(source, future[1])
+    KeyRing().identify(source, made(source, expires=right + hour)[1])
+    with pytest.raises(Unidentified, match="expired"):
+        KeyRing().identify(source, past[1])
+    with pytest.raises(Rejected, match="in the future"):
+        made(source, expires=right - hour)
 
 
 def test_the_old_and_the_new_key_of_a_rotation_both_work(source: Sessions) -> None:

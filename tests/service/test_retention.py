@@ -10,6 +10,7 @@ from service import db, queue, retention
 from service.db import Sessions, transaction, utc_now
 from service.settings import Settings
 from service.tables import DecisionRecord, Job, JobEvent, Kind, ModelName, Version
+from tests.service.clocks import set_wrong
 from tests.service.served import Served, serving
 
 
@@ -45,6 +46,38 @@ def test_only_decisions_whose_time_is_over_are_deleted(settings: Settings) -> No
         assert retention.delete_expired(source) == 1
         assert retention.delete_expired(source) == 0
         assert [status(served, one) for one in (old["short"], old["long"], old["forever"], new)] == [404, 200, 200, 200]
+
+
+@pytest.mark.parametrize("hours", [2, -2])
+def test_a_worker_whose_clock_is_wrong_deletes_nothing_before_its_time(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    with serving(settings) as served:
+        source = served.service.sessions
+        served.train("short")
+        keep(served, "short", 1)
+        old = decide(served, "short")
+        age(source, days=25 / 24)
+        new = decide(served, "short")
+        with transaction(source) as session:
+            made = utc_now() - timedelta(hours=23)
+            session.execute(sqlalchemy.update(DecisionRecord).where(DecisionRecord.id == new).values(time=made))
+            for age_in_hours in (23, 25):
+                job = queue.enqueue(session, kind=Kind.EVALUATE, payload={}, max_attempts=1)
+                queue.cancel(session, job.id).finished = utc_now() - timedelta(hours=age_in_hours)
+        set_wrong(monkeypatch, hours=hours)
+        assert (retention.delete_expired(source), retention.delete_ended_jobs(source, days=1)) == (1, 1)
+        assert [status(served, one) for one in (old, new)] == [404, 200]
+
+
+def test_the_longest_retention_that_can_be_set_deletes_nothing(settings: Settings) -> None:
+    with serving(settings) as served:
+        served.train("long")
+        one = decide(served, "long")
+        age(served.service.sessions, days=3_650)
+        assert retention.delete_expired(served.service.sessions, days=36_500) == 0
+        assert retention.delete_ended_jobs(served.service.sessions, days=36_500) == 0
+        assert status(served, one) == 200
 
 
 def test_many_are_deleted_some_at_a_time(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

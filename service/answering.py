@@ -58,13 +58,18 @@ def find_answering(
         version, led = usecases.find_pointed_at(session, models, pointers, name, alias)
     else:
         version, led = usecases.find_loaded(session, models, name, number), None
-    policy = policies.find(session, version.id)
-    if policy.archived:
-        raise Conflict(f"version {version.number} of model {name!r} is archived: it answers no more")
+    policy = _policy_of(session, policies, version)
     point = applied(version.model, policy.operating_point)
     if point is not None:
         version = replace(version, model=at_point(version.model, point))
     return Answering(version, led, replace(policy, operating_point=point))
+
+
+def _policy_of(session: Session, policies: PolicyCache, version: LoadedVersion) -> Policy:
+    policy = policies.find(session, version.id)
+    if policy.archived:
+        raise Conflict(f"version {version.number} of model {version.model_name!r} is archived: it answers no more")
+    return policy
 
 
 @dataclass(slots=True)
@@ -116,6 +121,17 @@ class Finder:
             self.found.forget((name, number, alias))
             return self._look_up(source, name, number, alias)
         return found
+
+    def policy_now(self, source: Sessions, answering: Answering) -> Policy:
+        """Look at the policy again, for who answers for longer than a moment; its operating point stays what it was.
+
+        Raises:
+            NotFound: The version was deleted.
+            Conflict: It was archived.
+        """
+        with reading(source) as session:
+            policy = _policy_of(session, self.policies, answering.version)
+        return replace(policy, operating_point=answering.policy.operating_point)
 
     def forget(self) -> None:
         """Look everything up again next time; what never changes is kept."""

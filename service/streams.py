@@ -7,7 +7,7 @@ What is given back was logged before. An error in the middle is raised where it 
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import orjson
@@ -61,6 +61,8 @@ class Asked:
         key_id: The key that asks.
         settings: Limits.
         count: Is told of answers that were logged: the label, as `decisions.label_of` gives it, and of how many rows.
+        look: Gives the policy anew before each batch is answered; raises where that is not to be any more. None: nobody
+            looks, since there is one batch.
     """
 
     version: LoadedVersion
@@ -74,6 +76,7 @@ class Asked:
     key_id: str | None
     settings: Settings
     count: Callable[[str, int], None] = lambda _label, _n_rows: None
+    look: Callable[[], Policy] | None = None
 
     @property
     def origin(self) -> decisions.Origin:
@@ -88,6 +91,10 @@ class Asked:
             masked=self.policy.masked(self.version.attributes),
             operating_point=self.policy.operating_point,
         )
+
+    def now(self) -> "Asked":
+        """Give what is asked of the next batch: what was said of the model meanwhile holds for open streams, too."""
+        return self if self.look is None else replace(self, policy=self.look())
 
     @property
     def logged(self) -> dict[str, Any]:
@@ -119,10 +126,13 @@ def answer_csv(
         espalier.RowError: A column that is no attribute; a row that cannot be read, where those are not passed over.
         TooLarge: More rows, or a longer text in a cell, than the settings allow.
         Unavailable: The log cannot be written.
+        Conflict: The version was archived or deleted meanwhile.
+        Unidentified: The key of who asks was revoked, or has expired.
     """
     yield lines.begin()
     for batch in espalier.batches_from_csv(asked.model.schema, stream):
         began = time.perf_counter()
+        asked = asked.now()
         limit = asked.settings.max_rows
         usecases.check_size("rows", given=batch.first_row + batch.n_rows, limit=limit)
         if batch.dataset is None:
@@ -140,6 +150,7 @@ def answer_json_lines(
     yield lines.begin()
     first_row = 0
     for texts in _together(_texts(stream)):
+        asked = asked.now()
         usecases.check_size("rows", given=first_row + len(texts), limit=asked.settings.max_rows)
         rows = [_row(text) for text in texts]
         yield from _rows_answered(source, asked, rows, lines, first_row)

@@ -8,8 +8,8 @@ page of elsewhere (Origin and Sec-Fetch-Site tell; the page cannot set them).
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 from flask import Flask, g, request
@@ -21,7 +21,15 @@ from service.keys import EVERYBODY, Caller
 from service.settings import Settings, is_loopback
 from service.tables import Scope
 
-__all__ = ["OPEN", "admit_only_callers", "admitted", "check_host", "refuse_foreign_pages", "scopes_of"]
+__all__ = [
+    "OPEN",
+    "admit_only_callers",
+    "admitted",
+    "check_host",
+    "refuse_foreign_pages",
+    "scopes_of",
+    "still_admitted",
+]
 
 OPEN: frozenset[str] = frozenset({"openapi", "docs.page", "docs.static"})  # the description is for everybody
 SCHEME = "bearer "
@@ -67,14 +75,25 @@ def admitted(service: Service, authorization: str) -> Caller:
         TooMany: The key makes more requests a second than it may.
     """
     service.check_tables()
-    if service.settings.auth == "none":
-        caller = EVERYBODY
-    elif authorization.lower().startswith(SCHEME):
-        caller = service.keys.identify(service.sessions, authorization[len(SCHEME) :].strip())
-    else:
-        raise Unidentified(f"this needs a key: {HOW}")
+    caller = _identified(service, authorization)
     service.rates.check(caller.key_id)
     return caller
+
+
+def still_admitted() -> Callable[[], object]:
+    """Give what whoever answers the present request for long asks now and then: whether its key is still good.
+
+    It can be called when the request's own context has ended; it raises as `admitted` does, and counts nothing.
+    """
+    return partial(_identified, here(), request.headers.get("Authorization", ""))
+
+
+def _identified(service: Service, authorization: str) -> Caller:
+    if service.settings.auth == "none":
+        return EVERYBODY
+    if not authorization.lower().startswith(SCHEME):
+        raise Unidentified(f"this needs a key: {HOW}")
+    return service.keys.identify(service.sessions, authorization[len(SCHEME) :].strip())
 
 
 def refuse_foreign_pages(app: Flask, settings: Settings) -> None:

@@ -28,7 +28,7 @@ import orjson
 
 from service import queue, schemas
 from service.db import Sessions, now, reading
-from service.errors import Unavailable
+from service.errors import Unavailable, Unidentified
 from service.tables import Job, JobEvent, State
 
 __all__ = ["CONTENT_TYPE", "Look", "events", "look"]
@@ -111,7 +111,7 @@ def events(first: Look, again: Callable[[int], Look], is_over: Callable[[], bool
         after = max([after, *(one.id for one in seen.transitions)])
         try:
             seen = again(after)
-        except Unavailable:  # the client comes again
+        except (Unavailable, Unidentified):  # the client comes again, and is told why
             return
 
 

@@ -4,7 +4,6 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -12,6 +11,7 @@ from flask import Response, request
 
 from service import job_requests, queue, schemas
 from service.api import job_stream
+from service.api.access import still_admitted
 from service.api.answers import json_answer, page_answer, tagged_answer
 from service.api.context import caller, here
 from service.api.contract import Resource, answers, answers_tagged, documents, refuses, takes_query, takes_request
@@ -120,10 +120,15 @@ def watch_job(job_id: str) -> Response:
     first = job_stream.look(source, job_id, after=after)
     caller().check_job(first.job)
     stays = service.waiting.acquire(blocking=False)
-    again = partial(job_stream.look, source, job_id)
+    admitted = still_admitted()
+
+    def again(seen: int) -> job_stream.Look:
+        admitted()
+        return job_stream.look(source, job_id, after=seen)
+
     told = job_stream.events(
         first,
-        lambda seen: again(after=seen),
+        again,
         service.is_stopping if stays else lambda: True,
         after=after,
     )

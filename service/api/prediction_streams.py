@@ -15,7 +15,7 @@ import socket
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 from flask import Request, Response, request
@@ -26,10 +26,12 @@ from service import decisions, schemas, streams, usecases
 from service.answer_lines import AnswerLines, lines_of
 from service.answering import Answering
 from service.api import problems
+from service.api.access import still_admitted
 from service.api.context import caller, here, request_id
 from service.api.contract import refuse_repeated
 from service.errors import Fault, Rejected
 from service.leaf_book import book_of
+from service.policies import Policy
 
 __all__ = ["KINDS", "PARAMETERS", "answer_stream"]
 
@@ -130,7 +132,19 @@ def _asked(kind: str, answering: Answering) -> streams.Asked:
         key_id=caller().key_id,
         settings=here().settings,
         count=here().counting(answering.version),
+        look=_looking(answering),
     )
+
+
+def _looking(answering: Answering) -> Callable[[], Policy]:
+    """Give what looks whether the key is still good and the version still answers, and what is not logged by now."""
+    admitted, finder, source = still_admitted(), here().finder, here().sessions
+
+    def look() -> Policy:
+        admitted()
+        return finder.policy_now(source, answering)
+
+    return look
 
 
 def _ended_by_failure(

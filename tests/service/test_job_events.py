@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from service import queue
+from service import keys, queue
 from service.api import job_stream
 from service.db import transaction
 from service.queue import Claim
 from service.settings import Settings
-from service.tables import Kind
+from service.tables import Kind, Scope
 from tests.acceptance.running import running
+from tests.service.guarded import token_of
 from tests.service.served import Served, assert_problem, serving
 
 
@@ -131,6 +132,22 @@ def test_a_stream_ends_when_the_service_does_and_when_its_time_is_over(
     monkeypatch.setattr(job_stream, "LONGEST_SECONDS", 300.0)
     served.service.is_stopping = lambda: True
     assert len(read(served.client.get(f"/v1/jobs/{job}/events").text)) == 1
+
+
+def test_a_stream_ends_when_its_key_is_revoked(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_stream, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(job_stream, "LONGEST_SECONDS", 20.0)
+    with serving(settings, web_threads=4, auth="keys") as served:
+        token = token_of(served, Scope.READ)
+        headers = {"Authorization": f"Bearer {token}"}
+        path = f"/v1/jobs/{enqueue(served)}/events"
+        pieces = iter(served.client.get(path, headers=headers).response)
+        assert read(b"".join(next(pieces) for _ in range(2)).decode())[0].data["event"] == "enqueue"
+        with transaction(served.service.sessions) as session:
+            keys.revoke(session, token.split("_")[1])
+        served.service.keys.recent.forget_all()  # as after a second
+        assert list(pieces) == []
+        assert "revoked" in assert_problem(served.client.get(path, headers=headers), 401)["detail"]
 
 
 def test_who_may_not_see_a_job_or_names_no_event_is_refused(served: Served) -> None:

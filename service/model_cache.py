@@ -1,4 +1,8 @@
-"""Models that answer, decoded: each once a process, as long as it is asked for now and then."""
+"""Models that answer, decoded: each once a process, as long as it is asked for now and then.
+
+A decoded tree takes some 0.8 KB a node with all that is written down of it when it is first asked: what is kept is
+bounded by nodes, too.
+"""
 
 import threading
 from collections import OrderedDict
@@ -7,18 +11,27 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
+import espalier
 from service.catalog import LoadedVersion, load_version
 
-__all__ = ["CACHED_MODELS", "ModelCache"]
+__all__ = ["CACHED_MODELS", "CACHED_NODES", "ModelCache"]
 
 CACHED_MODELS: Final = 64
+CACHED_NODES: Final = 1_500_000
+"""Of all models together; a single one may have more."""
 
 
 @dataclass(slots=True)
 class ModelCache:
-    """Decoded models by version id; the least recently used one makes room. For any number of threads."""
+    """Decoded models by version id; the least recently used one makes room. For any number of threads.
+
+    Attributes:
+        capacity: How many models are kept at most.
+        most_nodes: How many nodes, or conditions of rules, they have together at most; the last one is kept anyway.
+    """
 
     capacity: int = CACHED_MODELS
+    most_nodes: int = CACHED_NODES
     _loaded: OrderedDict[str, LoadedVersion] = field(default_factory=OrderedDict)
     _loading: dict[str, threading.Lock] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -52,9 +65,20 @@ class ModelCache:
             loaded = load_version(session, version_id)
             with self._lock:
                 self._loaded[version_id] = loaded
-                while len(self._loaded) > self.capacity:
-                    self._loaded.popitem(last=False)
+                self._make_room()
         finally:
             with self._lock:
                 self._loading.pop(version_id, None)
         return loaded
+
+    def _make_room(self) -> None:
+        n_nodes = sum(map(_size, self._loaded.values()))
+        while len(self._loaded) > self.capacity or (len(self._loaded) > 1 and n_nodes > self.most_nodes):
+            n_nodes -= _size(self._loaded.popitem(last=False)[1])
+
+
+def _size(version: LoadedVersion) -> int:
+    body = version.model.body
+    if isinstance(body, espalier.RuleList):
+        return sum(len(rule.conditions) + 1 for rule in body.rules)
+    return version.model.tree.n_nodes

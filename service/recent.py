@@ -94,7 +94,8 @@ class Recent(Generic[Key, Value]):
                 return value
             self._kept[key] = (began, value)
             self._kept.move_to_end(key)
-            while len(self._kept) > CAPACITY:
+            # What is too old is let go of: it may be large, and hold what a cache of its own has given up.
+            while len(self._kept) > CAPACITY or began - next(iter(self._kept.values()))[0] >= self.seconds:
                 self._left_to_others.discard(self._kept.popitem(last=False)[0])
         return value
 

@@ -220,6 +220,22 @@ def test_the_least_recently_used_model_makes_room(source: Sessions) -> None:
         assert cache.get(session, ids[1]) is not second
 
 
+@pytest.mark.parametrize(("share", "kept"), [(3.0, 3), (2.9, 2), (0.5, 1)])
+def test_models_of_many_nodes_make_room_for_each_other_and_one_is_kept_anyway(
+    source: Sessions, share: float, kept: int
+) -> None:
+    ids = [keep_version(source).id for _ in range(3)]
+    with reading(source) as session:
+        n_nodes = catalog.load_version(session, ids[0]).model.tree.n_nodes
+        cache = ModelCache(most_nodes=int(share * n_nodes))
+        before = [cache.get(session, one) for one in ids]
+        again = [cache.get(session, one) for one in reversed(ids)]
+
+    assert [one is other for one, other in zip(reversed(before), again, strict=True)] == [
+        place < kept for place in range(3)
+    ]
+
+
 def test_threads_share_one_decoded_model(source: Sessions) -> None:
     version = keep_version(source)
     cache = ModelCache()

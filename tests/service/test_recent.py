@@ -1,5 +1,8 @@
 """What is kept for a second is looked up again after it."""
 
+import gc
+import weakref
+
 import pytest
 
 from service.recent import CAPACITY, NotKept, Recent, in_haste
@@ -105,6 +108,23 @@ def test_only_so_many_are_kept() -> None:
 
     assert recent.get(CAPACITY, lambda: 2) == 1  # the newest is still there
     assert recent.get(0, lambda: 2) == 2  # the oldest made room
+
+
+def test_what_is_too_old_is_let_go_of_when_something_else_is_kept() -> None:
+    class Large:
+        pass
+
+    clock = Clock()
+    recent: Recent[str, Large] = Recent(clock)
+    old = weakref.ref(recent.get("old", Large))
+    clock.seconds = 100.5
+    young = weakref.ref(recent.get("young", Large))
+    clock.seconds = 101.0
+    recent.get("new", Large)
+    gc.collect()
+
+    assert old() is None
+    assert young() is not None
 
 
 def test_who_is_in_haste_looks_nothing_up_and_sends_away_one_a_renewal() -> None:

@@ -46,7 +46,7 @@ NOT_KEPT = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # by a prox
 @jobs.post("/v1/training-jobs", scope=Scope.TRAIN, creates=True)
 @takes_request(schemas.TrainingJobRequest)
 @answers(202, schemas.Job, headers=LOCATION)
-@refuses(400, 413, 415, 422)
+@refuses(400, 413, 415, 422, 429)
 def train(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
     """Train a new version of a model."""
     return _requested(job_requests.plan_training, asked, faults)
@@ -55,7 +55,7 @@ def train(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
 @jobs.post("/v1/pruning-jobs", scope=Scope.TRAIN, creates=True)
 @takes_request(schemas.PruningJobRequest)
 @answers(202, schemas.Job, headers=LOCATION)
-@refuses(400, 413, 415, 422)
+@refuses(400, 413, 415, 422, 429)
 def prune(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
     """Prune a version into a new one; the old one stays as it is."""
     return _requested(job_requests.plan_pruning, asked, faults)
@@ -64,7 +64,7 @@ def prune(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
 @jobs.post("/v1/evaluation-jobs", scope=Scope.TRAIN, creates=True)
 @takes_request(schemas.EvaluationJobRequest)
 @answers(202, schemas.Job, headers=LOCATION)
-@refuses(400, 413, 415, 422)
+@refuses(400, 413, 415, 422, 429)
 def evaluate(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
     """Compare several ways of training on the same folds, or on the same held-out rows; no version is made."""
     return _requested(job_requests.plan_evaluation, asked, faults)
@@ -73,7 +73,7 @@ def evaluate(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
 @jobs.post("/v1/prediction-jobs", scope=Scope.PREDICT, creates=True)
 @takes_request(schemas.PredictionJobRequest)
 @answers(202, schemas.Job, headers=LOCATION)
-@refuses(400, 413, 415, 422)
+@refuses(400, 413, 415, 422, 429)
 def predict_data_set(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
     """Answer every row of a data set; each answer is a decision in the log, and all of them are the job's result."""
     return _requested(plan_prediction, asked, faults)
@@ -172,7 +172,7 @@ def cancel_job(job_id: str) -> Response:
 
 @jobs.post("/v1/jobs/<id:job_id>/retry", scope=Scope.TRAIN)
 @answers(202, schemas.Job, headers=LOCATION)
-@refuses(404, 409)
+@refuses(404, 409, 429)
 def retry_job(job_id: str) -> Response:
     """Queue a job again that has failed, was cancelled or has spent its attempts; it counts for the key that asks now.
 

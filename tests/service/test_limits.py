@@ -84,6 +84,10 @@ def test_a_key_may_have_only_so_many_unfinished_jobs(settings: Settings) -> None
         assert served.client.post(f"/v1/jobs/{first}/cancel").status_code == 202
         assert served.post("/v1/training-jobs", asked).status_code == 202
         assert_problem(served.client.post(f"/v1/jobs/{first}/retry"), 429)
+        described = served.client.get("/openapi.json").get_json()["paths"]
+        kinds = ("training", "pruning", "evaluation", "prediction")
+        for path in ("/v1/jobs/{job_id}/retry", *(f"/v1/{kind}-jobs" for kind in kinds)):
+            assert "429" in described[path]["post"]["responses"]  # without keys, too
 
 
 def test_of_requests_at_once_no_more_than_the_limit_are_taken(settings: Settings) -> None:

@@ -10,7 +10,7 @@ from service import usecases
 from service.aliases import AliasCache
 from service.catalog import LoadedVersion
 from service.db import Sessions, reading
-from service.errors import Conflict
+from service.errors import Conflict, NotFound
 from service.model_cache import ModelCache
 from service.operating import applied, at_point
 from service.policies import Policy, PolicyCache
@@ -66,7 +66,10 @@ def find_answering(
 
 
 def _policy_of(session: Session, policies: PolicyCache, version: LoadedVersion) -> Policy:
-    policy = policies.find(session, version.id)
+    try:
+        policy = policies.find(session, version.id)
+    except NotFound:  # by the names that the caller knows
+        raise NotFound("version", f"{version.model_name}/{version.number}") from None
     if policy.archived:
         raise Conflict(f"version {version.number} of model {version.model_name!r} is archived: it answers no more")
     return policy

@@ -61,6 +61,18 @@ def test_an_archived_version_answers_no_more_of_a_stream_that_is_open(
 
 
 @pytest.mark.parametrize("kind", [CSV, NDJSON])
+def test_a_version_that_is_deleted_ends_the_streams_that_are_open(
+    settings: Settings, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(settings, decisions="off") as served:  # else its decisions keep it
+        served.train("tennis")
+        pieces = opened(served, kind, monkeypatch)
+        next(pieces)
+        assert served.client.delete("/v1/models/tennis").status_code == 204
+        assert "there is no version 'tennis/1'" in last_line(kind, b"".join(pieces))
+
+
+@pytest.mark.parametrize("kind", [CSV, NDJSON])
 def test_a_key_that_is_revoked_ends_the_streams_that_it_opened(
     settings: Settings, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,7 +29,7 @@ PAUSE: Final = 0.5
 """Seconds before each turn: threads of the one before may wait awake for a while, on a processor of the next."""
 SHORT: Final = 0.5
 """What takes fewer seconds is done again and again in a turn until so many are over, and the median without the first
-counts: processors that slept in the pause, with caches that are another's, need some calls until they work as they do."""
+counts: processors that slept in the pause, with caches that are another's, need some calls to warm up."""
 PATIENCE: Final = 240.0
 """Seconds for one step of one subject: preparing, a turn, or describing the result."""
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from flask import Flask, Response, request
+from flask import Flask, Request, Response, request
 from flask.sessions import SecureCookieSession, SessionInterface
+from werkzeug.routing import MapAdapter
 
 from service import db
 from service.api.access import admit_only_callers, refuse_foreign_pages, scopes_of
@@ -89,6 +90,13 @@ class Application(Flask):
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """Give the function as it is."""
         return func
+
+    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
+        """Find the route of the path as it is: Werkzeug passes over slashes at its start, so ``//v1`` was ``/v1``."""
+        adapter = super().create_url_adapter(request)
+        if adapter is not None and adapter.path_info.startswith("//"):
+            adapter.path_info = f"/.{adapter.path_info}"  # leads nowhere
+        return adapter
 
 
 class Measured(Application):

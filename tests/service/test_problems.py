@@ -63,6 +63,12 @@ def test_a_path_that_is_nearly_one_is_not_found_and_leads_nowhere(served: Served
     assert "Location" not in response.headers
 
 
+@pytest.mark.parametrize("path", ["//v1/models", "///v1/models", "//v1/models/tennis/predict", "//", "//openapi.json"])
+def test_a_path_that_begins_with_two_slashes_is_not_found(served: Served, path: str) -> None:
+    # As the server gives it: the client takes what follows two slashes for a host.
+    assert_problem(served.client.get("/", environ_overrides={"PATH_INFO": path}), 404)
+
+
 def test_a_wrong_method_says_which_are_legal(served: Served) -> None:
     response = served.client.put("/v1/models")
     problem = assert_problem(response, 405)

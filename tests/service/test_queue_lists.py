@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import select
 
 from service import queue
-from service.db import Sessions, reading, transaction
+from service.db import Sessions, new_id, reading, transaction
 from service.errors import NotFound, Rejected
 from service.queue import FINAL, TRANSITIONS, Event
 from service.tables import JobEvent, Kind, State
@@ -71,7 +71,9 @@ def test_a_list_is_paged_by_cursor_and_stays_right_while_jobs_are_added(source: 
     assert third.next is None
 
 
-@pytest.mark.parametrize(("limit", "cursor"), [(0, None), (201, None), (10, "x"), (10, "' OR 1=1 --")])
+@pytest.mark.parametrize(
+    ("limit", "cursor"), [(0, None), (201, None), (10, "x"), (10, "' OR 1=1 --"), (10, f"{new_id()}:0")]
+)
 def test_a_wrong_limit_or_cursor_is_rejected(limit: int, cursor: str | None, source: Sessions) -> None:
     with pytest.raises(Rejected), reading(source) as session:
         queue.list_jobs(session, limit=limit, cursor=cursor)

@@ -29,6 +29,7 @@ BATCH_BYTES: Final = 2**22
 WORTH_LOADING: Final = 65_536
 """Bytes of a batch from which on compiled code is loaded."""
 SHOWN_NAMES: Final = 20
+LINE_ENDS: Final = b"\r\n"
 Cells = Mapping[str, npt.NDArray[np.float64] | Labelled | None]
 """Columns by name; None for one of numbers in which one is none."""
 
@@ -109,6 +110,8 @@ class _BatchReader:
 
     def read(self, piece: Piece, first_row: int) -> RowBatch:
         """Read a piece."""
+        if piece.lines is not None and piece.lines.signs[0] in LINE_ENDS and not piece.lines.content.strip(b"\r\n"):
+            return RowBatch(first_row, None, [])
         if piece.lines is not None and self._attributes and piece.lines.is_text():
             dataset = self._columns(piece.lines, piece.first_byte)
             if dataset is not None:

@@ -12,6 +12,7 @@ of cells, line by line::
 import codecs
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -30,6 +31,7 @@ QUOTE: Final = ord('"')
 BESIDE_QUOTES: Final = np.array([ord(sign) for sign in ',\n\r"'], dtype=np.uint8)
 LONGEST_LINE: Final = 16 * 2**20
 """Bytes of one line of the table; what is longer would have to be held whole."""
+EMPTY_LINES: Final = re.compile(r"\n+|(?:\r\n)+")
 LINES_AT_ONCE: Final = 4_096
 FIRST_BYTES: Final = 2**18
 """Of the first piece: small, so that what is made of it comes soon."""
@@ -129,6 +131,7 @@ class _Cutter:
         self._at_end = False
         self._line = 1
         self._n_cut = 0
+        self._inside = False  # where lines are read: whether the last one went on within quotes
         self._fill(self._size)
         if self._waiting.startswith(BYTE_ORDER_MARK):
             self._pass_over(len(BYTE_ORDER_MARK))
@@ -226,6 +229,7 @@ class _Cutter:
         cells: list[list[str]] = []
         try:
             for line in reader:
+                self._inside = False
                 cells += [line] if line else []
                 if len(cells) >= wanted:
                     yield Piece(first, cells=cells)
@@ -236,7 +240,7 @@ class _Cutter:
             yield Piece(first, cells=cells)
 
     def _texts(self) -> Iterator[str]:
-        """Give the lines of the text, with their ends."""
+        """Give the lines of the text, with their ends; of those between lines of the table none that is empty."""
         decoder = codecs.getincrementaldecoder("utf-8")()
         waiting = ""
         while True:
@@ -244,12 +248,20 @@ class _Cutter:
                 waiting += decoder.decode(self._waiting, final=self._at_end)
             except UnicodeDecodeError:
                 raise _not_csv(f"it is not UTF-8 text, in or after line {self._line}") from None
-            *lines, waiting = waiting.split("\n")
-            for line in lines:
+            at = 0
+            while (end := waiting.find("\n", at) + 1) > 0:
+                if not self._inside and (empty := EMPTY_LINES.match(waiting, at)) is not None:
+                    # Without a step of Python for each: some hundred millions of them are a small upload, packed.
+                    self._line += waiting.count("\n", at, empty.end())
+                    at = empty.end()
+                    continue
+                line, at = waiting[at:end], end
                 self._line += 1
                 if "\0" in line:
                     raise _not_csv(f"it holds NUL characters, in line {self._line - 1}")
-                yield f"{line}\n"
+                self._inside = True
+                yield line
+            waiting = waiting[at:]
             self._n_waiting = 0
             if self._at_end:
                 break

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from espalier.legal_values import EVERYTHING, Box
 from espalier.model import Model
 from espalier.prediction import Router
-from espalier.rule_prediction import RuleRouter, condition_codes
-from espalier.rules import Condition
+from espalier.rule_prediction import RuleRouter
+from espalier.rules import Condition, LabelCodes
 from espalier.strategies import STOP
 from espalier.tree import LEAF, NUMERIC, UNKNOWN
 
@@ -135,6 +135,7 @@ class RuleWays:
         self.way, self.values, self.n_rules = way, values, model.rules.n_rules
         self._rule: list[int] = []
         self._conditions: list[Condition] = []
+        self._codes = LabelCodes()
         self._first: list[int] = []
         for number, rule in enumerate(model.rules.rules):
             self._first.append(len(self._conditions))
@@ -165,7 +166,7 @@ class RuleWays:
             yield Going(holds, own=absent, partly=False, known=None)
             yield Going(fails, own=not absent, partly=False, known=EVERYTHING)
             return
-        box = _box_of(condition)
+        box = _box_of(condition, self._codes)
         own = not absent and _holds(box, value, coded=feature.coded)
         yield Going(holds, own=own, partly=False, known=box)
         if feature.coded:
@@ -188,12 +189,12 @@ class RuleWays:
         return first if first < len(self._rule) and self._rule[first] == rule else ~rule
 
 
-def _box_of(condition: Condition) -> Box:
+def _box_of(condition: Condition, listed: LabelCodes) -> Box:
     if not condition.attribute.coded:
         return Box(condition.above, condition.at_most)
     n_categories, codes = len(condition.attribute.categories), -1
     if condition.categories is not None:
-        codes = _bits(condition_codes(condition))
+        codes = _bits(listed.listed(condition))
     if condition.above > -math.inf:
         codes &= _codes_up_to(condition.above, n_categories, below=False).codes
     if condition.at_most < math.inf:

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from espalier.errors import DocumentError, Fault, pointer
-from espalier.rules import Condition, Rule, RuleList
-from espalier.schema import EARLIEST_INSTANT, LATEST_INSTANT, Feature, FeatureKind, Schema, label_key
+from espalier.rules import Condition, LabelCodes, Rule, RuleList
+from espalier.schema import EARLIEST_INSTANT, LATEST_INSTANT, Feature, FeatureKind, Schema
 from espalier.tree import LARGEST
 
 __all__ = ["read_rules", "rules_document"]
@@ -26,11 +26,12 @@ KEYS: Final = ("attribute", "above", "at_most", "categories", "known")
 def rules_document(rules: RuleList, schema: Schema) -> dict[str, Any]:
     """Give a list of rules as JSON values."""
     place = {feature.name: number for number, feature in enumerate(schema.attributes)}
+    codes = LabelCodes()
     return {
         "exclusive": rules.exclusive,
         "rules": [
             {
-                "conditions": [_condition_document(condition, place) for condition in rule.conditions],
+                "conditions": [_condition_document(condition, place, codes) for condition in rule.conditions],
                 **_answer_document(rule),
                 "estimate": rule.estimate,
             }
@@ -64,16 +65,14 @@ def read_rules(given: Mapping[str, Any], schema: Schema) -> RuleList:
     return RuleList(rules, _rule({**dict(default or {}), "conditions": []}, schema), exclusive=bool(exclusive))
 
 
-def _condition_document(condition: Condition, place: Mapping[str, int]) -> dict[str, Any]:
-    feature = condition.attribute
-    document: dict[str, Any] = {"attribute": place[feature.name]}
+def _condition_document(condition: Condition, place: Mapping[str, int], codes: LabelCodes) -> dict[str, Any]:
+    document: dict[str, Any] = {"attribute": place[condition.attribute.name]}
     if condition.above > -math.inf:
         document["above"] = condition.above
     if condition.at_most < math.inf:
         document["at_most"] = condition.at_most
     if condition.categories is not None:
-        codes = {label_key(label): code for code, label in enumerate(feature.categories)}
-        document["categories"] = [codes[label_key(label)] for label in condition.categories]
+        document["categories"] = codes.listed(condition)
     if condition.known is not None:
         document["known"] = condition.known
     return document

@@ -1,6 +1,6 @@
 """Answering rows by a list of rules: the first one whose conditions all hold."""
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -10,10 +10,10 @@ import numpy.typing as npt
 from espalier.answers import LeafVisit, Prediction, answer_from
 from espalier.model import Model
 from espalier.rows import EncodedRow, RowEncoder, encode_rows
-from espalier.rules import Condition, RuleList
-from espalier.schema import Feature, Schema, label_key
+from espalier.rules import Condition, LabelCodes, RuleList
+from espalier.schema import Schema
 
-__all__ = ["RuleRouter", "codes_by_label", "condition_codes", "condition_mask", "firing_rules", "rule_router"]
+__all__ = ["RuleRouter", "condition_mask", "firing_rules", "rule_router"]
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -27,20 +27,20 @@ def firing_rules(schema: Schema, rules: RuleList, values: Floats) -> npt.NDArray
     place = {feature.name: number for number, feature in enumerate(schema.attributes)}
     if values.shape[1] * rules.n_rules >= MANY:
         return _fired_by_kernel(schema, rules, values, place)
-    fired = np.full(values.shape[1], rules.n_rules, dtype=np.int32)
+    fired, codes = np.full(values.shape[1], rules.n_rules, dtype=np.int32), LabelCodes()
     # Each rule looks only at the rows that none before it has answered.
     open_rows = np.arange(values.shape[1])
     for number, rule in enumerate(rules.rules):
         holding = np.arange(len(open_rows))
         for condition in rule.conditions:
             column = values[place[condition.attribute.name], open_rows[holding]]
-            holding = holding[condition_mask(condition, column)]
+            holding = holding[condition_mask(condition, column, codes)]
         fired[open_rows[holding]] = number
         open_rows = np.delete(open_rows, holding)
     return fired
 
 
-def condition_mask(condition: Condition, column: Floats) -> Mask:
+def condition_mask(condition: Condition, column: Floats, codes: LabelCodes) -> Mask:
     """Say of each encoded value of the condition's attribute whether the condition holds; see `Rule.conditions`."""
     coded = condition.attribute.coded
     absent = column < 0 if coded else np.isnan(column)
@@ -49,7 +49,7 @@ def condition_mask(condition: Condition, column: Floats) -> Mask:
     holds = ~absent & (column > condition.above) & (column <= condition.at_most)
     if condition.categories is not None:
         listed = np.zeros(len(condition.attribute.categories) + 1, dtype=np.bool_)
-        listed[list(condition_codes(condition))] = True
+        listed[codes.listed(condition)] = True
         holds &= listed[np.where(absent, -1, column).astype(np.intp)]
     return holds
 
@@ -89,12 +89,9 @@ class RuleRouter:
         dtype = np.int32 if self.classes else np.float64
         self.value: npt.NDArray[Any] = np.array([rule.value for rule in rules.answers], dtype=dtype)
         self.place = {feature.name: number for number, feature in enumerate(model.schema.attributes)}
-        codes = {feature.name: codes_by_label(feature) for feature in model.schema.attributes}
+        codes = LabelCodes()
         self._tests = [
-            [
-                (self.place[(name := condition.attribute.name)], _Test(condition, codes[name]))
-                for condition in rule.conditions
-            ]
+            [(self.place[condition.attribute.name], _Test(condition, codes)) for condition in rule.conditions]
             for rule in rules.rules
         ]
 
@@ -153,13 +150,13 @@ def _fired_by_kernel(
     from espalier.kernels import rules as kernel  # noqa: PLC0415 - numba is loaded by the first large batch
 
     conditions = [condition for rule in rules.rules for condition in rule.conditions]
-    codes = {feature.name: codes_by_label(feature) for feature in schema.attributes}
+    codes = LabelCodes()
     flags: list[bool] = []
     flags_start = []
     for condition in conditions:
         flags_start.append(-1 if condition.categories is None else len(flags))
         if condition.categories is not None:
-            listed = set(condition_codes(condition, codes[condition.attribute.name]))
+            listed = set(codes.listed(condition))
             flags += [code in listed for code in range(len(condition.attribute.categories))]
     fired = np.empty(values.shape[1], dtype=np.int32)
     kernel.fire(
@@ -185,11 +182,11 @@ class _Test:
 
     __slots__ = ("above", "at_most", "coded", "codes", "wants_absent")
 
-    def __init__(self, condition: Condition, codes: Mapping[Hashable, int]) -> None:
+    def __init__(self, condition: Condition, codes: LabelCodes) -> None:
         self.coded = condition.attribute.coded
         self.above, self.at_most = condition.above, condition.at_most
         listed = condition.categories
-        self.codes = None if listed is None else frozenset(condition_codes(condition, codes))
+        self.codes = None if listed is None else frozenset(codes.listed(condition))
         self.wants_absent = condition.known is False
 
     def holds(self, value: float) -> bool:
@@ -198,20 +195,3 @@ class _Test:
         if self.wants_absent or not self.above < value <= self.at_most:
             return False
         return self.codes is None or int(value) in self.codes
-
-
-def condition_codes(condition: Condition, codes: Mapping[Hashable, int] | None = None) -> list[int]:
-    """Give the codes of a condition's categories; none where it has no set of them.
-
-    Args:
-        condition: The condition.
-        codes: `codes_by_label` of its attribute; who asks of many conditions has it at hand.
-    """
-    if codes is None:
-        codes = codes_by_label(condition.attribute)
-    return [codes[label_key(label)] for label in condition.categories or ()]
-
-
-def codes_by_label(feature: Feature) -> Mapping[Hashable, int]:
-    """Give the code of each category of an attribute, by `label_key`."""
-    return {label_key(label): place for place, label in enumerate(feature.categories)}

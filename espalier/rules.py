@@ -6,13 +6,14 @@ answers.
 """
 
 import math
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from unicodedata import category
 
-from espalier.schema import Feature, FeatureKind, Label, instant_text, label_text
+from espalier.schema import Feature, FeatureKind, Label, instant_text, label_key, label_text
 
-__all__ = ["ClassDescription", "Condition", "Rule", "RuleList", "number_text", "sentence"]
+__all__ = ["ClassDescription", "Condition", "LabelCodes", "Rule", "RuleList", "number_text", "sentence"]
 
 LINE_BREAKERS: Final = frozenset({"Cc", "Zl", "Zp"})
 """Unicode categories of what ends a line or drives a terminal."""
@@ -50,6 +51,33 @@ class Condition:
         if self.known is not None:
             document["known"] = self.known
         return {**document, "text": condition_text(self)}
+
+
+class LabelCodes:
+    """The codes of categories, for many conditions: of each attribute the table is made when it is first asked for.
+
+    >>> colour = Feature("colour", FeatureKind.NOMINAL, categories=("red", "green", 1))
+    >>> LabelCodes().listed(Condition(colour, categories=(1, "red")))
+    [2, 0]
+    """
+
+    def __init__(self) -> None:
+        self._tables: dict[str, Mapping[Hashable, int]] = {}
+
+    def listed(self, condition: Condition) -> list[int]:
+        """Give the codes of a condition's categories; none where it has no set of them."""
+        if not condition.categories:
+            return []
+        codes = self.of(condition.attribute)
+        return [codes[label_key(label)] for label in condition.categories]
+
+    def of(self, feature: Feature) -> Mapping[Hashable, int]:
+        """Give the code of each category of an attribute, by `label_key`; attributes are known by their names."""
+        found = self._tables.get(feature.name)
+        if found is None:
+            found = {label_key(label): place for place, label in enumerate(feature.categories)}
+            self._tables[feature.name] = found
+        return found
 
 
 @dataclass(frozen=True, slots=True)

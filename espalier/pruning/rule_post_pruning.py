@@ -32,7 +32,7 @@ from espalier.pruning.trace import Pruned, PruningRows
 from espalier.rule_explanation import rule_sentence
 from espalier.rule_extraction import edge_condition, leaf_stats, merged, refuse_linear
 from espalier.rule_prediction import condition_mask, firing_rules
-from espalier.rules import Condition, Rule, RuleList, condition_text
+from espalier.rules import Condition, LabelCodes, Rule, RuleList, condition_text
 from espalier.tree import LEAF
 
 __all__ = ["Evidence", "loss_of", "post_prune_rules"]
@@ -181,6 +181,7 @@ def _whole_rules(model: Model, evidence: Evidence) -> Iterator[tuple[Shortened, 
     """Give each path as a rule with its table: which of its tests (first axis) fails for which row."""
     tree, answers = model.tree, router(model).value.tolist()
     place = {feature.name: number for number, feature in enumerate(model.schema.attributes)}
+    codes = LabelCodes()
     depths, is_leaf = tree.depths.tolist(), (tree.test == LEAF).tolist()
     way: list[Condition] = []
     masks: list[Mask] = []
@@ -189,7 +190,7 @@ def _whole_rules(model: Model, evidence: Evidence) -> Iterator[tuple[Shortened, 
             # The tests above are those of the node before: only the last one is new.
             del way[depths[node] - 1 :], masks[depths[node] - 1 :]
             way.append(edge_condition(model, node))
-            masks.append(~condition_mask(way[-1], evidence.values[place[way[-1].attribute.name]]))
+            masks.append(~condition_mask(way[-1], evidence.values[place[way[-1].attribute.name]], codes))
         if is_leaf[node] and merged(way) is not None:
             failing = np.array(masks, dtype=np.bool_).reshape(len(way), evidence.values.shape[1])
             yield Shortened(node, answers[node], leaf_stats(tree, node), tuple(way), math.nan, 0.0, []), failing
@@ -314,9 +315,9 @@ def _default(model: Model, target: npt.NDArray[Any], weight: Floats, uncovered: 
 
 def _holding(model: Model, rule: Rule, values: Floats) -> Mask:
     place = {feature.name: number for number, feature in enumerate(model.schema.attributes)}
-    holds = np.ones(values.shape[1], dtype=np.bool_)
+    holds, codes = np.ones(values.shape[1], dtype=np.bool_), LabelCodes()
     for condition in rule.conditions:
-        holds &= condition_mask(condition, values[place[condition.attribute.name]])
+        holds &= condition_mask(condition, values[place[condition.attribute.name]], codes)
     return holds
 
 

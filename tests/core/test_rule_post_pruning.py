@@ -28,6 +28,7 @@ from espalier.pruners import RulePostPruning
 from espalier.pruning import PruningRows
 from espalier.pruning.rule_post_pruning import Evidence, loss_of, post_prune_rules
 from espalier.rule_prediction import condition_mask
+from espalier.rules import LabelCodes
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Leaf, plant, roots, stats_of
 from tests.factories import REFERENCE, needs_reference
 from tests.reference import rule_post_pruning as twin
@@ -371,4 +372,4 @@ def test_a_condition_holds_for_the_rows_for_which_the_twin_s_test_holds(root, ro
             whole = canonical(rule)[condition.attribute.name]
             tests = unmerged({condition.attribute.name: whole})
             expected = [twin.fires(tests, values) for values, _, _ in twin_rows(MIXED, rows)]
-            assert condition_mask(condition, column).tolist() == expected
+            assert condition_mask(condition, column, LabelCodes()).tolist() == expected

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from espalier.answers import Prediction
 from espalier.flow import ALL, Flow
-from espalier.levels import Levels, levels_of
 from espalier.linear_prediction import LinearAnswers
 from espalier.margins import loudest
 from espalier.model import Model
@@ -31,8 +30,6 @@ Words = npt.NDArray[np.uint64]
 
 WORD: Final = 64
 CELLS_AT_A_TIME: Final = 2_000_000
-MOST_LEVELS: Final = 64
-"""Of how many levels the barriers are gathered before those that are alike are thrown away."""
 
 
 class Barriers:
@@ -46,7 +43,6 @@ class Barriers:
 
     def __init__(self, model: Model, way: Router, flow: Flow, prediction: Prediction) -> None:
         self.tree, self.flow = model.tree, flow
-        self.levels: Levels = levels_of(model.tree)
         self.reach = reach_of(model)
         terms = model.tree.linear.feature if model.tree.linear is not None else np.zeros(0, np.int32)
         tested = model.tree.feature[model.tree.test != LEAF]
@@ -107,41 +103,46 @@ class Barriers:
         return other
 
     def _collect(self) -> Words:
-        """Walk down with the sets of each test: what leads the row away from it, what lets a part of it come."""
+        """Gather the sets of all nodes that answer: what leads the row away from each, what lets a part of it come."""
         tree, n_words = self.tree, self.n_words
-        away, partly = np.zeros((1, n_words), np.uint64), np.zeros((1, n_words), np.uint64)
-        found = [self._of_leaves(np.zeros(1, np.int32), away, partly)] if tree.n_nodes == 1 else []
-        for level in self.levels.downwards():
-            tests, children, owner = level.tests, level.children, level.owner
-            bits = self._bits(tree.feature[tests])
-            ends = np.flatnonzero(self.reach.end[tests])
-            elsewhere = (self.flow.branch[tests[ends]] != STOP)[:, None]
-            found.append(self._of(tests[ends], away[ends] | bits[ends] * elsewhere.astype(np.uint64), partly[ends]))
-            leads_away = (self.flow.part[children] == 0)[:, None].astype(np.uint64)
-            shared_out = (self.flow.branch[tests] == ALL)[owner, None].astype(np.uint64)
-            away, partly = away[owner] | bits[owner] * leads_away, partly[owner] | bits[owner] * shared_out
-            is_leaf = tree.test[children] == LEAF
-            found.append(self._of_leaves(children[is_leaf], away[is_leaf], partly[is_leaf]))
-            away, partly = away[~is_leaf], partly[~is_leaf]
-            if len(found) > MOST_LEVELS:
-                found = [np.unique(np.concatenate(found), axis=0)]
-        return np.unique(np.concatenate(found), axis=0)
-
-    def _of_leaves(self, leaves: Array, away: Words, partly: Words) -> Words:
-        barriers = [self._of(leaves, away, partly)]
+        sets = self._on_the_way()
+        leaves, ends = np.flatnonzero(tree.test == LEAF), np.flatnonzero(self.reach.end)
+        elsewhere = (self.flow.branch[ends] != STOP)[:, None].astype(np.uint64)
+        stopped = sets[ends]
+        stopped[:, :n_words] |= self._bits(tree.feature[ends]) * elsewhere
+        found = [self._of(ends, stopped), self._of(leaves, sets[leaves])]
         for leaf, terms in self.leaf_terms.items():
             # The same number for the same values: another value of a term would give another number.
-            here = np.repeat(np.flatnonzero(leaves == leaf), len(terms))
-            bits = self._bits(terms[: len(here)])
-            sure = np.zeros((len(here), 1), np.uint64)
-            barriers.append(np.concatenate((away[here] | bits, partly[here], sure), axis=1))
-        return np.concatenate(barriers)
+            here = np.repeat(sets[leaf : leaf + 1], len(terms), axis=0)
+            here[:, :n_words] |= self._bits(terms)
+            found.append(np.concatenate((here, np.zeros((len(terms), 1), np.uint64)), axis=1))
+        return np.unique(np.concatenate(found), axis=0)
 
-    def _of(self, nodes: Array, away: Words, partly: Words) -> Words:
+    def _on_the_way(self) -> Words:
+        """Give of each node the attributes that lead the row away from it, then those that let a part of it come.
+
+        Each node takes the set of a node above it, and that one's next above: twice as far each time, so that a chain
+        of thousands of tests takes a dozen steps.
+        """
+        tree, n_words = self.tree, self.n_words
+        sets = np.zeros((tree.n_nodes, 2 * n_words), np.uint64)
+        if tree.n_nodes == 1:
+            return sets
+        above = np.maximum(tree.parent, 0)
+        bits = self._bits(tree.feature[above])
+        sets[:, :n_words] = bits * (self.flow.part == 0)[:, None]
+        sets[:, n_words:] = bits * (self.flow.branch[above] == ALL)[:, None]
+        sets[0] = 0
+        while above.any():
+            sets |= sets[above]
+            above = above[above]
+        return sets
+
+    def _of(self, nodes: Array, sets: Words) -> Words:
         """Give the barriers of nodes that answer, where they answer otherwise and can be reached."""
         kept = self.other[nodes] & (self.reach.part[nodes])
         unsure = (~self.proves[nodes]).astype(np.uint64)[:, None]
-        return np.concatenate((away, partly, unsure), axis=1)[kept]
+        return np.concatenate((sets, unsure), axis=1)[kept]
 
     def _bits(self, features: Sequence[int] | Array) -> Words:
         """Give the set of each attribute alone."""

@@ -10,7 +10,6 @@ rows, each a stretch at a time, in a table of its own that is written again and 
 A row that a missing value sends down several branches has the leaf -1; what its leaves answer is added up.
 """
 
-import math
 import sys
 from dataclasses import dataclass
 from typing import Any, Final
@@ -22,6 +21,7 @@ import numpy.typing as npt
 from espalier.cells import Cells, MatrixCells
 from espalier.linear_prediction import LinearAnswers
 from espalier.model import Model, OperatingPoint
+from espalier.node_answers import shares_at
 from espalier.prediction import answerer, router
 from espalier.progress import Progress
 from espalier.routing import Stretch, in_parts, leaves_by_levels, routed, stretches, ways_of
@@ -53,9 +53,6 @@ MANY: Final = 50_000
 MANY_IF_LOADED: Final = 1_000
 MANY_VISITS: Final = 1_000_000
 """Rows times nodes from which compiled code is worth it, once loaded, where a row may go every way."""
-LARGEST_EXACT: Final = 2.0**53
-PLAIN_SUMS: Final = 2
-"""The sum of so many numbers is the nearest one to the true sum in any order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,24 +311,8 @@ def _table_of_rules(model: Model) -> Floats:
 
 
 def _table_of_tree(model: Model) -> Floats:
-    tree, n_classes = model.tree, len(model.schema.classes)
-    if not n_classes:
+    tree = model.tree
+    if not model.schema.classes:
         values: Floats = np.asarray(_values_of(model)[0], dtype=np.float64).view()
         return values[:, None]
-    seen = np.where(tree.weight > 0, np.arange(tree.n_nodes), tree.parent)
-    seen[0] = 0
-    while bool(np.any(seen[seen] != seen)):
-        seen = seen[seen]
-    extra = 1.0 if model.config.leaf_probability == "laplace" else 0.0
-    table = tree.stats[seen] + extra
-    table /= (_totals(tree.stats) + extra * n_classes)[seen][:, None]
-    return table
-
-
-def _totals(stats: Floats) -> Floats:
-    """Add up each node's class weights, rounded once: as `math.fsum` does."""
-    totals: Floats = stats.sum(axis=1)
-    whole = bool(np.all(stats == np.rint(stats))) and float(totals.max()) < LARGEST_EXACT
-    if whole or stats.shape[1] <= PLAIN_SUMS:
-        return totals
-    return np.array([math.fsum(node) for node in stats.tolist()])
+    return shares_at(tree, np.arange(tree.n_nodes), laplace=model.config.leaf_probability == "laplace")

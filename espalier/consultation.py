@@ -15,7 +15,6 @@ import numpy.typing as npt
 from espalier.answers import Prediction
 from espalier.costs import PathCost, attribute_costs, cost_of
 from espalier.flow import ALL, flow_of
-from espalier.levels import levels_of
 from espalier.margins import loudest
 from espalier.model import Model
 from espalier.prediction import Router, answerer
@@ -178,12 +177,9 @@ class _TreeState:
         settled = is_asked[tree.feature]
         for node, places in flow.stand_ins.items():
             settled[node] &= all(place in asked for place in places)
-        arrives, reach = np.zeros(tree.n_nodes, np.bool_), np.zeros(tree.n_nodes, np.bool_)
-        arrives[0] = reach[0] = True
-        for level in levels_of(tree).downwards():
-            goes, is_settled = flow.part[level.children] > 0, settled[level.tests][level.owner]
-            arrives[level.children] = arrives[level.tests][level.owner] & is_settled & goes
-            reach[level.children] = reach[level.tests][level.owner] & (goes | ~is_settled)
+        goes, is_settled = flow.part > 0, np.append(True, settled[tree.parent[1:]])
+        arrives = tree.outside(np.flatnonzero(~(goes & is_settled)))
+        reach = tree.outside(np.flatnonzero(~goes & is_settled))
         is_test = tree.test != LEAF
         may_end = np.where(settled, flow.branch == STOP, (tree.fallback == STOP) & (tree.test != UNKNOWN))
         self.answers = np.flatnonzero(reach & (~is_test | may_end))

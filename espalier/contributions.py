@@ -2,12 +2,18 @@
 
 import math
 from array import array
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from typing import Final
 
+from espalier.bulk_prediction import answer_table
 from espalier.linear_explanation import LinearAnswer
 from espalier.model import Model
 from espalier.prediction import Prediction, Router
 
 __all__ = ["contributions_of"]
+
+FEW_WAYS: Final = 1_000
 
 
 def contributions_of(
@@ -19,7 +25,21 @@ def contributions_of(
     """
     if linear is not None and way.linear is not None:
         return linear.contributions(), linear.intercept
+    level = _levels(model, way, prediction)
+    added: dict[str, array[float]] = {}
+    for node, child, weight in _edges(way, prediction):
+        name = model.schema.attributes[way.feature[node]].name
+        added.setdefault(name, array("d")).append(weight * (level(child) - level(node)))
+    return {name: math.fsum(changes) for name, changes in added.items()}, level(0)
+
+
+def _levels(model: Model, way: Router, prediction: Prediction) -> Callable[[int], float]:
+    """Give what tells of a node the label's share, or the number."""
     place = prediction.code if way.classes else None
+    if place is not None and prediction.n_visits > FEW_WAYS:
+        # The answers of so many nodes are not kept one by one.
+        column: list[float] = answer_table(model)[:, place].tolist()
+        return column.__getitem__
 
     def level(node: int) -> float:
         answer = way.answers[node]
@@ -27,8 +47,12 @@ def contributions_of(
             return answer.distribution[place][1]
         return answer.mean if way.smoothing is None or answer.value is None else answer.value
 
-    added: dict[str, array[float]] = {}
-    for node, child, weight in way.edges(prediction.row.values):
-        name = model.schema.attributes[way.feature[node]].name
-        added.setdefault(name, array("d")).append(weight * (level(child) - level(node)))
-    return {name: math.fsum(changes) for name, changes in added.items()}, level(0)
+    return level
+
+
+def _edges(way: Router, prediction: Prediction) -> Iterable[tuple[int, int, float]]:
+    """Give (node, child, share of the row) for every edge that some of the row went down."""
+    first = prediction.visits[0]
+    if prediction.n_visits == 1 and first.weight == 1:
+        return ((node, child, 1.0) for node, child in pairwise(first.nodes))
+    return way.edges(prediction.row.values)

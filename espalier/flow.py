@@ -76,13 +76,15 @@ def flow_of(model: Model, way: Router, values: Sequence[float]) -> Flow:
 
 def asked_on_the_way(model: Model, flow: Flow) -> list[int]:
     """Give the attributes that are looked at where the row comes, in the order of the nodes, each once."""
-    tree, reached = model.tree, np.zeros(model.tree.n_nodes, np.bool_)
-    reached[0] = True
-    for level in levels_of(tree).downwards():
-        reached[level.children] = reached[level.tests[level.owner]] & (flow.part[level.children] > 0)
+    tree = model.tree
+    reached = tree.outside(np.flatnonzero(flow.part <= 0))
+    tests = np.flatnonzero(reached & (tree.test != LEAF))
+    features = tree.feature[tests].tolist()
+    if not flow.stand_ins:
+        return list(dict.fromkeys(features))
     asked: dict[int, None] = {}
-    for node in np.flatnonzero(reached & (tree.test != LEAF)).tolist():
-        asked |= dict.fromkeys([int(tree.feature[node]), *flow.stand_ins.get(node, ())])
+    for node, feature in zip(tests.tolist(), features, strict=True):
+        asked |= dict.fromkeys([feature, *flow.stand_ins.get(node, ())])
     return list(asked)
 
 

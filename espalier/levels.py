@@ -10,6 +10,8 @@ above is an indexed read. No recursion, no depth limit, no compiled code::
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -25,8 +27,11 @@ Ints = npt.NDArray[np.int32]
 Places = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+NODES_A_LEVEL: Final = 40
+"""Nodes that plain Python gets through while numpy is called for one level, whatever is in it."""
+
+
+class Level(NamedTuple):
     """The tests of one depth.
 
     Attributes:
@@ -42,7 +47,7 @@ class Level:
     owner: Places
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Levels:
     """A tree by its levels, n nodes, m tests.
 
@@ -50,8 +55,10 @@ class Levels:
         tests: int32 (m); nodes that test something, by depth, then by number.
         level_start: int64 (levels + 1).
         children: int32 (n-1); child_at: int64 (m+1).
+        starts: int64 (m); owner: int64 (n-1); those of all levels, see `Level`.
         previous: int32 (n); of a test, the node that the nearest earlier test of the same attribute on its way sent the
             row to (the test itself where that is its parent); -1 where there was none, and at leaves.
+        before: int32 (n); `previous` of each node's parent; -1 for the root.
         cover: float64 (n); the share of its siblings' training weight that reached each node; 1 at the root.
         share: float64 (n); the share of a row without the value that goes to each node (`Tree.branch_weight`); 1 at the
             root.
@@ -62,7 +69,10 @@ class Levels:
     level_start: Places
     children: Ints
     child_at: Places
+    starts: Places
+    owner: Places
     previous: Ints
+    before: Ints
     cover: Floats
     share: Floats
     most_asked: int
@@ -72,14 +82,33 @@ class Levels:
         """How many levels have tests."""
         return len(self.level_start) - 1
 
+    @cached_property
+    def binary(self) -> bool:
+        """Whether each test has two branches."""
+        return len(self.children) == 2 * len(self.tests)
+
+    @cached_property
+    def bounds(self) -> list[tuple[int, int, int, int]]:
+        """Where each level begins and ends, among `tests` and among `children`."""
+        tests, children = self.level_start.tolist(), self.child_at[self.level_start].tolist()
+        return list(zip(tests[:-1], tests[1:], children[:-1], children[1:], strict=True))
+
+    @cached_property
+    def deepest_first(self) -> Ints:
+        """All children, those of the deepest level first; int32 (n-1)."""
+        return np.concatenate([self.children[first:last] for _, _, first, last in reversed(self.bounds)])
+
+    def is_thin(self, n_columns: int) -> bool:
+        """Say whether a walk node by node is quicker than one by levels, for so many numbers a node.
+
+        A chain of some thousand tests has as many levels: each costs some calls of numpy, however little is in it.
+        """
+        return n_columns * (len(self.children) + 1) < NODES_A_LEVEL * self.n_levels
+
     def level(self, depth: int) -> Level:
         """Give the tests of a depth."""
-        low, high = self.level_start[depth], self.level_start[depth + 1]
-        first = self.child_at[low]
-        starts = self.child_at[low:high] - first
-        children = self.children[first : self.child_at[high]]
-        counts = np.diff(np.append(starts, len(children)))
-        return Level(self.tests[low:high], children, starts, np.repeat(np.arange(high - low), counts))
+        low, high, first, last = self.bounds[depth]
+        return Level(self.tests[low:high], self.children[first:last], self.starts[low:high], self.owner[first:last])
 
     def downwards(self) -> Iterator[Level]:
         """Give the levels, the root first."""
@@ -110,12 +139,17 @@ def _levels(tree: Tree) -> Levels:
     share = np.ones(tree.n_nodes)
     share[tree.child] = tree.branch_weight
     previous = _previous(tree)
+    level_start = np.searchsorted(tree.depths[tests], np.arange(tree.depth + 1)).astype(np.int64)
+    begin = level_start[tree.depths[tests]]
     return Levels(
         tests=tests,
-        level_start=np.searchsorted(tree.depths[tests], np.arange(tree.depth + 1)).astype(np.int64),
+        level_start=level_start,
         children=tree.child[places],
         child_at=child_at,
+        starts=child_at[:-1] - child_at[begin],
+        owner=np.repeat(np.arange(len(tests)) - begin, counts),
         previous=previous,
+        before=np.where(tree.parent < 0, -1, previous[tree.parent]),
         cover=_cover(tree),
         share=share,
         most_asked=_most_asked(tree, previous),

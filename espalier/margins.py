@@ -17,7 +17,7 @@ from espalier.levels import levels_of
 from espalier.model import Model
 from espalier.prediction import Router
 from espalier.strategies import STOP
-from espalier.tree import UNKNOWN
+from espalier.tree import LEAF, UNKNOWN
 
 __all__ = ["Margins", "loudest"]
 
@@ -76,6 +76,8 @@ class Margins:
     def _up(self, values: Floats, settled: Mask) -> Floats:
         """Give the least values at the root, from those of the nodes as leaves (which are written over)."""
         flow = self.flow
+        if self.levels.binary and self.levels.is_thin(values.shape[1]):
+            return self._up_by_nodes(values, settled)
         for level in self.levels.upwards():
             tests, below = level.tests, values[level.children]
             own = values[tests]
@@ -85,6 +87,25 @@ class Margins:
             least = np.where(self.stops[tests][:, None], np.minimum(least, own), least)
             values[tests] = np.where(settled[tests][:, None], added, least)
         root: Floats = values[0]
+        return root
+
+    def _up_by_nodes(self, values: Floats, settled: Mask) -> Floats:
+        """Do the same where levels are many and have few nodes; see `espalier.walks`."""
+        tree, flow = self.tree, self.flow
+        is_kept, ends, may_end = settled.tolist(), (flow.branch == STOP).tolist(), self.stops.tolist()
+        parts, first = flow.part.tolist(), tree.child_start.tolist()
+        children, tests = tree.child.tolist(), np.flatnonzero(tree.test != LEAF)[::-1].tolist()
+        root = np.empty(values.shape[1])
+        for column in range(values.shape[1]):
+            own = values[:, column].tolist()
+            for test in tests:
+                left, right = children[first[test]], children[first[test] + 1]
+                if not is_kept[test]:
+                    least = min(own[left], own[right])
+                    own[test] = min(least, own[test]) if may_end[test] else least
+                elif not ends[test]:
+                    own[test] = own[left] * parts[left] + own[right] * parts[right]
+            root[column] = own[0]
         return root
 
 

@@ -1,20 +1,19 @@
 """Answering rows: one row at a time in plain Python, over lists made once a model."""
 
-import heapq
 import math
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 
-from espalier.answers import LeafAnswer, LeafVisit, Prediction, answer_from, wilson
+from espalier.answers import LeafVisit, Prediction, wilson
 from espalier.errors import RowError
+from espalier.forks import forked
 from espalier.linear_prediction import LinearAnswers, smoothed_constants
 from espalier.model import Model
+from espalier.node_answers import NodeAnswers
 from espalier.rows import EncodedRow, RowEncoder, encode_each, encode_rows
 from espalier.rule_prediction import RuleRouter, rule_router
 from espalier.rules import RuleList
@@ -38,8 +37,11 @@ __all__ = [
 
 MOST_VISITS: Final = 100
 """Of how many ways of a fractional answer the nodes are given: a row without values goes every way of a tree."""
-MOST_KEPT: Final = 10_000
-"""Of how many nodes the answers are kept with a model."""
+FEW_EDGES: Final = 2_000
+EDGES_A_LEVEL: Final = 40
+"""Edges of a row that goes many ways that are walked one by one before it is sent a level at a time."""
+FEW_LEAVES: Final = 1_000
+"""Leaves that are added up one by one."""
 
 
 def predict(model: Model, rows: Sequence[Mapping[str, Any]], *, missing: str | None = None) -> list[Prediction]:
@@ -101,33 +103,6 @@ def router(model: Model) -> "Router":
     return found
 
 
-class NodeAnswers(dict[int, LeafAnswer]):
-    """What each node answers if it is a leaf, worked out when it is first asked for."""
-
-    def __init__(self, model: Model, value: npt.NDArray[Any]) -> None:
-        super().__init__()
-        # Not the model itself, which would then live as long as what is kept for it.
-        self._tree, self._value, self._classes = model.tree, value, model.schema.classes
-        self._laplace = model.config.leaf_probability == "laplace"
-
-    def __missing__(self, node: int) -> LeafAnswer:
-        tree = self._tree
-        # A branch that no training row took answers with the distribution of the nearest node above that has rows.
-        seen = node
-        while tree.weight[seen] <= 0 and seen > 0:
-            seen = int(tree.parent[seen])
-        value, weight = self._value[node].item(), float(tree.weight[node])
-        stats = tree.stats[seen].tolist()
-        answer = answer_from(value, stats, weight, classes=self._classes, laplace=self._laplace)
-        if tree.linear is not None and weight > 0:
-            # Around the leaf's own linear model the training rows scatter less than around their mean.
-            answer = replace(answer, std=math.sqrt(float(tree.linear.squares[node]) / weight))
-        if len(self) >= MOST_KEPT:
-            self.clear()
-        self[node] = answer
-        return answer
-
-
 class Router:
     """A tree as plain lists: what one row needs on its way from the root to a leaf.
 
@@ -169,7 +144,7 @@ class Router:
             np.minimum(tree.child_start[:-1] + 1, len(tree.child))
         ].tolist()
         self.substitutes = Substitutes(tree.surrogates, self.is_number) if tree.surrogates is not None else None
-        self.parent = tree.parent
+        self.parent, self.tree = tree.parent, tree
         self.answers = NodeAnswers(model, self.value)
 
     def predict(self, rows: Sequence[Mapping[str, Any]]) -> list[Prediction]:
@@ -264,12 +239,7 @@ class Router:
 
     def _mixed_prediction(self, row: EncodedRow) -> Prediction:
         """Add up the leaves by the share of the row that reached each (Quinlan 1993, chapter 3)."""
-        # A row without values reaches every leaf of a tree: a few bytes for each, and the nodes of the heaviest ways.
-        leaves, weights = array("i"), array("d")
-        for _, child, weight in self.edges(row.values):
-            if self.feature[child] < 0:
-                leaves.append(child)
-                weights.append(weight)
+        leaves, weights = self._reached(row.values)
         support = math.fsum(weight * self.weight[leaf] for weight, leaf in zip(weights, leaves, strict=True))
         label, value, confidence, std, best = None, None, None, None, -1
         distribution: tuple[tuple[Label, float], ...] = ()
@@ -296,7 +266,23 @@ class Router:
             row=row,
         )
 
+    def _reached(self, values: Sequence[float]) -> tuple["array[int]", "array[float]"]:
+        """Give the leaves that some of the row reaches, and how much of it."""
+        # A row without values reaches every leaf of a tree: a few bytes for each, and the nodes of the heaviest ways.
+        leaves, weights = array("i"), array("d")
+        for walked, (_, child, weight) in enumerate(self.edges(values)):
+            if self.feature[child] < 0:
+                leaves.append(child)
+                weights.append(weight)
+            elif walked >= FEW_EDGES and walked >= EDGES_A_LEVEL * self.tree.depth and self.substitutes is None:
+                reached, shares = forked(self.tree, values, self.is_number)
+                return array("i", reached.tolist()), array("d", shares.tolist())
+        return leaves, weights
+
     def _mixed_shares(self, leaves: Sequence[int], weights: Sequence[float]) -> list[float]:
+        if len(leaves) > FEW_LEAVES:
+            table = self.answers.shares(np.array(leaves)) * np.array(weights)[:, None]
+            return [math.fsum(column) for column in table.T.tolist()]
         parts = [array("d") for _ in self.classes]
         for leaf, weight in zip(leaves, weights, strict=True):
             for part, (_, share) in zip(parts, self.answers[leaf].distribution, strict=True):
@@ -305,18 +291,23 @@ class Router:
 
     def _mixed_number(self, leaves: Sequence[int], weights: Sequence[float]) -> tuple[float, float]:
         """Give the mean of the leaves' numbers, and the deviation of their rows around it."""
-        parts, squares = array("d"), array("d")
-        for leaf, weight in zip(leaves, weights, strict=True):
-            parts.append(weight * (self.answers[leaf].value or 0.0))
-        mean = math.fsum(parts)
-        for leaf, weight in zip(leaves, weights, strict=True):
-            answer = self.answers[leaf]
-            squares.append(weight * ((answer.std or 0.0) ** 2 + ((answer.value or 0.0) - mean) ** 2))
+        if len(leaves) > FEW_LEAVES and self.linear is None:
+            numbers, stds = self.answers.numbers(np.array(leaves))
+        else:
+            answers = [self.answers[leaf] for leaf in leaves]
+            numbers, stds = [answer.value or 0.0 for answer in answers], [answer.std or 0.0 for answer in answers]
+        mean = math.fsum(weight * number for weight, number in zip(weights, numbers, strict=True))
+        squares = (
+            weight * (std**2 + (number - mean) ** 2) for weight, number, std in zip(weights, numbers, stds, strict=True)
+        )
         return mean, math.sqrt(math.fsum(squares))
 
     def _heaviest(self, leaves: Sequence[int], weights: Sequence[float]) -> tuple[LeafVisit, ...]:
         """Give the `MOST_VISITS` heaviest ways, heaviest first (ties: the earlier leaf)."""
-        first = heapq.nsmallest(MOST_VISITS, range(len(leaves)), key=lambda place: (-weights[place], leaves[place]))
+        if len(leaves) > FEW_LEAVES:
+            first = np.lexsort((np.array(leaves), -np.array(weights)))[:MOST_VISITS].tolist()
+        else:
+            first = sorted(range(len(leaves)), key=lambda place: (-weights[place], leaves[place]))[:MOST_VISITS]
         return tuple(LeafVisit(weights[place], self.nodes_to(leaves[place])) for place in first)
 
     def nodes_to(self, leaf: int) -> tuple[int, ...]:

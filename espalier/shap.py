@@ -18,17 +18,19 @@ with missing values are no special case. Cost: nodes times points; memory: that 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from espalier.bulk_prediction import answer_table
 from espalier.flow import Flow
-from espalier.levels import Level, Levels, levels_of
+from espalier.levels import Levels, levels_of
 from espalier.model import Model
 from espalier.prediction import Router
-from espalier.tree import LEAF
+from espalier.tree import LEAF, Tree
+from espalier.walks import added_up, divided_and_multiplied, multiplied
 
 __all__ = ["ShapleyValues", "shapley_values"]
 
@@ -82,6 +84,31 @@ def shapley_values(model: Model, way: Router, flow: Flow, *, place: int | None) 
     return ShapleyValues(game.baseline() * scale, {names[feature]: float(added[feature]) for feature in tested})
 
 
+class _Covers(NamedTuple):
+    """What the game is for every row, n nodes.
+
+    Attributes:
+        zero: float64 (n); of the attribute asked at each node's parent, the product of the covers so far.
+        whole: float64 (n); the part of the training weight that reached each node.
+    """
+
+    zero: Floats
+    whole: Floats
+
+
+_COVERS: WeakKeyDictionary[Tree, _Covers] = WeakKeyDictionary()
+
+
+def _covers_of(tree: Tree) -> _Covers:
+    """Give the covers of a tree, made on first use and kept as long as the tree."""
+    found = _COVERS.get(tree)
+    if found is None:
+        levels = levels_of(tree)
+        found = _Covers(*(multiplied(levels, levels.cover, place) for place in (levels.before, tree.parent)))
+        _COVERS[tree] = found
+    return found
+
+
 class _Game:
     """The products of one row, n nodes.
 
@@ -94,21 +121,13 @@ class _Game:
         self.tree, self.flow, self.value = model.tree, flow, value
         self.levels: Levels = levels_of(model.tree)
         self.n_attributes = len(model.schema.attributes)
-        self.one, self.zero = flow.part.copy(), self.levels.cover.copy()
-        for level in self.levels.downwards():
-            before = self._before(level)
-            again = before >= 0
-            children = level.children[again]
-            self.one[children] *= self.one[before[again]]
-            self.zero[children] *= self.zero[before[again]]
+        self.covers = _covers_of(model.tree)
+        self.one, self.zero = multiplied(self.levels, flow.part, self.levels.before), self.covers.zero
 
     def baseline(self) -> float:
         """Give what the tree says of the empty set."""
-        cover = np.ones(self.tree.n_nodes)
-        for level in self.levels.downwards():
-            cover[level.children] = cover[level.tests[level.owner]] * self.levels.cover[level.children]
         leaves = self.tree.test == LEAF
-        return float(np.dot(cover[leaves], self.value[leaves]))
+        return float(np.dot(self.covers.whole[leaves], self.value[leaves]))
 
     def integrals(self) -> Floats:
         """Give the Shapley value of each attribute: float64 (attributes)."""
@@ -121,20 +140,42 @@ class _Game:
 
     def _add(self, added: Floats, points: Floats, weights: Floats) -> None:
         """Add the integrand at some points: down the tree the products, up the tree the sums of what leaves answer."""
+        if self.levels.binary and self.levels.is_thin(len(points)):
+            self._add_by_nodes(added, points, weights)
+            return
+        levels, before_each = self.levels, self.levels.before
         products = np.ones((self.tree.n_nodes, len(points)))
-        for level in self.levels.downwards():
-            before = self._before(level)
+        for level in levels.downwards():
+            before = before_each[level.children]
             above = products[level.tests[level.owner]]
             rest = np.where((before >= 0)[:, None], _quotient(above, self._factor(before, points)), above)
             products[level.children] = rest * self._factor(level.children, points)
         sums = products * np.where(self.tree.test == LEAF, self.value, 0.0)[:, None]
         self._add_ends(added, products, sums, points, weights)
-        for level in self.levels.upwards():
+        for level in levels.upwards():
             below = sums[level.children]
             sums[level.tests] += np.add.reduceat(below, level.starts, axis=0)
             # Of several tests of one attribute the last one counts: each takes back what the one before it has said.
-            slope = self._slope(level.children, points) - self._slope(self._before(level), points)
+            slope = self._slope(level.children, points) - self._slope(before_each[level.children], points)
             np.add.at(added, self.tree.feature[level.tests[level.owner]], (slope * below) @ weights)
+
+    def _add_by_nodes(self, added: Floats, points: Floats, weights: Floats) -> None:
+        """Do the same, to the last digit, where levels are many and have few nodes."""
+        levels, nodes = self.levels, np.arange(self.tree.n_nodes)
+        factor = self._factor(nodes, points)
+        divisor = np.where((levels.before >= 0)[:, None], factor[levels.before], 1.0)
+        products = divided_and_multiplied(self.tree.parent, divisor, factor)
+        sums = products * np.where(self.tree.test == LEAF, self.value, 0.0)[:, None]
+        self._add_ends(added, products, sums, points, weights)
+        sums = added_up(self.tree.parent, sums)
+        changes = ((self._slope(nodes, points) - self._slope(levels.before, points)) * sums)[levels.deepest_first]
+        if len(points) > 1:
+            # Level by level as above: the last digit of a product of matrices depends on how many rows there are.
+            ends = np.cumsum([last - first for _, _, first, last in reversed(levels.bounds)])[:-1]
+            changes = np.concatenate([part @ weights for part in np.split(changes, ends)])
+        else:
+            changes = changes[:, 0] * weights[0]
+        np.add.at(added, self.tree.feature[self.tree.parent[levels.deepest_first]], changes)
 
     def _add_ends(self, added: Floats, products: Floats, sums: Floats, points: Floats, weights: Floats) -> None:
         """Add the answers of tests at which the row ends: each a leaf more, of share 1, and of cover 0."""
@@ -149,10 +190,6 @@ class _Game:
         sums[ends] += answered
         slope = np.where(one > 0, 1.0, 0.0)[:, None] / points - self._slope(before, points)
         np.add.at(added, self.tree.feature[ends], (slope * answered) @ weights)
-
-    def _before(self, level: Level) -> Array:
-        """Give for each child the node that the test before its parent's, of the same attribute, led to; -1: none."""
-        return self.levels.previous[level.tests][level.owner]
 
     def _factor(self, nodes: Array, points: Floats) -> Floats:
         factor: Floats = self.zero[nodes][:, None] * (1 - points) + self.one[nodes][:, None] * points

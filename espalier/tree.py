@@ -155,12 +155,21 @@ class Tree:
 
     def remaining(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
         """Give the nodes that remain when every node of `mask` becomes a leaf, in preorder."""
-        # Below a node i of the mask are the nodes i + 1 to i + size[i] - 1: count how many such slices hold each node.
-        inside = np.zeros(self.n_nodes + 1, dtype=np.int64)
+        # Below a node i of the mask are the nodes i + 1 to i + size[i] - 1.
         chosen = np.flatnonzero(mask)
-        np.add.at(inside, chosen + 1, 1)
-        np.add.at(inside, chosen + self.size[chosen], -1)
-        return np.flatnonzero(np.cumsum(inside[:-1]) == 0)
+        return np.flatnonzero(self._uncovered(chosen + 1, chosen + self.size[chosen]))
+
+    def outside(self, nodes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+        """Say of each node whether it is none of these different nodes, nor below one of them: bool (n)."""
+        return self._uncovered(nodes, nodes + self.size[nodes])
+
+    def _uncovered(self, low: npt.NDArray[np.intp], high: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+        """Say of each node whether it is in none of the slices ``low:high``: count how many such slices hold it."""
+        inside = np.zeros(self.n_nodes + 1, dtype=np.int64)
+        np.add.at(inside, low, 1)
+        np.add.at(inside, high, -1)
+        uncovered: npt.NDArray[np.bool_] = np.cumsum(inside[:-1]) == 0
+        return uncovered
 
     def grafted(self, node: int, child: int) -> "Tree":
         """Give the tree in which the subtree at `child` stands in the place of `node`, one of its ancestors.

@@ -2,20 +2,22 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
 
 from espalier.answers import LeafVisit, Prediction, answer_word
 from espalier.linear_explanation import equation_text
 from espalier.model import Model
 from espalier.prediction import Router, Substitutes
 from espalier.rules import Condition, sentence, shown_bound
-from espalier.schema import FeatureKind, Label, label_text
+from espalier.schema import Feature, FeatureKind, Label, label_text
 from espalier.steps import DecisionStep, StandIn, shown_value, step_reason
-from espalier.tree import NOMINAL, NUMERIC
+from espalier.tree import NOMINAL, NUMERIC, Tree
 
 __all__ = ["Told", "conditions_of", "rule_of_tree", "told", "tree_steps"]
 
@@ -25,33 +27,54 @@ MOST_KEPT: Final = 10_000
 
 def conditions_of(model: Model, nodes: Sequence[int]) -> tuple[Condition, ...]:
     """Merge the tests on the way `nodes` (root first) into one condition an attribute."""
-    merged: dict[int, Condition] = {}
+    merged: dict[int, _Merged] = {}
     for node, child in pairwise(nodes):
         feature = int(model.tree.feature[node])
-        branch = int(model.tree.branches[child])
-        before = merged.get(feature, Condition(model.schema.attributes[feature]))
-        merged[feature] = _narrowed(model, node, branch, before)
-    return tuple(merged.values())
+        found = merged.get(feature)
+        if found is None:
+            found = merged[feature] = _Merged()
+        found.narrow(model.tree, node, int(model.tree.branches[child]))
+    return tuple(found.condition(model.schema.attributes[feature]) for feature, found in merged.items())
 
 
-def _narrowed(model: Model, node: int, branch: int, before: Condition) -> Condition:
-    tree = model.tree
-    if tree.test[node] == NUMERIC:
-        threshold = float(tree.threshold[node])
-        if branch == 0:
-            return replace(before, at_most=min(before.at_most, threshold))
-        return replace(before, above=max(before.above, threshold))
-    if tree.test[node] == NOMINAL:
-        taken = _branch_categories(model, node, branch)
-        kept = taken if before.categories is None else tuple(label for label in before.categories if label in taken)
-        return replace(before, categories=kept)
-    return replace(before, known=branch == 0)
+class _Merged:
+    """What the tests on a way say together of one attribute; see `Condition`, of which it has the codes."""
+
+    __slots__ = ("above", "at_most", "codes", "known")
+
+    def __init__(self) -> None:
+        self.above, self.at_most = -math.inf, math.inf
+        self.codes: npt.NDArray[np.intp] | None = None
+        self.known: bool | None = None
+
+    def narrow(self, tree: Tree, node: int, branch: int) -> None:
+        """Take in a test whose branch was taken."""
+        if tree.test[node] == NUMERIC:
+            threshold = float(tree.threshold[node])
+            if branch == 0:
+                self.at_most = min(self.at_most, threshold)
+            else:
+                self.above = max(self.above, threshold)
+        elif tree.test[node] == NOMINAL:
+            taken = tree.codes(node) == branch
+            self.codes = np.flatnonzero(taken) if self.codes is None else self.codes[taken[self.codes]]
+        else:
+            self.known = branch == 0
+
+    def condition(self, feature: Feature) -> Condition:
+        """Give the condition."""
+        listed = None if self.codes is None else _labels(feature, self.codes)
+        return Condition(feature, self.above, self.at_most, listed, self.known)
+
+
+def _labels(feature: Feature, codes: npt.NDArray[np.intp]) -> tuple[Label, ...]:
+    categories = feature.categories
+    return tuple([categories[code] for code in codes.tolist()])
 
 
 def _branch_categories(model: Model, node: int, branch: int) -> tuple[Label, ...]:
-    categories = model.schema.attributes[int(model.tree.feature[node])].categories
-    codes = model.tree.codes(node).tolist()
-    return tuple(label for label, taken in zip(categories, codes, strict=True) if taken == branch)
+    feature = model.schema.attributes[int(model.tree.feature[node])]
+    return _labels(feature, np.flatnonzero(model.tree.codes(node) == branch))
 
 
 class _Edge(NamedTuple):

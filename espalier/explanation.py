@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from espalier.answers import answer_word
 from espalier.contributions import contributions_of
 from espalier.costs import PathCost, cost_of
-from espalier.errors import ConfigError, Fault, RowError
+from espalier.errors import ConfigError, Fault, RowError, TooLarge
 from espalier.flow import asked_on_the_way, flow_of
 from espalier.linear_explanation import LinearAnswer, linear_answer, linear_lines
 from espalier.model import Model
@@ -88,7 +88,12 @@ class Explanation(NamedTuple):
 
 
 def explain(
-    model: Model, rows: Sequence[Mapping[str, Any]], *, detail: str = "path", missing: str | None = None
+    model: Model,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    detail: str = "path",
+    missing: str | None = None,
+    most_steps: int | None = None,
 ) -> list[Explanation]:
     """Answer each row and say what led to the answer.
 
@@ -98,19 +103,27 @@ def explain(
         detail: ``path``, or ``full`` for the attributes' contributions, sufficient reasons and cost besides; of a list
             of rules, for the rules that did not fire and the cost.
         missing: What is done where a value is missing, as in `espalier.prediction.predict`.
+        most_steps: Of all paths of the rows that go several ways together; None: as many as there are.
 
     Raises:
         RowError: Every fault of every row, by ``/{row}/{attribute}``.
         ConfigError: An unknown `detail`, or a strategy for missing values that the model cannot take.
+        TooLarge: There are more steps.
     """
     _check_detail(detail)
     model = answering_with(model, missing)
     way = answerer(model)
-    return [_explained(model, way, prediction, detail) for prediction in way.predict(rows)]
+    steps = _Steps(most_steps)
+    return [_explained(model, way, steps.counted(prediction), detail) for prediction in way.predict(rows)]
 
 
 def explain_each(
-    model: Model, rows: Sequence[Mapping[str, Any]], *, detail: str = "path", missing: str | None = None
+    model: Model,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    detail: str = "path",
+    missing: str | None = None,
+    most_steps: int | None = None,
 ) -> list[Explanation | RowError]:
     """Explain each row that can be answered; a row that cannot gives its `RowError`, with faults by ``/{attribute}``.
 
@@ -118,14 +131,31 @@ def explain_each(
 
     Raises:
         ConfigError: As in `explain`.
+        TooLarge: As in `explain`.
     """
     _check_detail(detail)
+    steps = _Steps(most_steps)
     other = answering_with(model, missing)
     way = answerer(other)
     return [
-        row if isinstance(row, RowError) else _explained(other, way, way.answer(row), detail)
+        row if isinstance(row, RowError) else _explained(other, way, steps.counted(way.answer(row)), detail)
         for row in encode_each(way.encode, rows)
     ]
+
+
+class _Steps:
+    """Counts the steps of rows that go several ways: of each up to `espalier.prediction.MOST_VISITS` paths are told."""
+
+    def __init__(self, most: int | None) -> None:
+        self._most, self._n_steps = most, 0
+
+    def counted(self, prediction: Prediction) -> Prediction:
+        """Give the prediction, unless its paths are too many."""
+        if self._most is not None and len(prediction.visits) > 1:
+            self._n_steps += sum(len(visit.nodes) - 1 for visit in prediction.visits)
+            if self._n_steps > self._most:
+                raise TooLarge("steps on the paths of rows that go several ways (explain)", self._most)
+        return prediction
 
 
 def rule_of(model: Model, prediction: Prediction) -> str:

@@ -270,13 +270,16 @@ class Router:
         """Give the leaves that some of the row reaches, and how much of it."""
         # A row without values reaches every leaf of a tree: a few bytes for each, and the nodes of the heaviest ways.
         leaves, weights = array("i"), array("d")
+        enough = FEW_EDGES
         for walked, (_, child, weight) in enumerate(self.edges(values)):
             if self.feature[child] < 0:
                 leaves.append(child)
                 weights.append(weight)
-            elif walked >= FEW_EDGES and walked >= EDGES_A_LEVEL * self.tree.depth and self.substitutes is None:
-                reached, shares = forked(self.tree, values, self.is_number)
-                return array("i", reached.tolist()), array("d", shares.tolist())
+            if walked == enough and self.substitutes is None:
+                enough = max(enough, EDGES_A_LEVEL * self.tree.depth)
+                if walked == enough:
+                    reached, shares = forked(self.tree, values, self.is_number)
+                    return array("i", reached.tolist()), array("d", shares.tolist())
         return leaves, weights
 
     def _mixed_shares(self, leaves: Sequence[int], weights: Sequence[float]) -> list[float]:

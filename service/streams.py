@@ -244,7 +244,14 @@ def _answered(asked: Asked, rows: Sequence[Mapping[str, Any]], first_row: int) -
     def place(row: int, path: str) -> str:
         return f"/rows/{first_row + row}{path}"
 
-    return usecases.predict_each(asked.version, rows, explain=asked.explain, missing=asked.missing, place=place)
+    return usecases.predict_each(
+        asked.version,
+        rows,
+        explain=asked.explain,
+        missing=asked.missing,
+        place=place,
+        limit=asked.settings.max_full_nodes,
+    )
 
 
 def _check_labels(asked: Asked, dataset: espalier.Dataset) -> None:

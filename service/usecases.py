@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 CELL = "characters in one cell"
+MOST_WAYS = 100  # of which the paths of one row are told
 FAULTS_A_ROW = 20  # shown of a row that is refused while the others are answered
 
 
@@ -109,9 +110,12 @@ def check_paths(model: espalier.Model, n_rows: int, *, explain: str, limit: int)
 
 def rows_at_once(model: espalier.Model, most: int, *, explain: str, limit: int) -> int:
     """Give how many rows of a stream may be answered together, at most `most`: their paths are in memory together."""
-    if explain != "path" or isinstance(model.body, espalier.RuleList) or most * model.tree.n_nodes <= limit:
+    if explain != "path" or isinstance(model.body, espalier.RuleList):
         return most
-    return max(1, min(most, limit // max(1, model.tree.depth)))
+    n_ways = min(MOST_WAYS, model.tree.n_leaves)
+    if most * model.tree.n_nodes * n_ways <= limit:
+        return most
+    return max(1, min(most, limit // max(1, model.tree.depth * n_ways)))
 
 
 def upload_data_set(session: Session, new: NewDataSet) -> DataSet:
@@ -212,7 +216,12 @@ class Answered:
 
 
 def predict(
-    version: catalog.LoadedVersion, rows: Sequence[Mapping[str, Any]], *, explain: str, missing: str | None = None
+    version: catalog.LoadedVersion,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    explain: str,
+    missing: str | None = None,
+    limit: int | None = None,
 ) -> Answered:
     """Answer `rows`.
 
@@ -221,8 +230,10 @@ def predict(
         rows: The rows as they were given.
         explain: How much explanation is asked for: ``none``, ``path`` or ``full``.
         missing: What is done where a value is missing; None: as in training.
+        limit: Steps that the paths of rows that go several ways may have together.
 
     Raises:
+        espalier.TooLarge: They have more.
         espalier.RowError: Rows that the model cannot take; every fault, by row and attribute.
         Rejected: The model cannot take missing values in this way.
     """
@@ -231,7 +242,7 @@ def predict(
         for one in (
             espalier.predict(version.model, rows, missing=missing)
             if explain == "none"
-            else espalier.explain(version.model, rows, detail=explain, missing=missing)
+            else espalier.explain(version.model, rows, detail=explain, missing=missing, most_steps=limit)
         ):
             answered.add(one)
     return answered
@@ -244,6 +255,7 @@ def predict_each(
     explain: str,
     missing: str | None,
     place: Callable[[int, str], str],
+    limit: int | None = None,
 ) -> Answered:
     """Answer the rows that can be answered; of the others, say what is wrong with them.
 
@@ -253,8 +265,10 @@ def predict_each(
         explain: As in `predict`.
         missing: As in `predict`.
         place: Gives the JSON pointer of a fault in the request from the row's number and the pointer within the row.
+        limit: As in `predict`.
 
     Raises:
+        espalier.TooLarge: As in `predict`.
         Rejected: As in `predict`.
     """
     answered = Answered([], [])
@@ -262,7 +276,7 @@ def predict_each(
         for number, one in enumerate(
             espalier.predict_each(version.model, rows, missing=missing)
             if explain == "none"
-            else espalier.explain_each(version.model, rows, detail=explain, missing=missing)
+            else espalier.explain_each(version.model, rows, detail=explain, missing=missing, most_steps=limit)
         ):
             if isinstance(one, espalier.RowError):
                 faults = [espalier.Fault(place(number, each.path), each.code, each.message) for each in one.faults]

@@ -66,7 +66,7 @@ def answer_inference(inquiry: Inquiry, framed: Framed) -> Inferred:
     usecases.check_paths(version.model, len(asked.rows), explain=explain, limit=service.settings.max_full_nodes)
     record = partial(record_answers, inquiry, answering, asked.rows, subject=asked.subject)
     try:
-        answered = usecases.predict(version, asked.rows, explain=explain)
+        answered = usecases.predict(version, asked.rows, explain=explain, limit=service.settings.max_full_nodes)
     except espalier.RowError as error:
         record(refusals.failed(len(asked.rows), error, place=asked.place))
         raise placed(error, asked) from None

@@ -68,7 +68,7 @@ def _rows_answered(inquiry: Inquiry, body: object) -> bytes:
             return _table_answered(inquiry, answering, asked, *found)()
     record = partial(record_answers, inquiry, answering, asked.rows, missing=asked.missing, subject=asked.subject)
     try:
-        answered = _answered(version, asked)
+        answered = _answered(version, asked, limit=settings.max_full_nodes)
     except (espalier.RowError, Rejected) as error:
         record(refusals.failed(len(asked.rows), error, place=asked.place))
         raise _placed(error, asked) if isinstance(error, espalier.RowError) else error from None
@@ -184,12 +184,12 @@ class Asked:
         return f"/columns{path}/{row}" if path else "/columns"
 
 
-def _answered(version: catalog.LoadedVersion, asked: Asked) -> usecases.Answered:
+def _answered(version: catalog.LoadedVersion, asked: Asked, *, limit: int) -> usecases.Answered:
     if asked.skip:
         return usecases.predict_each(
-            version, asked.rows, explain=asked.explain, missing=asked.missing, place=asked.place
+            version, asked.rows, explain=asked.explain, missing=asked.missing, place=asked.place, limit=limit
         )
-    return usecases.predict(version, asked.rows, explain=asked.explain, missing=asked.missing)
+    return usecases.predict(version, asked.rows, explain=asked.explain, missing=asked.missing, limit=limit)
 
 
 def _read(body: object, *, limit: int) -> Asked:

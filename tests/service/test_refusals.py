@@ -141,6 +141,28 @@ def test_more_rows_times_levels_than_allowed_have_no_paths(settings: Settings) -
         assert (streamed.status_code, streamed.text.count('"label"')) == (200, 7)
 
 
+def test_the_paths_of_a_row_that_goes_several_ways_count_each(settings: Settings) -> None:
+    model = espalier.train(espalier.dataset_from_csv(TENNIS, target="PlayTennis"), "c45")
+    n_steps = 2 + 2 + 1 + 2 + 2  # sunny: high or normal; overcast; rain: weak or strong
+    with serving(settings, max_full_nodes=2 * n_steps) as served:
+        served.keep("tennis", model)
+        for on_error in ("fail", "skip"):
+            asked = {"on_error": on_error, "missing": "fractional"}
+            found = served.post("/v1/models/tennis/predict", {**asked, "rows": [{}] * 2}).get_json()["predictions"]
+            assert [sum(len(path["path"]) for path in one["paths"]) for one in found] == [n_steps] * 2
+            refused = served.post("/v1/models/tennis/predict", {**asked, "rows": [{}] * 3})
+            assert "at most 18 are allowed" in assert_problem(refused, 413)["detail"]
+            assert (
+                served.post("/v1/models/tennis/predict", {**asked, "rows": [{}] * 3, "explain": "none"}).status_code
+                == 200
+            )
+        # Lines are answered as they come, as many together as may be.
+        streamed = served.client.post(
+            "/v1/models/tennis/predict?missing=fractional", data="{}\n" * 7, content_type="application/x-ndjson"
+        )
+        assert (streamed.status_code, streamed.text.count('"label"')) == (200, 7)
+
+
 def test_a_list_of_rules_counts_by_its_rules(settings: Settings) -> None:
     data = espalier.dataset_from_csv(TENNIS, target="PlayTennis")
     rules = espalier.prune(

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import select
 
 from service import queue
-from service.db import Sessions, new_id, reading, transaction
+from service.db import Sessions, reading, transaction
 from service.errors import NotFound, Rejected
 from service.queue import FINAL, TRANSITIONS, Event
 from service.tables import JobEvent, Kind, State

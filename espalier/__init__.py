@@ -67,7 +67,7 @@ if typing.TYPE_CHECKING:
     from espalier.marks import number_from_text
     from espalier.model import Model, OperatingPoint, TrainingRecord
     from espalier.operating import answering_at, operating_point_from_dict
-    from espalier.prediction import Prediction, leaf_prediction, predict, predict_each
+    from espalier.prediction import MOST_VISITS, Prediction, leaf_prediction, predict, predict_each
     from espalier.profiling import AttributeProfile, ClassShare, Profile, profile
     from espalier.progress import Progress
     from espalier.pruners import (
@@ -116,6 +116,7 @@ __all__ = [
     "FORMAT_VERSION",
     "LOSS_MEASURES",
     "MOST_COUNTERFACTUALS",
+    "MOST_VISITS",
     "PREDICTION_STRATEGIES",
     "PRESETS",
     "PRESET_SENTENCES",

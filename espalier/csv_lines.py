@@ -31,7 +31,7 @@ QUOTE: Final = ord('"')
 BESIDE_QUOTES: Final = np.array([ord(sign) for sign in ',\n\r"'], dtype=np.uint8)
 LONGEST_LINE: Final = 16 * 2**20
 """Bytes of one line of the table; what is longer would have to be held whole."""
-EMPTY_LINES: Final = re.compile(r"\n+|(?:\r\n)+")
+EMPTY_LINES: Final = re.compile(r"[\r\n]*\n")
 LINES_AT_ONCE: Final = 4_096
 FIRST_BYTES: Final = 2**18
 """Of the first piece: small, so that what is made of it comes soon."""

@@ -123,6 +123,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "operating_point_from_dict",
         ),
         "prediction": (
+            "MOST_VISITS",
             "Prediction",
             "leaf_prediction",
             "predict",

@@ -37,5 +37,5 @@ Every environment variable, its default, and what it sets. Legal values stand in
     ESPALIER_MAX_JOBS          1000                       most unfinished jobs of one key
     ESPALIER_MAX_REQUESTS      0                          most requests a second of one key, a process; 0: any
     ESPALIER_MAX_PREDICT_ROWS  10000                      most rows of one prediction request
-    ESPALIER_MAX_FULL_NODES    2000000                    most rows times nodes (explain=full), or levels (path)
+    ESPALIER_MAX_FULL_NODES    2000000                    most rows times nodes (explain=full), levels or steps (path)
 """

@@ -227,6 +227,11 @@ def _now_postgresql(element: now, compiler: SQLCompiler, **options: Any) -> str:
     return f"(clock_timestamp() + make_interval(secs => {element.seconds:.3f}))"
 
 
+def database_time(session: Session) -> datetime:
+    """The database's clock, to be compared with what other hosts have written."""
+    return session.scalars(select(now())).one()
+
+
 def utc_now() -> datetime:
     """The clock of this host, for times that no two hosts compare."""
     return datetime.now(UTC)

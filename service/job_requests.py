@@ -56,7 +56,7 @@ class Plan:
 
 
 def submit(session: Session, plan: Plan, *, settings: Settings) -> Job:
-    """Put a planned job into the queue; its data sets cannot be deleted from now on until it is finished.
+    """Put a planned job into the queue; its version and its data sets cannot be deleted from now on until it has ended.
 
     Raises:
         Rejected: The version was deleted or archived, or a data set deleted or declared anew, since the plan was made.

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, insert, select
 from sqlalchemy.orm import Session
 
 from service.catalog import check_model_name
-from service.db import Sessions, new_id, now, reading, utc_now
+from service.db import Sessions, database_time, new_id, now, reading, utc_now
 from service.errors import Fault, Forbidden, NotFound, Rejected, Unidentified
 from service.paging import Page, page
 from service.recent import Recent
@@ -164,7 +164,7 @@ def create(
         Rejected: No name, no scope, a model's name that is none, an admin key that is limited to models, or an end
             that has passed; every fault.
     """
-    faults = list(_faults(name, scopes, models, expires, moment=moment(session)))
+    faults = list(_faults(name, scopes, models, expires, moment=database_time(session)))
     if faults:
         raise Rejected(faults)
     key_id, secret = _made_up()
@@ -180,11 +180,6 @@ def create(
     session.add(key)
     session.flush()
     return key, _token(key_id, secret)
-
-
-def moment(session: Session) -> datetime:
-    """Give the database's clock: a key has expired when its end is not after this."""
-    return session.scalars(select(now())).one()
 
 
 def list_keys(session: Session, *, limit: int = 50, cursor: str | None = None) -> Page[Key]:

@@ -9,11 +9,12 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 
 from sqlalchemy import delete, exists, or_, select
 from sqlalchemy.orm import Session
 
-from service.db import Sessions, now, reading, transaction
+from service.db import Sessions, database_time, reading, transaction
 from service.queue import FINAL
 from service.tables import DecisionRecord, Job, ModelName, Version
 
@@ -84,10 +85,10 @@ def delete_ended_jobs(source: Sessions, *, days: int) -> int:
     """
     if days == 0:
         return 0
-    ended = Job.state.in_(FINAL) & (Job.finished < _ago(days))
     refers = or_(exists().where(Version.job_id == Job.id), exists().where(DecisionRecord.job_id == Job.id))
-    some = select(Job.id).where(ended, ~refers).limit(RECORDS_AT_ONCE)
     with reading(source) as session:
+        ended = Job.state.in_(FINAL) & (Job.finished < database_time(session) - timedelta(days=days))
+        some = select(Job.id).where(ended, ~refers).limit(RECORDS_AT_ONCE)
         if session.scalar(some.limit(1)) is None:
             return 0
     with transaction(source) as session:
@@ -98,17 +99,14 @@ def delete_ended_jobs(source: Sessions, *, days: int) -> int:
 
 
 def _expired(session: Session, days: int) -> Iterator[str]:
-    kept = select(ModelName.id, ModelName.retention_days)
+    kept, moment = select(ModelName.id, ModelName.retention_days), database_time(session)
     for model in session.execute(kept if days else kept.where(ModelName.retention_days.is_not(None))).all():
         mine = select(Version.id).where(Version.model_id == model.id)
-        until = _ago(model.retention_days or days)
+        # A moment, not the database's function: a volatile one cannot be looked for in an index.
+        until = moment - timedelta(days=model.retention_days or days)
         expired = (
             select(DecisionRecord.id)
             .where(DecisionRecord.version_id.in_(mine), DecisionRecord.time < until)
             .limit(RECORDS_AT_ONCE)
         )
         yield from session.scalars(expired).all()
-
-
-def _ago(days: int) -> now:
-    return now(-86_400.0 * days)

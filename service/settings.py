@@ -192,7 +192,7 @@ class Settings:
         metadata=_whole(
             1,
             1_000_000_000,
-            "most rows times nodes (explain=full), or levels (path)",
+            "most rows times nodes (explain=full), levels or steps (path)",
         ),
     )
 

@@ -126,18 +126,19 @@ def answer_csv(
         espalier.RowError: A column that is no attribute; a row that cannot be read, where those are not passed over.
         TooLarge: More rows, or a longer text in a cell, than the settings allow.
         Unavailable: The log cannot be written.
-        Conflict: The version was archived or deleted meanwhile.
+        Conflict: The version was archived meanwhile.
+        NotFound: It was deleted meanwhile.
         Unidentified: The key of who asks was revoked, or has expired.
     """
     yield lines.begin()
     for batch in espalier.batches_from_csv(asked.model.schema, stream):
         began = time.perf_counter()
-        asked = asked.now()
         limit = asked.settings.max_rows
         usecases.check_size("rows", given=batch.first_row + batch.n_rows, limit=limit)
         if batch.dataset is None:
             yield from _rows_answered(source, asked, batch.rows, lines, batch.first_row)
         else:
+            asked = asked.now()
             _check_labels(asked, batch.dataset)
             yield lines.table(answer_table(source, asked, batch.first_row, batch.dataset, began=began))
         progress.n_rows = batch.first_row + batch.n_rows
@@ -150,7 +151,6 @@ def answer_json_lines(
     yield lines.begin()
     first_row = 0
     for texts in _together(_texts(stream)):
-        asked = asked.now()
         usecases.check_size("rows", given=first_row + len(texts), limit=asked.settings.max_rows)
         rows = [_row(text) for text in texts]
         yield from _rows_answered(source, asked, rows, lines, first_row)
@@ -211,13 +211,13 @@ def _rows_answered(
     source: Sessions, asked: Asked, rows: Sequence[Mapping[str, Any]], lines: AnswerLines, first_row: int
 ) -> Iterator[bytes]:
     limit = asked.settings.max_full_nodes
+    usecases.check_explaining(asked.model, first_row + len(rows), explain=asked.explain, limit=limit)
     at_once = usecases.rows_at_once(asked.model, ROWS_AT_ONCE, explain=asked.explain, limit=limit)
     for start in range(0, len(rows), at_once):
         began = time.perf_counter()
+        asked = asked.now()
         some = rows[start : start + at_once]
         usecases.check_cells(some, limit=asked.settings.max_cell_chars)
-        n_rows = first_row + start + len(some)
-        usecases.check_explaining(asked.model, n_rows, explain=asked.explain, limit=limit)
         answered = _answered(asked, some, first_row + start)
         faults = [] if asked.skip else [fault for answer in answered.answers for fault in answer.get("errors", ())]
         if faults:

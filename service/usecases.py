@@ -39,7 +39,6 @@ __all__ = [
 ]
 
 CELL = "characters in one cell"
-MOST_WAYS = 100  # of which the paths of one row are told
 FAULTS_A_ROW = 20  # shown of a row that is refused while the others are answered
 
 
@@ -110,9 +109,9 @@ def check_paths(model: espalier.Model, n_rows: int, *, explain: str, limit: int)
 
 def rows_at_once(model: espalier.Model, most: int, *, explain: str, limit: int) -> int:
     """Give how many rows of a stream may be answered together, at most `most`: their paths are in memory together."""
-    if explain != "path" or isinstance(model.body, espalier.RuleList):
+    if explain == "none" or isinstance(model.body, espalier.RuleList):
         return most
-    n_ways = min(MOST_WAYS, model.tree.n_leaves)
+    n_ways = min(espalier.MOST_VISITS, model.tree.n_leaves)
     if most * model.tree.n_nodes * n_ways <= limit:
         return most
     return max(1, min(most, limit // max(1, model.tree.depth * n_ways)))

@@ -88,9 +88,9 @@ def spread(  # type: ignore[no-untyped-def]
     """Spread rows over all nodes of the subtree at `start`, and add them up at each.
 
     values: float64 (F, n), by columns. shares: float64 (children), in the order of ``nodes.child``; those of the
-    visited tests are written anew as `renew` says. rows: int32, weights: float64: what arrives at `start`. target:
-    float64 (n): class code (below 0: none of the classes) or number. sums: float64 (nodes, width), written for every
-    node visited, or with `summed` AT_LEAVES for every leaf: the weight of each class and at last of none of them
+    tests that rows come to are written anew as `renew` says. rows: int32, weights: float64: what arrives at `start`.
+    target: float64 (n): class code (below 0: none of the classes) or number. sums: float64 (nodes, width), written for
+    every node visited, or with `summed` AT_LEAVES for every leaf: the weight of each class and at last of none of them
     (width = n_classes + 1); or, with n_classes 0 and d = target - answers[node], the sums of w, w·d, w·d² and w·d⁴
     (width 4).
 

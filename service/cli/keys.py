@@ -25,12 +25,12 @@ LONGEST_DAYS = 36500
 def create(arguments: Namespace) -> int:
     """Make a key and print it: the only time that it is shown."""
     from service import keys  # noqa: PLC0415 - `espalier --help` needs no database
-    from service.db import transaction  # noqa: PLC0415 - as above
+    from service.db import database_time, transaction  # noqa: PLC0415 - as above
     from service.tables import Scope  # noqa: PLC0415 - as above
 
     scopes = [Scope(scope) for scope in arguments.scope]
     with _database() as source, transaction(source) as session:
-        expires = None if arguments.days is None else keys.moment(session) + timedelta(days=arguments.days)
+        expires = None if arguments.days is None else database_time(session) + timedelta(days=arguments.days)
         _, token = keys.create(session, name=arguments.name, scopes=scopes, models=arguments.model, expires=expires)
     print(token)
     print("espalier: this is the only time that the key is shown", file=sys.stderr)
@@ -40,11 +40,11 @@ def create(arguments: Namespace) -> int:
 def show(_: Namespace) -> int:
     """Print every key on a line, newest first; of their secrets nothing is shown."""
     from service import keys  # noqa: PLC0415 - as above
-    from service.db import reading  # noqa: PLC0415 - as above
+    from service.db import database_time, reading  # noqa: PLC0415 - as above
 
     print(COLUMNS.format("id", "name", "scopes", "models", "state"))
     with _database() as source, reading(source) as session:
-        cursor, more, now = None, True, keys.moment(session)
+        cursor, more, now = None, True, database_time(session)
         while more:
             page = keys.list_keys(session, limit=PAGE, cursor=cursor)
             for key in page.items:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import espalier
-from espalier import levels, prediction
+from espalier import contributions, levels, prediction
 from espalier.explanation import conditions_of
 from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, mixed_rows, plant, roots
 
@@ -63,6 +63,22 @@ def test_node_by_node_an_explanation_is_to_the_last_digit_what_it_is_level_by_le
             patch.setattr(levels, "NODES_A_LEVEL", nodes_a_level)
             # Planted anew: what is kept with a tree was made in one of the two ways.
             found.append(espalier.explain(plant(schema, root), [row], detail="full", missing=missing)[0])
+    assert found[0].to_dict() == found[1].to_dict()
+
+
+@given(
+    data=st.data(),
+    schema=st.sampled_from([MIXED, NUMBERS]),
+    missing=st.sampled_from([None, "fractional", "spread", "last_prediction"]),
+)
+def test_by_arrays_a_row_that_goes_many_ways_has_the_explanation_that_it_has_edge_by_edge(data, schema, missing):
+    root, row = data.draw(roots(schema)), data.draw(mixed_rows())
+    found = [espalier.explain(plant(schema, root), [row], detail="full", missing=missing)[0]]
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("FEW_EDGES", "EDGES_A_LEVEL", "FEW_LEAVES"):
+            patch.setattr(prediction, name, 0)
+        patch.setattr(contributions, "FEW_WAYS", 0)
+        found.append(espalier.explain(plant(schema, root), [row], detail="full", missing=missing)[0])
     assert found[0].to_dict() == found[1].to_dict()
 
 

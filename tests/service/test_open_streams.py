@@ -22,10 +22,18 @@ def served(settings: Settings) -> Iterator[Served]:
         yield one
 
 
-def opened(served: Served, kind: str, monkeypatch: pytest.MonkeyPatch, **headers: str) -> Iterator[bytes]:
-    """Open a stream of several batches; give what comes, as it comes."""
+def opened(
+    served: Served,
+    kind: str,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    batches: list[espalier.RowBatch] | None = None,
+    **headers: str,
+) -> Iterator[bytes]:
+    """Open a stream of several batches, `batches` if they are given; give what comes, as it comes."""
     monkeypatch.setattr(streams, "ROWS_AT_ONCE", 200)
-    monkeypatch.setattr(espalier, "batches_from_csv", small_batches)
+    read = small_batches if batches is None else lambda *_: iter(batches)
+    monkeypatch.setattr(espalier, "batches_from_csv", read)
     path = "/v1/models/tennis/predict?explain=none"
     response = served.client.post(path, data=many(kind, 1000), content_type=kind, headers=headers)
     assert response.status_code == 200, response.text
@@ -46,6 +54,18 @@ def test_a_mask_holds_for_a_stream_that_is_open(served: Served, kind: str, monke
     rest = first + b"".join(pieces)
     lines = [line for line in rest.decode().splitlines() if "decision_id" not in line or kind == NDJSON]
     ids = [line.split(",")[1] if kind == CSV else json.loads(line)["decision_id"] for line in lines]
+    assert len(ids) == 1000
+    assert [decided(served, one)["input"] for one in (ids[0], ids[-1])] == [{"Wind": "Weak"}, {}]
+
+
+def test_a_mask_holds_for_csv_that_is_read_row_by_row(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    # One piece of the text, all of which is read so where one cell of it is not as it should be.
+    batches = [espalier.RowBatch(0, None, [{"Wind": "Weak"}] * 1000)]
+    pieces = opened(served, CSV, monkeypatch, batches=batches)
+    lines = next(pieces) + next(pieces)
+    assert served.client.patch("/v1/models/tennis", json={"mask": ["Wind"]}).status_code == 200
+    lines += b"".join(pieces)
+    ids = [line.split(",")[1] for line in lines.decode().splitlines()[1:]]
     assert len(ids) == 1000
     assert [decided(served, one)["input"] for one in (ids[0], ids[-1])] == [{"Wind": "Weak"}, {}]
 

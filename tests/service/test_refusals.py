@@ -161,6 +161,15 @@ def test_the_paths_of_a_row_that_goes_several_ways_count_each(settings: Settings
             "/v1/models/tennis/predict?missing=fractional", data="{}\n" * 7, content_type="application/x-ndjson"
         )
         assert (streamed.status_code, streamed.text.count('"label"')) == (200, 7)
+    with serving(settings, max_full_nodes=60) as served:  # 7 rows times 8 nodes, but 63 steps
+        served.keep("tennis", model)
+        for explain in ("path", "full"):
+            streamed = served.client.post(
+                f"/v1/models/tennis/predict?missing=fractional&explain={explain}",
+                data="{}\n" * 7,
+                content_type="application/x-ndjson",
+            )
+            assert (streamed.status_code, streamed.text.count('"decision_id"')) == (200, 7)
 
 
 def test_a_list_of_rules_counts_by_its_rules(settings: Settings) -> None:

@@ -28,7 +28,6 @@ from service.tables import DecisionRecord, ModelName, Version
 
 ANSWER_FIELDS = ("label", "value", "std", "distribution", "confidence", "support", "leaf", "flags", "errors")
 DECISION_ID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?::(0|[1-9][0-9]{0,8}))?")
-CURSOR = re.compile(r"[0-9a-f-]{36}:[0-9]{1,9}")  # a record, and the last of its rows that was given
 REFUSED = "(refused)"  # in the place of a label
 SUBJECT_LENGTH = 200
 RECORDS_A_LOOK = 500  # records that one page of the list looks through at most
@@ -271,12 +270,12 @@ def list_decisions(session: Session, wanted: Filter, *, limit: int = 50, cursor:
     Raises:
         Rejected: the limit or the cursor is not legal.
     """
-    check_page(limit=limit, cursor=cursor, form=CURSOR)
+    check_page(limit=limit, cursor=cursor)
     query = _records().where(*_conditions(wanted)).order_by(DecisionRecord.id.desc()).limit(RECORDS_A_LOOK)
     seen_id, seen_position = "", -1
     if cursor is not None:
         seen_id, _, row = cursor.partition(":")
-        seen_position = int(row)
+        seen_position = int(row or 0)
         query = query.where(DecisionRecord.id <= seen_id)
     items: list[Decision] = []
     last_seen, n_records, n_looked_at = cursor, 0, 0

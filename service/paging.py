@@ -12,7 +12,7 @@ from service.errors import Fault, Rejected
 from service.tables import Identified
 
 PAGE_LIMIT = 200
-CURSOR = re.compile(r"[0-9a-f-]{36}")
+CURSOR = re.compile(r"[0-9a-f-]{36}(:[0-9]{1,9})?")
 
 Item_co = TypeVar("Item_co", covariant=True)
 Row = TypeVar("Row", bound=Identified)
@@ -46,8 +46,8 @@ def page(
     return Page(items=items, next=items[-1].id if len(found) > limit else None)
 
 
-def check_page(*, limit: int, cursor: str | None, form: re.Pattern[str] = CURSOR) -> None:
-    """Refuse a limit or a cursor that is not legal; `form` is that of the list's own cursors.
+def check_page(*, limit: int, cursor: str | None) -> None:
+    """Refuse a limit or a cursor that is not legal.
 
     Raises:
         Rejected: with one fault for each of the two.
@@ -55,7 +55,7 @@ def check_page(*, limit: int, cursor: str | None, form: re.Pattern[str] = CURSOR
     faults = []
     if not 1 <= limit <= PAGE_LIMIT:
         faults.append(Fault("/limit", "out_of_range", f"the limit is a whole number from 1 to {PAGE_LIMIT}"))
-    if cursor is not None and not form.fullmatch(cursor):
+    if cursor is not None and not CURSOR.fullmatch(cursor):
         faults.append(Fault("/cursor", "invalid", "the cursor is the `next` of the page before, unchanged"))
     if faults:
         raise Rejected(faults)

@@ -79,16 +79,6 @@ def test_decisions_are_listed_newest_first_page_by_page(served: Served) -> None:
     assert [item["id"] for item in first["items"] + second["items"]] == ids[::-1]
 
 
-def test_a_cursor_of_another_list_is_refused(served: Served) -> None:
-    for _ in range(2):
-        decide(served, SUNNY)
-    of_decisions = served.client.get("/v1/decisions?limit=1").get_json()["next"]
-    data_set = served.client.get("/v1/datasets").get_json()["items"][0]["id"]
-    for path in ("jobs", "datasets", "models", "models/tennis/versions"):
-        assert_problem(served.client.get(f"/v1/{path}?cursor={of_decisions}"), 422, "/cursor")
-    assert_problem(served.client.get(f"/v1/decisions?cursor={data_set}"), 422, "/cursor")
-
-
 @pytest.mark.parametrize(
     ("query", "found"),
     [

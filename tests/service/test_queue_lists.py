@@ -71,10 +71,7 @@ def test_a_list_is_paged_by_cursor_and_stays_right_while_jobs_are_added(source: 
     assert third.next is None
 
 
-@pytest.mark.parametrize(
-    ("limit", "cursor"),
-    [(0, None), (201, None), (10, "x"), (10, "' OR 1=1 --"), (10, "01a20ae8-00ba-7786-8d25-c6aa9a21962d:0")],
-)
+@pytest.mark.parametrize(("limit", "cursor"), [(0, None), (201, None), (10, "x"), (10, "' OR 1=1 --")])
 def test_a_wrong_limit_or_cursor_is_rejected(limit: int, cursor: str | None, source: Sessions) -> None:
     with pytest.raises(Rejected), reading(source) as session:
         queue.list_jobs(session, limit=limit, cursor=cursor)

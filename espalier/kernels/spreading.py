@@ -229,30 +229,44 @@ def go_on(  # type: ignore[no-untyped-def]
         if n_branches == 2 and n_unknown == 0 and n_summed == 0:
             part(row, weight, first, n_pieces, side, from_row, from_weight)
             continue
-        copy(row, first, from_row, 0, n_pieces)
-        copy(weight, first, from_weight, 0, n_pieces)
-        for piece in range(n_pieces):
-            branch, own, own_weight = side[piece], from_row[piece], from_weight[piece]
-            code = n_classes
-            if n_summed > 0 and target[own] >= 0:
-                code = np.int64(target[own])
-            if branch >= 0:
-                if at[branch] == IS_SUMMED:
-                    sums[nodes.child[base + branch], code] += own_weight
-                    continue
-                row[at[branch]], weight[at[branch]] = own, own_weight
-                at[branch] += 1
-                continue
+        deal_out(
+            flow, first, n_pieces, nodes.child, base, n_branches, shares, at, keep, n_summed, target, n_classes, sums
+        )
+    state[0], state[1], state[2], state[3] = n_waiting, n_order, n_out, end
+    return needed, needed_out
+
+
+@inner
+def deal_out(  # type: ignore[no-untyped-def]
+    flow, first, n_pieces, child, base, n_branches, shares, at, keep, n_summed, target, n_classes, sums
+):  # fmt: skip
+    """Put the pieces of a node from `first` on where those of their branches stand, or add them up.
+
+    at: int64, by branch, where its next piece stands, IS_SUMMED for the `n_summed` whose pieces are added up; written.
+    base: the place of the first branch in ``child`` and ``shares``. keep, target, n_classes, sums: as in `spread`.
+    """
+    row, weight, from_row, from_weight, side = flow.row, flow.weight, flow.from_row, flow.from_weight, flow.side
+    copy(row, first, from_row, 0, n_pieces)
+    copy(weight, first, from_weight, 0, n_pieces)
+    for piece in range(n_pieces):
+        branch, own, own_weight = side[piece], from_row[piece], from_weight[piece]
+        code = n_classes
+        if n_summed > 0 and target[own] >= 0:
+            code = np.int64(target[own])
+        if branch >= 0 and at[branch] == IS_SUMMED:
+            sums[child[base + branch], code] += own_weight
+        elif branch >= 0:
+            row[at[branch]], weight[at[branch]] = own, own_weight
+            at[branch] += 1
+        else:
             own = ~own if keep and own >= 0 else own
             for each in range(n_branches):
                 share = shares[base + each]
                 if share > 0.0 and at[each] == IS_SUMMED:
-                    sums[nodes.child[base + each], code] += own_weight * share
+                    sums[child[base + each], code] += own_weight * share
                 elif share > 0.0:
                     row[at[each]], weight[at[each]] = own, own_weight * share
                     at[each] += 1
-    state[0], state[1], state[2], state[3] = n_waiting, n_order, n_out, end
-    return needed, needed_out
 
 
 @inner

@@ -1,8 +1,7 @@
 """Trees of many levels, or of many leaves that one row reaches: the work grows with the nodes, by little each."""
 
 import math
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 import espalier
 from espalier import contributions, levels, prediction
 from espalier.explanation import conditions_of
+from tests.core.counted_calls import n_calls
 from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, mixed_rows, plant, roots
 
 
@@ -23,29 +23,15 @@ def chain(n_rows: int) -> espalier.Model:
     return espalier.train(espalier.dataset_from_columns(columns, target="y"), "cart")
 
 
-def n_calls(ask: Callable[[], Any]) -> int:
-    """Count the functions that are entered, those of numpy among them."""
-    entered = 0
-
-    def count(_frame: object, event: str, _given: object) -> None:
-        nonlocal entered
-        entered += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        ask()
-    finally:
-        sys.setprofile(before)
-    return entered
-
-
 @pytest.mark.parametrize("row", [{"x": 300.0}, {}], ids=["all values", "none"])
 def test_a_full_explanation_of_a_chain_takes_some_calls_a_node_not_a_hundred(row: dict[str, Any]) -> None:
     model = chain(400)
     # The first time, what is kept with a model is made.
     found = espalier.explain(model, [row], detail="full", missing="fractional")
-    n_entered = n_calls(lambda: found.extend(espalier.explain(model, [row], detail="full", missing="fractional")))
+    n_entered = n_calls(
+        lambda: found.extend(espalier.explain(model, [row], detail="full", missing="fractional")),
+        events=("call", "c_call"),
+    )
 
     assert n_entered < 30 * model.tree.n_nodes + 12 * sum(map(len, found[1].paths))
 

@@ -2,16 +2,15 @@
 
 import csv
 import io
-import sys
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import espalier
+from espalier import csv_batches
 from espalier.csv_lines import lines_of, pieces_of_csv
+from tests.core.counted_calls import n_calls
 
 STRAY = '5" pipe,x\n'
 """A quote where none belongs: from here on lines are read one by one."""
@@ -20,23 +19,6 @@ PARTS = ("\n", "\n\n\n", "\r\n", "\r\n\r\n", "a,b\n", STRAY, '"c\n\n\nd",e\n', '
 
 def cells(text: str, size: int = 64) -> list[list[str]]:
     return [line for piece in pieces_of_csv(io.BytesIO(text.encode()), size=size) for _, line in lines_of(piece)]
-
-
-def n_calls(ask: Callable[[], Any]) -> int:
-    """Count the functions that are entered, generators that go on among them."""
-    entered = 0
-
-    def count(_frame: object, event: str, _given: object) -> None:
-        nonlocal entered
-        entered += event == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        ask()
-    finally:
-        sys.setprofile(before)
-    return entered
 
 
 @given(
@@ -71,3 +53,22 @@ def test_rows_to_be_answered_are_none_where_all_lines_are_empty():
         assert [batch.first_row for batch in batches] == list(range(n_rows))
     with pytest.raises(espalier.DataError, match="no rows"):
         list(espalier.batches_from_csv(data.schema, io.BytesIO(b"x\n" + empty), size=4_096))
+
+
+def test_of_pieces_of_empty_lines_no_cell_is_looked_for(monkeypatch: pytest.MonkeyPatch):
+    looked: list[int] = []
+    of_piece = csv_batches.lines_of
+    monkeypatch.setattr(csv_batches, "lines_of", lambda piece: looked.append(piece.first_line) or of_piece(piece))
+    read = csv_batches._BatchReader._columns
+    monkeypatch.setattr(
+        csv_batches._BatchReader,
+        "_columns",
+        lambda reader, lines, first_byte: looked.append(first_byte) or read(reader, lines, first_byte),
+    )
+    data = espalier.dataset_from_columns({"x": [1, 2, 3, 4], "y": list("ppqq")}, target="y")
+    batches = list(espalier.batches_from_csv(data.schema, io.BytesIO(b"x\n1\n" + b"\n" * 100_000), size=4_096))
+    assert [batch.n_rows for batch in batches] == [1]
+    assert looked == [
+        1,
+        2,
+    ]  # the header, by its line, and the piece of the row, by its first byte: after x and a line feed

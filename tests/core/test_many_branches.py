@@ -1,12 +1,13 @@
 """What is said of a test with a branch a category: calls of Python grow with the branches, not with their square."""
 
-import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
 import espalier
+from tests.core.counted_calls import n_calls
 
 ASKED: dict[str, Callable[[espalier.Model], Any]] = {
     "rules": espalier.rules_to_dict,
@@ -20,27 +21,10 @@ def model_of(n_towns: int) -> espalier.Model:
     return espalier.train(espalier.dataset_from_rows(rows, target="play"), "id3")
 
 
-def n_calls(ask: Callable[[espalier.Model], Any], model: espalier.Model) -> int:
-    """Count the functions of Python that are entered, those of generators that go on among them."""
-    entered = 0
-
-    def count(_frame: object, event: str, _given: object) -> None:
-        nonlocal entered
-        entered += event == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        ask(model)
-    finally:
-        sys.setprofile(before)
-    return entered
-
-
 @pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
 def test_four_times_the_branches_are_not_sixteen_times_the_work(ask: Callable[[espalier.Model], Any]) -> None:
     ask(model_of(10))  # what is loaded, or kept, at the first time
-    few, many = (n_calls(ask, model_of(n_towns)) for n_towns in (100, 400))
+    few, many = (n_calls(partial(ask, model_of(n_towns))) for n_towns in (100, 400))
 
     assert many < 8 * few  # in proportion: four times; with the square: up to sixteen
 

@@ -233,25 +233,22 @@ def test_a_claim_that_ran_out_is_taken_over_and_its_holder_creates_nothing(serve
     assert [one["name"] for one in served.client.get("/v1/datasets").get_json()["items"]] == ["second"]
 
 
-def test_a_clock_that_is_set_right_by_a_little_takes_no_claim_away(served: Served) -> None:
-    sessions = served.service.sessions
-    with transaction(sessions) as session:
-        idempotency.claim(session, owner=None, key="k", keep_seconds=60)
-    shift(served, claimed_until=now(idempotency.CLAIM_SECONDS + 5))
+def claimed(served: Served) -> idempotency.Claim | idempotency.Kept:
+    with transaction(served.service.sessions) as session:
+        return idempotency.claim(session, owner=None, key="k", keep_seconds=60)
 
-    with transaction(sessions) as session, pytest.raises(StillRunning):
-        idempotency.claim(session, owner=None, key="k", keep_seconds=60)
+
+def test_a_clock_that_is_set_right_by_a_little_takes_no_claim_away(served: Served) -> None:
+    claimed(served)
+    shift(served, claimed_until=now(idempotency.CLAIM_SECONDS + 5))
+    with pytest.raises(StillRunning):
+        claimed(served)
 
 
 def test_a_claim_from_before_the_clock_was_set_back_is_taken_for_lost(served: Served) -> None:
-    sessions = served.service.sessions
-    with transaction(sessions) as session:
-        first = idempotency.claim(session, owner=None, key="k", keep_seconds=60)
+    first = claimed(served)
     shift(served, claimed_until=now(5 * 3600))
-
-    with transaction(sessions) as session:
-        second = idempotency.claim(session, owner=None, key="k", keep_seconds=60)
-
+    second = claimed(served)
     assert isinstance(first, idempotency.Claim)
     assert isinstance(second, idempotency.Claim)
     assert second.token != first.token

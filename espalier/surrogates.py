@@ -63,9 +63,11 @@ def ragged(start: Ints, picked: npt.NDArray[np.intp]) -> tuple[Ints, npt.NDArray
     >>> start.tolist(), places.tolist()
     ([0, 3, 3, 5], [2, 3, 4, 0, 1])
     """
-    first = start[picked]
-    counts = start[picked + 1] - first
     made = np.zeros(len(picked) + 1, np.int32)
+    if start[-1] == 0:  # as of codes where all attributes are numbers
+        return made, np.empty(0, np.intp)
+    first = start.take(picked)
+    counts = start.take(picked + 1) - first
     np.cumsum(counts, out=made[1:])
     return made, np.arange(made[-1]) + np.repeat(first - made[:-1], counts)
 

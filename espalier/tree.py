@@ -110,11 +110,10 @@ class Tree:
     @cached_property
     def depths(self) -> Ints:
         """Depth of each node, int32 (n); the root has 0."""
-        depths = np.zeros(self.n_nodes, dtype=np.int32)
-        parents = self.parent.tolist()
-        for node in range(1, self.n_nodes):
-            depths[node] = depths[parents[node]] + 1
-        return depths
+        depths = [0]
+        for parent in self.parent[1:].tolist():  # a list is much faster than an array, item by item
+            depths.append(depths[parent] + 1)
+        return np.array(depths, dtype=np.int32)
 
     @property
     def depth(self) -> int:
@@ -231,24 +230,25 @@ def _arranged(
     code_start, codes = ragged(tree.code_start, tests)
     places = np.empty(tree.n_nodes, np.int32)
     places[nodes] = np.arange(len(nodes), dtype=np.int32)
-    child = places[tree.child[branches]]
+    child = places.take(tree.child.take(branches))
     parent, size = outline or _outline(child_start, child)
+    # Half the time that indexes take, of rows of statistics a fourth.
     return Tree(
         parent=parent,
         size=size,
         child_start=child_start,
         child=child,
-        feature=tree.feature[tests],
-        test=tree.test[tests],
-        threshold=tree.threshold[tests],
+        feature=tree.feature.take(tests),
+        test=tree.test.take(tests),
+        threshold=tree.threshold.take(tests),
         code_start=code_start,
-        code_branch=tree.code_branch[codes],
-        fallback=tree.fallback[tests],
-        branch_weight=tree.branch_weight[branches],
-        weight=tree.weight[nodes],
-        gain=tree.gain[tests],
-        stats=tree.stats.take(nodes, axis=0),  # a fourth of the time that an index takes
-        value=tree.value[nodes],
+        code_branch=tree.code_branch.take(codes),
+        fallback=tree.fallback.take(tests),
+        branch_weight=tree.branch_weight.take(branches),
+        weight=tree.weight.take(nodes),
+        gain=tree.gain.take(tests),
+        stats=tree.stats.take(nodes, axis=0),
+        value=tree.value.take(nodes),
         surrogates=None if tree.surrogates is None else arranged_surrogates(tree.surrogates, tests),
         linear=None if tree.linear is None else tree.linear.selected(nodes),
     )

@@ -20,8 +20,8 @@ __all__ = ["Frames", "beyond", "first_frame", "mark_raised", "next_test", "with_
 class Frames(NamedTuple):
     """Subtrees whose nodes wait to be looked at, the last node first, one frame after the other.
 
-    order, size, lo, row, weight: as in `settling`. base, n_own: where the nodes of each frame begin, and how many there
-    are; piece_base: where its pieces begin; at: the place in it that is next.
+    order, size, lo, row, weight, code: as in `settling`. base, n_own: where the nodes of each frame begin, and how many
+    there are; piece_base: where its pieces begin; at: the place in it that is next.
     """
 
     order: Any
@@ -29,6 +29,7 @@ class Frames(NamedTuple):
     lo: Any
     row: Any
     weight: Any
+    code: Any
     base: Any
     n_own: Any
     piece_base: Any
@@ -41,29 +42,34 @@ def first_frame(settled, root):  # type: ignore[no-untyped-def]
     n_own, first = np.int64(settled.size[root]), settled.lo[root]
     n_pieces = beyond(settled.lo, root + n_own, len(settled.order), len(settled.row)) - first
     order, size, lo = np.empty(n_own, np.int32), np.empty(n_own, np.int32), np.empty(n_own, np.int64)
-    row, weight = np.empty(n_pieces, np.int32), np.empty(n_pieces)
+    row, weight, code = np.empty(n_pieces, np.int32), np.empty(n_pieces), np.empty(n_pieces, np.int32)
     copy(settled.order, root, order, 0, n_own)
     copy(settled.size, root, size, 0, n_own)
     for each in range(n_own):
         lo[each] = settled.lo[root + each] - first
     copy(settled.row, first, row, 0, n_pieces)
     copy(settled.weight, first, weight, 0, n_pieces)
+    copy(settled.code, first, code, 0, n_pieces)
     base, owns, piece_base = np.zeros(16, np.int64), np.empty(16, np.int64), np.zeros(16, np.int64)
     at = np.empty(16, np.int64)
     owns[0], at[0] = n_own, n_own - 1
-    return Frames(order, size, lo, row, weight, base, owns, piece_base, at)
+    return Frames(order, size, lo, row, weight, code, base, owns, piece_base, at)
 
 
 @maker
-def with_frame(frames, n_frames, end, piece_end, branch):  # type: ignore[no-untyped-def]
-    """Add a frame with what `spread` gives of a branch; end, piece_end: where its nodes and pieces begin."""
+def with_frame(frames, n_frames, end, piece_end, branch, target):  # type: ignore[no-untyped-def]
+    """Add a frame with what `spread` gives of a branch.
+
+    end, piece_end: where its nodes and pieces begin. target: classes by row.
+    """
     new_order, new_size, new_lo, new_row, new_weight = branch
     n_own, n_pieces = len(new_order), len(new_row)
-    order, size, lo, row, weight, base, owns, piece_base, at = frames
+    order, size, lo, row, weight, code, base, owns, piece_base, at = frames
     if end + n_own > len(order):
         order, size, lo = longer(order, end + n_own), longer(size, end + n_own), longer(lo, end + n_own)
     if piece_end + n_pieces > len(row):
         row, weight = longer(row, piece_end + n_pieces), longer(weight, piece_end + n_pieces)
+        code = longer(code, piece_end + n_pieces)
     if n_frames == len(base):
         base, owns, piece_base, at = longer(base, 0), longer(owns, 0), longer(piece_base, 0), longer(at, 0)
     base[n_frames], owns[n_frames], piece_base[n_frames], at[n_frames] = end, n_own, piece_end, n_own - 1
@@ -73,7 +79,10 @@ def with_frame(frames, n_frames, end, piece_end, branch):  # type: ignore[no-unt
         lo[end + each] = new_lo[each] + piece_end
     copy(new_row, 0, row, piece_end, n_pieces)
     copy(new_weight, 0, weight, piece_end, n_pieces)
-    return Frames(order, size, lo, row, weight, base, owns, piece_base, at)
+    for each in range(n_pieces):
+        own = new_row[each]
+        code[piece_end + each] = np.int32(target[own if own >= 0 else ~own])
+    return Frames(order, size, lo, row, weight, code, base, owns, piece_base, at)
 
 
 @inner

@@ -36,7 +36,7 @@ from numba.extending import register_jitable
 from espalier.kernels.interpreting import current
 from espalier.kernels.kept import KernelCache, cache_folder, filled_folders
 
-__all__ = ["compiled", "inner", "maker", "must_compile", "phase_of", "shared"]
+__all__ = ["compiled", "inlined", "inner", "maker", "must_compile", "phase_of", "shared"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 ANSWERS: Final[dict[tuple[int, str], dict[Any, Any]]] = {}
@@ -50,6 +50,14 @@ def inner(function: Function) -> Function:
     references to those that it is given.
     """
     return _kept_aside(function, counts_references=False)
+
+
+def inlined(function: Function) -> Function:
+    """Compile such a function into the place where it is called: each array is seven arguments of a call.
+
+    For a function of many arrays that a kernel calls in a loop.
+    """
+    return _kept_aside(function, counts_references=False, forceinline=True)
 
 
 def maker(function: Function) -> Function:
@@ -67,8 +75,8 @@ def _inner_options(*, counts_references: bool) -> dict[str, Any]:
     return {"nogil": True, "error_model": "numpy", "_nrt": counts_references, **options}
 
 
-def _kept_aside(function: Function, *, counts_references: bool) -> Function:
-    dispatcher = numba.njit(**_inner_options(counts_references=counts_references))(function)
+def _kept_aside(function: Function, *, counts_references: bool, **more: bool) -> Function:
+    dispatcher = numba.njit(**_inner_options(counts_references=counts_references), **more)(function)
     if hasattr(dispatcher, "py_func"):
         dispatcher.__class__ = _Inner
         template_of = dispatcher.get_call_template

@@ -210,7 +210,7 @@ def prune_pessimistically(  # type: ignore[no-untyped-def]
         if state[N_FRAMES] > 1 and here == frames.base[state[N_FRAMES] - 1]:
             # Nothing of this frame is left to look at: the new one takes its place.
             leave_frame(frames, state)
-        frames = with_frame(frames, state[N_FRAMES], state[END], state[PIECE_END], branch)
+        frames = with_frame(frames, state[N_FRAMES], state[END], state[PIECE_END], branch, table.target)
         state[N_FRAMES], state[END] = state[N_FRAMES] + 1, state[END] + len(branch[0])
         state[PIECE_END] += len(branch[3])
         trial = with_room(trial, len(branch[3]))

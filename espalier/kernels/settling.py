@@ -50,7 +50,7 @@ class Steps(NamedTuple):
 
 class Table(NamedTuple):
     """Rows: their values (F, n) whose rows stand one after the other in memory; the same on one axis; and
-    their classes, float64 (n), below 0 none.
+    their classes, int32 (n), below 0 none.
     """
 
     values: Any
@@ -65,13 +65,16 @@ def table_of(values, target):  # type: ignore[no-untyped-def]
 
 
 class Settled(NamedTuple):
-    """Rows at the leaves: nodes in preorder, sizes of their subtrees, and pieces as `spread` gives them."""
+    """Rows at the leaves: nodes in preorder, sizes of their subtrees, and pieces as `spread` gives them, each with the
+    code of its class, int32: it would be far away by its row.
+    """
 
     order: Any
     size: Any
     lo: Any
     row: Any
     weight: Any
+    code: Any
 
 
 class Parts(NamedTuple):
@@ -140,16 +143,19 @@ def set_step(nodes, steps, shape, node):  # type: ignore[no-untyped-def]
 
 
 class Slots(NamedTuple):
-    """Scratch for N_SLOTS rows on their way: where a row's values begin (uint64), and the node it is at (int64)."""
+    """Scratch for N_SLOTS rows on their way: where a row's values begin (uint64), the node it is at (int64), and the
+    value that is asked for there (float64).
+    """
 
     first: Any
     at: Any
+    value: Any
 
 
 @maker
 def empty_slots():  # type: ignore[no-untyped-def]
     """Make slots for rows on their way."""
-    return Slots(np.empty(N_SLOTS, np.uint64), np.empty(N_SLOTS, np.int64))
+    return Slots(np.empty(N_SLOTS, np.uint64), np.empty(N_SLOTS, np.int64), np.empty(N_SLOTS))
 
 
 @inner
@@ -163,10 +169,13 @@ def take_steps(steps, flat, slots, n_rows):  # type: ignore[no-untyped-def]
     first, at, moved = slots.first, slots.at, np.int64(1)
     while moved != 0:
         moved = np.int64(0)
+        # A loop of its own: so all of these values are on their way from memory at once.
         for slot in range(np.uint64(n_rows)):
-            node = np.uint64(at[slot])
+            asked = links[np.uint64(8) * np.uint64(at[slot]) + np.uint64(2)]
+            slots.value[slot] = flat[first[slot] + np.uint64(asked)]
+        for slot in range(np.uint64(n_rows)):
+            node, value = np.uint64(at[slot]), slots.value[slot]
             link = np.uint64(8) * node
-            value = flat[first[slot] + np.uint64(links[link + np.uint64(2)])]
             below, above = np.int64(links[link + np.uint64(4)]), np.int64(links[link + np.uint64(5)])
             following = above + (below - above) * np.int64(value <= cuts[np.uint64(4) * node])
             is_known = np.int64(value == value)  # noqa: PLR0124 - NaN is not
@@ -235,8 +244,7 @@ def settle(  # type: ignore[no-untyped-def]
         for node in range(n_nodes):
             order[node], own_size[node] = node, size[node]
         none = Parts(np.zeros(n_nodes, np.int64), np.empty(0, np.int32), np.empty(0))
-        n_pieces = place_leaves(shape, count, none, lo)
-        return Settled(order, own_size, lo, np.empty(n_pieces, np.int32), np.empty(n_pieces)), none
+        return with_pieces(order, own_size, lo, place_leaves(shape, count, none, lo)), none
     apart_weight = np.empty(n_apart)
     for each in range(n_apart):
         apart_weight[each] = weights[apart[each]]
@@ -246,8 +254,15 @@ def settle(  # type: ignore[no-untyped-def]
         most_branches(nodes),
     )  # fmt: skip
     parts = Parts(part_lo, part, part_weight)
-    n_pieces = place_leaves(shape, count, parts, lo)
-    return Settled(order, own_size, lo, np.empty(n_pieces, np.int32), np.empty(n_pieces)), parts
+    return with_pieces(order, own_size, lo, place_leaves(shape, count, parts, lo)), parts
+
+
+@maker
+def with_pieces(order, size, lo, n_pieces):  # type: ignore[no-untyped-def]
+    """Make room for so many pieces."""
+    return Settled(
+        order, size, lo, np.empty(n_pieces, np.int32), np.empty(n_pieces), np.empty(n_pieces, np.int32)
+    )  # fmt: skip
 
 
 @inner
@@ -264,7 +279,7 @@ def place_leaves(shape, count, parts, lo):  # type: ignore[no-untyped-def]
 
 
 @inner
-def list_leaf(settled, parts, rows, first, count, node, weights):  # type: ignore[no-untyped-def]
+def list_leaf(settled, parts, rows, first, count, node, weights, target):  # type: ignore[no-untyped-def]
     """Write the pieces of a leaf of a tree as it was grown; several threads may, each its own leaves.
 
     First the rows that reach no other leaf, one thread's after the other's: so they are in their order. rows, first:
@@ -275,11 +290,15 @@ def list_leaf(settled, parts, rows, first, count, node, weights):  # type: ignor
     at = settled.lo[node]
     for stretch in range(len(count)):
         for place in range(first[stretch, node], first[stretch, node] + count[stretch, node]):
-            settled.row[at], settled.weight[at] = rows[place], weights[rows[place]]
+            row = rows[place]
+            settled.row[at], settled.weight[at], settled.code[at] = row, weights[row], np.int32(target[row])
             at += 1
     n_parts = parts_end(parts, node) - parts.lo[node]
     copy(parts.row, parts.lo[node], settled.row, at, n_parts)
     copy(parts.weight, parts.lo[node], settled.weight, at, n_parts)
+    for piece in range(at, at + n_parts):
+        own = settled.row[piece]
+        settled.code[piece] = np.int32(target[own if own >= 0 else ~own])
     return at
 
 

@@ -1,7 +1,5 @@
 """What pruning with raised branches begins with: the rows at the leaves of a tree, and figures of its nodes."""
 
-import numpy as np
-
 from espalier.kernels.frames import beyond
 from espalier.kernels.jit import compiled, inner
 from espalier.kernels.settling import list_leaf, settle, table_of
@@ -43,16 +41,15 @@ def take_stock(  # type: ignore[no-untyped-def]
         if tree.shape[node] >= 0:
             continue
         tree.estimate[node] = estimated_errors(tree.stats, node, limit, exact)
-        n_own = list_leaf(settled, parts, rows, first, count, node, weights)
+        n_own = list_leaf(settled, parts, rows, first, count, node, weights, target)
         for piece in range(settled.lo[node], n_own):
-            code = np.int64(target[settled.row[piece]])
+            code = settled.code[piece]
             if code >= 0:
                 tree.whole[node, code] += settled.weight[piece]
             else:
                 all_have = False
         for piece in range(n_own, beyond(settled.lo, node + 1, len(tree.shape), len(settled.row))):
-            own = settled.row[piece]
-            all_have = all_have and target[own if own >= 0 else ~own] >= 0
+            all_have = all_have and settled.code[piece] >= 0
         all_are_whole = True
         for code in range(tree.stats.shape[1]):
             all_are_whole = all_are_whole and tree.whole[node, code] == tree.stats[node, code]

@@ -14,7 +14,7 @@ import numpy as np
 
 from espalier.kernels import limits
 from espalier.kernels.buffers import copy, first_of, longer
-from espalier.kernels.jit import inner, maker, shared
+from espalier.kernels.jit import inlined, inner, maker, shared
 from espalier.kernels.limits import exact_errors, normal_errors
 from espalier.kernels.parting import empty_queue, part_down
 from espalier.kernels.route import N_SLOTS
@@ -119,13 +119,13 @@ def estimated_errors(stats, node, limit, exact):  # type: ignore[no-untyped-def]
     return errors + normal_errors(weight, errors, limit.confidence, limit.z, limit.quantile)
 
 
-@inner
+@inlined
 def send_others(tree, table, pieces, largest, span, may_stay, enough, limit, exact, trial):  # type: ignore[no-untyped-def]
     """Send the rows of a node's other branches down its largest; with `may_stay` until its estimate is above `enough`.
 
-    pieces: what has ``row`` and ``weight``. span: where the pieces of the node begin, those of the branch begin and
-    end, and those of the node end. A row that goes several ways has no place of its own in a sum: the others give the
-    least there is.
+    pieces: what has ``row``, ``weight`` and ``code``. span: where the pieces of the node begin, those of the branch
+    begin and end, and those of the node end. A row that goes several ways has no place of its own in a sum: the others
+    give the least there is.
 
     Returns (whether the branch is given up, how many leaves are touched, how many rows are listed that go several ways,
     the estimate).
@@ -152,11 +152,9 @@ def send_others(tree, table, pieces, largest, span, may_stay, enough, limit, exa
                 piece, turn = begin, turn + 1
                 continue
             until = min(own_first if piece < own_first else last, piece + stretch - n_going)
-            for each in range(piece, until):
-                own = pieces.row[each]
-                is_common = np.int64(table.target[own if own >= 0 else ~own]) == common
+            for each in range(np.uint64(piece), np.uint64(until)):
                 trial.going[n_going] = each
-                n_going += np.int64(in_order or is_common == (turn == 1))
+                n_going += np.int64(in_order or (pieces.code[each] == common) == (turn == 1))
             piece = until
         if n_going >= MANY:
             part_down(
@@ -168,9 +166,7 @@ def send_others(tree, table, pieces, largest, span, may_stay, enough, limit, exa
                 tree.nodes, tree.steps, tree.substitutes, tree.shape, table, pieces.row, trial.going, n_going, largest,
                 trial.leaves, begin, trial.slots,
             )  # fmt: skip
-        n_touched, n_listed, more_wrong = add_up(
-            pieces, table.target, counted, begin, trial, n_going, n_touched, n_listed
-        )
+        n_touched, n_listed, more_wrong = add_up(pieces, counted, begin, trial, n_going, n_touched, n_listed)
         wrong, n_sent = wrong + more_wrong, n_sent + n_going
         if wrong >= due:
             total = least_errors(tree.stats, counted, known, largest, n_touched, trial, limit, exact)
@@ -183,7 +179,7 @@ def send_others(tree, table, pieces, largest, span, may_stay, enough, limit, exa
             return True, n_touched, n_listed, total
         # Sums are taken in the order of the rows, whichever were sent first.
         forget(trial, n_touched)
-        n_touched, n_listed = add_in_order(pieces, table.target, counted, span, trial)
+        n_touched, n_listed = add_in_order(pieces, counted, span, trial)
     total = least_errors(tree.stats, counted, known, largest, n_touched, trial, limit, exact)
     return may_stay and total > enough, n_touched, n_listed, total
 
@@ -199,7 +195,7 @@ def most_common(stats, node):  # type: ignore[no-untyped-def]
 
 
 @inner
-def add_up(pieces, target, counted, begin, trial, n_going, n_touched, n_listed):  # type: ignore[no-untyped-def]
+def add_up(pieces, counted, begin, trial, n_going, n_touched, n_listed):  # type: ignore[no-untyped-def]
     """Add up in ``extra`` the pieces that are going by the leaves that they reach, list those that go several ways.
 
     Returns (how many leaves are touched now, how many rows are listed, what those weigh whose class is not that of most
@@ -208,13 +204,13 @@ def add_up(pieces, target, counted, begin, trial, n_going, n_touched, n_listed):
     wrong = 0.0
     for each in range(n_going):
         piece = trial.going[each]
-        leaf, own, own_weight = trial.leaves[piece - begin], pieces.row[piece], pieces.weight[piece]
-        own = own if own >= 0 else ~own
+        leaf, own_weight = trial.leaves[piece - begin], pieces.weight[piece]
         if leaf < 0:
-            trial.listed[n_listed], trial.arriving[n_listed] = own, own_weight
+            own = pieces.row[piece]
+            trial.listed[n_listed], trial.arriving[n_listed] = own if own >= 0 else ~own, own_weight
             n_listed += 1
             continue
-        code = np.int64(target[own])
+        code = np.int64(pieces.code[piece])
         if code >= 0:
             trial.extra[leaf, code] += own_weight
             most = 0.0
@@ -229,7 +225,7 @@ def add_up(pieces, target, counted, begin, trial, n_going, n_touched, n_listed):
 
 
 @inner
-def add_in_order(pieces, target, counted, span, trial):  # type: ignore[no-untyped-def]
+def add_in_order(pieces, counted, span, trial):  # type: ignore[no-untyped-def]
     """Add up all pieces of the other branches, each of which has been sent; give what `add_up` gives but the last."""
     begin, own_first, own_last, last = span
     n_touched, n_listed, piece = 0, 0, begin
@@ -239,7 +235,7 @@ def add_in_order(pieces, target, counted, span, trial):  # type: ignore[no-untyp
         n_going = min((own_first if piece < own_first else last) - piece, LONGEST_STRETCH)
         for each in range(n_going):
             trial.going[each] = piece + each
-        n_touched, n_listed, _ = add_up(pieces, target, counted, begin, trial, n_going, n_touched, n_listed)
+        n_touched, n_listed, _ = add_up(pieces, counted, begin, trial, n_going, n_touched, n_listed)
         piece += n_going
     return n_touched, n_listed
 

@@ -1,9 +1,9 @@
 """Pessimistic pruning with raised branches: the training rows at the leaves of a tree, and threads that prune it."""
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from queue import SimpleQueue
 from typing import Any, Final
 
 import numpy as np
@@ -35,7 +35,7 @@ class TrainingRows:
 
     Attributes:
         dataset: The rows.
-        target: float64 (n); class codes, below 0 an unknown class.
+        target: int32 (n); class codes, below 0 an unknown class.
         rows: int32; those that have weight.
         weights: float64 (n), with the weights of the classes as the training had them.
     """
@@ -58,7 +58,7 @@ def training_rows(model: Model, dataset: Dataset) -> TrainingRows:
     has_weight = weight > 0
     all_have = bool(has_weight.all())
     rows = np.arange(len(weight), dtype=np.int32) if all_have else np.flatnonzero(has_weight).astype(np.int32)
-    return TrainingRows(dataset, target.astype(np.float64), rows, weight)
+    return TrainingRows(dataset, target.astype(np.int32), rows, weight)
 
 
 def prune_with_raising(
@@ -114,20 +114,18 @@ def _pruned_parts(
     renew = spreading.RENEW_ALL if model.config.missing == "direction" else spreading.RENEW_KNOWN
     done, stays = np.full(n_nodes, -1, np.int32), np.zeros(n_nodes, np.bool_)
     branches, above = _branches(settled, workers.n_threads)
-    own_tables = _own_tables(tree, len(given.target), _most_pieces(settled, branches), workers.n_threads)
+    own_tables = _own_tables(tree, len(given.target), _most_pieces(settled, branches))
 
     def prune(place: int) -> tuple[Ints, Floats]:
-        own, trial = tables = own_tables.get()
-        lines, figures = raising.prune_pessimistically(
-            own, *rows, settled, plain, place, done, stays, *limit, renew, trial, watch.state
-        )
-        own_tables.put(tables)
+        with own_tables() as (own, trial):
+            lines, figures = raising.prune_pessimistically(
+                own, *rows, settled, plain, place, done, stays, *limit, renew, trial, watch.state
+            )
         return lines.reshape(-1, 3), figures.reshape(-1, 3)
 
     def foresee(place: int) -> None:
-        own, trial = tables = own_tables.get()
-        stays[place] = raising.foresee(own, *rows, settled, plain, place, *limit, renew, trial, watch.state)
-        own_tables.put(tables)
+        with own_tables() as (own, trial):
+            stays[place] = raising.foresee(own, *rows, settled, plain, place, *limit, renew, trial, watch.state)
 
     parts = workers.in_turn(prune, _largest_first(branches))
     watch.check()
@@ -173,25 +171,33 @@ def _pruning(model: Model) -> Any:
         whole=np.zeros((n_nodes, n_classes)),
         least=np.zeros(n_nodes),
         divides=np.zeros(n_nodes, np.bool_),
-        sums=np.zeros((n_nodes, 2 * n_classes + 2)),
+        sums=np.empty((n_nodes, 2 * n_classes + 2)),
         known=np.zeros(n_nodes),
         trial_shares=np.zeros(len(tree.branch_weight)),
         nothing=np.zeros(n_nodes),
     )
 
 
-def _own_tables(tree: Any, n_rows: int, n_pieces: int, threads: int) -> SimpleQueue[tuple[Any, Any]]:
-    """Give what each thread writes besides the tree: a `Pruning` with scratch of its own, and a ``Trial``.
+def _own_tables(tree: Any, n_rows: int, n_pieces: int) -> Callable[[], AbstractContextManager[tuple[Any, Any]]]:
+    """Lend what a thread writes besides the tree: a `Pruning` with scratch of its own, and a ``Trial``.
 
-    There are as many as threads, so nobody waits for one.
+    A thread makes what nobody else has left for it: so two make theirs at once, and no more are made than needed.
     """
     from espalier.kernels import raising  # noqa: PLC0415
 
-    tables: SimpleQueue[tuple[Any, Any]] = SimpleQueue()
-    for _ in range(threads):
-        scratch = {name: np.empty_like(getattr(tree, name)) for name in ("sums", "known", "trial_shares")}
-        tables.put((tree._replace(**scratch), raising.make_trial(tree, n_rows, n_pieces)))
-    return tables
+    left: list[tuple[Any, Any]] = []
+
+    @contextmanager
+    def lent() -> Iterator[tuple[Any, Any]]:
+        try:
+            tables = left.pop()
+        except IndexError:
+            scratch = {name: np.empty_like(getattr(tree, name)) for name in ("sums", "known", "trial_shares")}
+            tables = tree._replace(**scratch), raising.make_trial(tree, n_rows, n_pieces)
+        yield tables
+        left.append(tables)
+
+    return lent
 
 
 @dataclass(frozen=True, slots=True)

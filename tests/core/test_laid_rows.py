@@ -7,10 +7,17 @@ import pytest
 
 from espalier import Dataset, Feature, FeatureKind, Role, Schema, train
 from espalier.processors import crew
-from espalier.pruning.laid_rows import ROWS_AT_ONCE, laid_rows
+from espalier.pruning import laid_rows as laying
+from espalier.pruning.laid_rows import laid_rows
 
-N_ROWS = 2 * ROWS_AT_ONCE + 77
-"""Three pieces of work, the last one short."""
+ROWS_AT_ONCE = 64
+N_ROWS = 2 * ROWS_AT_ONCE + 17
+"""Three pieces of work, the last one short; few enough for interpreted kernels."""
+
+
+@pytest.fixture(autouse=True)
+def _few_rows_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(laying, "ROWS_AT_ONCE", ROWS_AT_ONCE)
 
 
 def columns_of(kinds: str) -> dict[str, Any]:

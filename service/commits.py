@@ -1,8 +1,12 @@
 """Waiting for what others commit: on SQLite it is seen within a hundredth of a second, at next to no cost.
 
 SQLite tells a connection whether another one has committed since it last asked, without a look at any table. Where that
-cannot be asked, the wait takes its whole time. What is committed all the time (logged decisions) is not run after: a
-wait that was cut short is followed by a whole one, unless it was worth while.
+cannot be asked, the wait takes its whole time. What is committed all the time (logged decisions) is not run after:
+after a wait that was cut short for nothing the next one begins with a rest in which nothing is asked, twice as long
+each time, until nothing is committed in one::
+
+    commits   |        |   |  | | | | | | | | | | |
+    waits     ─?|rest──?|rest────?|rest────────────?|…     ?: asked, and cut short
 """
 
 import sqlite3
@@ -27,24 +31,25 @@ class Commits:
             with suppress(sqlite3.Error):
                 self._connection = sqlite3.connect(engine.url.database, timeout=0, isolation_level=None)
         self._seen = self._version()
-        self._was_cut_short = False
+        self._rest = 0.0
 
     def wait(self, seconds: float, pause: Callable[[float], object] = time.sleep) -> None:
         """Wait until something was committed, `pause` gives a true value, or the time is over."""
-        deadline = time.monotonic() + seconds
-        if self._was_cut_short or self._connection is None:
+        if self._connection is None:
             pause(seconds)
-            self._was_cut_short = False
             return
-        while time.monotonic() < deadline and not pause(ASK_SECONDS):
+        deadline = time.monotonic() + seconds
+        asking, self._rest = max(ASK_SECONDS, self._rest), 0.0
+        while time.monotonic() < deadline and not pause(min(asking, seconds)):
             version = self._version()
             if version != self._seen:
-                self._seen, self._was_cut_short = version, True
+                self._seen, self._rest = version, min(2 * asking, seconds)
                 return
+            asking = ASK_SECONDS
 
     def welcome(self) -> None:
-        """Say that the wait was worth while: the next one may be cut short, too."""
-        self._seen, self._was_cut_short = self._version(), False
+        """Say that the wait was worth while: the next one begins without a rest."""
+        self._seen, self._rest = self._version(), 0.0
 
     def close(self) -> None:
         """Let go of the database."""

@@ -13,7 +13,7 @@ import espalier
 from service.chunks import CHUNK_ROWS, Chunk, unpack_rows
 from service.db import Sessions, reading
 from service.errors import NotFound
-from service.log_growth import has_grown
+from service.log_growth import has_grown, make_room
 from service.tables import DataSet, DataSetChunk
 
 __all__ = ["CHUNK_ROWS", "Chunk", "datasets", "load", "replace", "rows", "save", "stream"]
@@ -25,6 +25,7 @@ def save(session: Session, data_set_id: str, chunks: Iterable[Chunk]) -> None:
     """Keep the chunks of a data set whose row was added in the same transaction, and is changed once more in it."""
     row = select(DataSet.fingerprint).where(DataSet.id == data_set_id)
     for chunk in chunks:
+        make_room(session, len(chunk.content))
         session.execute(
             insert(DataSetChunk).values(
                 data_set_id=data_set_id, first_row=chunk.first_row, n_rows=chunk.n_rows, content=chunk.content

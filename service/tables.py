@@ -170,7 +170,7 @@ class DataSet(Identified):
 
 
 class DataSetChunk(Table):
-    """Some consecutive rows of a data set as one Parquet file."""
+    """Some consecutive rows of a data set, packed: see `service.chunks`."""
 
     __tablename__ = "data_set_chunks"
     __table_args__ = (

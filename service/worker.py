@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from service import catalog, db, decisions, logs, queue
+from service.bulk import transaction_for
 from service.commits import Commits
 from service.db import Sessions, reading, transaction
 from service.errors import LeaseLost, OtherTables, Unavailable
@@ -354,8 +355,9 @@ def _failed(code: str, message: str) -> Failed:
 def _settle(source: Sessions, claim: Claim, outcome: Outcome | Lost, stop: threading.Event) -> str:
     """Write the outcome; while the database is away, try again until the worker is stopped. Gives what became of it."""
     while not isinstance(outcome, Lost):
+        n_bytes = len(outcome.version.document) if isinstance(outcome, Finished) else 0
         try:
-            with transaction(source) as session:
+            with transaction_for(source, n_bytes) as session:
                 db.check_tables(session)  # a migration may have come in between
                 state = _save(session, claim, outcome)
             LOG.info("job %s: %s", claim.job_id, state)

@@ -46,16 +46,28 @@ def test_a_wait_ends_with_the_next_commit(source: Sessions) -> None:
     assert pauses.asked == [ASK_SECONDS] * 3
 
 
-def test_a_wait_after_one_that_was_cut_short_for_nothing_takes_its_time(source: Sessions) -> None:
+def test_waits_that_are_cut_short_for_nothing_begin_with_ever_longer_rests(source: Sessions) -> None:
+    commits, rests = Commits(source.engine), []
+
+    for _ in range(5):
+        pauses = Pauses(lambda: commit(source), at=1)
+        commits.wait(10 * ASK_SECONDS, pauses)
+        rests.append(pauses.asked)
+
+    assert rests == [[times * ASK_SECONDS] for times in (1, 2, 4, 8, 10)]
+
+
+def test_after_a_rest_in_which_nothing_was_committed_the_next_one_is_short_again(source: Sessions) -> None:
     commits = Commits(source.engine)
-    commits.wait(LONG, Pauses(lambda: commit(source), at=1))
-    second, third = Pauses(lambda: commit(source), at=1), Pauses(lambda: commit(source), at=1)
+    third, fourth = Pauses(lambda: commit(source), at=2), Pauses(lambda: commit(source), at=1)
+    for _ in range(2):
+        commits.wait(LONG, Pauses(lambda: commit(source), at=1))
 
-    commits.wait(LONG, second)
     commits.wait(LONG, third)
+    commits.wait(LONG, fourth)
 
-    assert second.asked == [LONG]
-    assert third.asked == [ASK_SECONDS]
+    assert third.asked == [4 * ASK_SECONDS, ASK_SECONDS]
+    assert fourth.asked == [2 * ASK_SECONDS]
 
 
 def test_a_wait_after_one_that_was_worth_while_may_be_cut_short_too(source: Sessions) -> None:

@@ -345,7 +345,8 @@ def test_a_child_ends_when_the_pipe_to_its_worker_does() -> None:
 
 
 def test_neither_worker_nor_child_loads_the_web() -> None:
-    code = "import service.worker, sys; print([m for m in ('flask', 'marshmallow', 'pyarrow') if m in sys.modules])"
+    loaded = "[m for m in ('flask', 'marshmallow', 'pyarrow') if m in sys.modules]"
+    code = f"import service.worker, service.job_child, service.job_template, sys; print({loaded})"
 
     printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -83,12 +83,7 @@ class Running(Service):
 
     def children(self, command: str) -> list[int]:
         """Give the ids of the processes that ``espalier up`` started with this command."""
-        table = subprocess.run(
-            ["ps", "-e", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
-        ).stdout
-        rows = [line.split(None, 2) for line in table.splitlines()]
-        mine = str(self.process.pid)
-        return [int(pid) for pid, parent, args in rows if parent == mine and f"service.cli {command}" in args]
+        return [process for process, args in children(self.process.pid) if f"service.cli {command}" in args]
 
     def output(self) -> str:
         """What it has printed so far, errors too."""
@@ -151,6 +146,46 @@ def until(look: Callable[[], Found], *, seconds: float = PATIENCE, what: str = "
     while not (found := look()):
         assert time.monotonic() < deadline, f"{what} did not come true within {seconds:g} s"
         time.sleep(0.02)
+    return found
+
+
+@contextmanager
+def held(worker: int) -> Iterator[None]:
+    """Hold a worker's next job at its beginning until the block ends: however fast the machine, it runs meanwhile."""
+    process = until(lambda: _stopped(worker), what="a process that waits for a job")
+    try:
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGCONT)
+
+
+def _stopped(worker: int) -> int | None:
+    """Stop the process that waits for a worker's next job; None where there is none, or a last one that is ending."""
+    process = job_process(worker)
+    if process is None:
+        return None
+    with suppress(OSError):
+        os.kill(process, signal.SIGSTOP)
+        if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "T":
+            return process
+    return None
+
+
+def job_process(worker: int) -> int | None:
+    """Give the process that works for a worker, or waits to; None where there is none just now."""
+    templates = [process for process, command in children(worker) if "forkserver" in command]
+    found = [process for template in templates for process, _ in children(template)]
+    return found[-1] if found else None
+
+
+def children(parent: int) -> list[tuple[int, str]]:
+    """Give (process, command line) of each child that runs."""
+    found = []
+    with suppress(OSError):
+        for word in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+            with suppress(OSError):
+                found.append((int(word), Path(f"/proc/{word}/cmdline").read_text().replace("\0", " ")))
     return found
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.acceptance.running import Running, running, until
+from tests.acceptance.running import Running, held, running, until
 
 TENNIS = "Outlook,Wind,Play\nSunny,Weak,No\nRain,Weak,Yes\nRain,Strong,No\nOvercast,Weak,Yes\n"
 N_CLIENTS = 6
@@ -26,9 +26,9 @@ def test_the_web_server_and_the_worker_are_killed_and_start_again_by_themselves(
         long_data = service.upload(noise(), target="y")
         with burst(service.address) as answered:
             until(lambda: len(answered) > ENOUGH_ANSWERS, what="the first answers")
-            job = start_job(service, long_data)
-            kill_group(service, "worker")
-            kill_group(service, "serve")
+            with running_job(service, long_data) as job:
+                kill_group(service, "worker")
+                kill_group(service, "serve")
             before = len(answered)
             until(lambda: len(answered) > before + ENOUGH_ANSWERS, what="answers after the restart")
         assert_finished_once(service, job)
@@ -44,22 +44,25 @@ def test_everything_is_killed_and_started_again(tmp_path: Path) -> None:
         long_data = service.upload(noise(), target="y")
         with burst(service.address) as answered:
             until(lambda: len(answered) > ENOUGH_ANSWERS, what="the first answers")
-            job = start_job(service, long_data)
-            groups = [*service.children("serve"), *service.children("worker")]
-            service.process.kill()
-            for group in groups:
-                os.killpg(group, signal.SIGKILL)
-            service.process.wait()
+            with running_job(service, long_data) as job:
+                groups = [*service.children("serve"), *service.children("worker")]
+                service.process.kill()
+                for group in groups:
+                    os.killpg(group, signal.SIGKILL)
+                service.process.wait()
     with running(tmp_path) as again:
         assert_finished_once(again, job)
         assert_all_logged(again, answered)
 
 
-def start_job(service: Running, dataset: str) -> dict[str, Any]:
-    """Give a training job that is running right now."""
-    job: dict[str, Any] = service.post("/v1/training-jobs", {"model": "long", "dataset": dataset}, status=202)
-    until(lambda: service.get(f"/v1/jobs/{job['id']}")["state"] == "running", what="the beginning of the job")
-    return job
+@contextmanager
+def running_job(service: Running, dataset: str) -> Iterator[dict[str, Any]]:
+    """Give a training job that runs until the block ends."""
+    [worker] = service.children("worker")
+    with held(worker):
+        job: dict[str, Any] = service.post("/v1/training-jobs", {"model": "long", "dataset": dataset}, status=202)
+        until(lambda: service.get(f"/v1/jobs/{job['id']}")["state"] == "running", what="the beginning of the job")
+        yield job
 
 
 def kill_group(service: Running, command: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.running import PATIENCE, Service, begun_upload, listens, until
+from tests.acceptance.running import PATIENCE, Service, begun_upload, held, listens, until
 from tests.acceptance.test_kill import noise
 
 # The same story, told to both web servers in turn.
@@ -74,10 +74,13 @@ def test_a_key_that_one_revoked_is_soon_refused_by_the_other(whole: Topology) ->
 
 def test_two_jobs_run_at_the_same_time(whole: Topology) -> None:
     data = whole.service.upload(noise(), target="y")
-    jobs = [
-        whole.service.post("/v1/training-jobs", {"model": f"long-{n}", "dataset": data}, status=202) for n in range(2)
-    ]
-    until(lambda: [state(whole, job) for job in jobs] == ["running"] * 2, what="both at work")
+    first, second = whole.workers
+    with held(first.pid), held(second.pid):
+        jobs = [
+            whole.service.post("/v1/training-jobs", {"model": f"long-{n}", "dataset": data}, status=202)
+            for n in range(2)
+        ]
+        until(lambda: [state(whole, job) for job in jobs] == ["running"] * 2, what="both at work")
     assert [whole.service.finished(job)["state"] for job in jobs] == ["succeeded"] * 2
 
 
@@ -85,9 +88,10 @@ def test_a_killed_workers_job_is_finished_by_the_other_once(own: Topology) -> No
     data = own.service.upload(noise(), target="y")
     for worker in own.workers[1:]:
         os.kill(worker.pid, signal.SIGSTOP)  # so that the first takes the job
-    job = own.service.post("/v1/training-jobs", {"model": "long", "dataset": data}, status=202)
-    until(lambda: state(own, job) == "running", what="the first worker at work")
-    os.killpg(own.workers[0].pid, signal.SIGKILL)
+    with held(own.workers[0].pid):
+        job = own.service.post("/v1/training-jobs", {"model": "long", "dataset": data}, status=202)
+        until(lambda: state(own, job) == "running", what="the first worker at work")
+        os.killpg(own.workers[0].pid, signal.SIGKILL)
     os.kill(own.workers[1].pid, signal.SIGCONT)
     finished = own.service.finished(job)
     assert (finished["state"], finished["attempt"]) == ("succeeded", 2)
@@ -98,10 +102,11 @@ def test_a_worker_that_is_asked_to_stop_gives_its_job_back_unspent(own: Topology
     data = own.service.upload(noise(), target="y")
     for worker in own.workers[1:]:
         os.kill(worker.pid, signal.SIGSTOP)
-    job = own.service.post("/v1/training-jobs", {"model": "long", "dataset": data}, status=202)
-    until(lambda: state(own, job) == "running", what="the first worker at work")
-    own.workers[0].terminate()
-    assert own.workers[0].wait(timeout=PATIENCE) == 0
+    with held(own.workers[0].pid):
+        job = own.service.post("/v1/training-jobs", {"model": "long", "dataset": data}, status=202)
+        until(lambda: state(own, job) == "running", what="the first worker at work")
+        own.workers[0].terminate()
+        assert own.workers[0].wait(timeout=PATIENCE) == 0
     assert (state(own, job), own.service.get(f"/v1/jobs/{job['id']}")["attempt"]) == ("queued", 0)
     os.kill(own.workers[1].pid, signal.SIGCONT)
     finished = own.service.finished(job)

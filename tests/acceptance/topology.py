@@ -144,6 +144,7 @@ def process(command: str, environment: dict[str, str], output: int) -> Iterator[
             yield one
         finally:
             one.terminate()
+            one.send_signal(signal.SIGCONT)  # a test may have stopped it
             try:
                 one.wait(timeout=PATIENCE)
             except subprocess.TimeoutExpired:

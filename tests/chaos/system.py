@@ -19,7 +19,7 @@ from service import db
 from service.db import Sessions, reading
 from service.errors import Unavailable
 from service.settings import Settings
-from tests.acceptance.running import until
+from tests.acceptance.running import children, job_process, until
 from tests.acceptance.warming import warm_up
 from tests.chaos.databases import Database
 from tests.factories import ROOT
@@ -119,9 +119,7 @@ class System:
 
     def busy_child(self, one: Process) -> int | None:
         """The process that works for a worker, or waits to; None where there is none just now."""
-        templates = [pid for pid, command in children(one.pid) if "forkserver" in command]
-        found = [pid for template in templates for pid, _ in children(template)]
-        return found[-1] if found else None
+        return job_process(one.pid)
 
     def dead(self) -> list[str]:
         """What has ended by itself: nothing should."""
@@ -163,13 +161,3 @@ def kill_group(one: Process) -> None:
     with suppress(ProcessLookupError):
         os.killpg(one.pid, signal.SIGKILL)
     one.wait()
-
-
-def children(parent: int) -> list[tuple[int, str]]:
-    """Give (process, command line) of each child that runs."""
-    found = []
-    with suppress(OSError):
-        for word in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
-            with suppress(OSError):
-                found.append((int(word), Path(f"/proc/{word}/cmdline").read_text().replace("\0", " ")))
-    return found

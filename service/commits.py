@@ -3,7 +3,7 @@
 SQLite tells a connection whether another one has committed since it last asked, without a look at any table. Where that
 cannot be asked, the wait takes its whole time. What is committed all the time (logged decisions) is not run after:
 after a wait that was cut short for nothing the next one begins with a rest in which nothing is asked, twice as long
-each time, until nothing is committed in one::
+each time up to `MOST_REST`, until nothing is committed in one::
 
     commits   |        |   |  | | | | | | | | | | |
     waits     ─?|rest──?|rest────?|rest────────────?|…     ?: asked, and cut short
@@ -20,6 +20,8 @@ from sqlalchemy import Engine
 __all__ = ["Commits"]
 
 ASK_SECONDS: Final = 0.01
+MOST_REST: Final = 0.1
+"""Seconds."""
 
 
 class Commits:
@@ -33,6 +35,11 @@ class Commits:
         self._seen = self._version()
         self._rest = 0.0
 
+    @property
+    def are_seen(self) -> bool:
+        """Whether a wait ends with a commit; else it always takes its time."""
+        return self._connection is not None
+
     def wait(self, seconds: float, pause: Callable[[float], object] = time.sleep) -> None:
         """Wait until something was committed, `pause` gives a true value, or the time is over."""
         if self._connection is None:
@@ -43,7 +50,7 @@ class Commits:
         while time.monotonic() < deadline and not pause(min(asking, seconds)):
             version = self._version()
             if version != self._seen:
-                self._seen, self._rest = version, min(2 * asking, seconds)
+                self._seen, self._rest = version, min(2 * asking, MOST_REST)
                 return
             asking = ASK_SECONDS
 

@@ -44,7 +44,8 @@ LOG = logging.getLogger(__name__)
 
 # Forked from a process that has loaded everything (`service.job_template`): libraries of macOS do not bear that.
 START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
-POLL_SECONDS = 0.1  # between looks for work, at most
+POLL_SECONDS = 0.1  # between looks for work where commits are not seen
+DUE_SECONDS = 1.0  # where they are: for what comes to be due by the clock alone, a job to be tried again or given up
 WATCH_SECONDS = 0.1  # between looks at a running child
 FLAG_SECONDS = 0.5  # between looks at the cancel flag
 PROGRESS_SECONDS = 1.0  # between writes of a progress that changed
@@ -135,7 +136,7 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: Child
             else:
                 spare.prepare()
                 cleaner.clean_up()
-                commits.wait(POLL_SECONDS, stop.wait)
+                commits.wait(DUE_SECONDS if commits.are_seen else POLL_SECONDS, stop.wait)
     finally:
         spare.end()
         commits.close()

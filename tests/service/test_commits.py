@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from service import db
-from service.commits import ASK_SECONDS, Commits
+from service.commits import ASK_SECONDS, MOST_REST, Commits
 from service.db import Sessions, new_id, transaction
 from service.settings import Settings
 from service.tables import ModelName
@@ -51,10 +51,10 @@ def test_waits_that_are_cut_short_for_nothing_begin_with_ever_longer_rests(sourc
 
     for _ in range(5):
         pauses = Pauses(lambda: commit(source), at=1)
-        commits.wait(10 * ASK_SECONDS, pauses)
+        commits.wait(LONG, pauses)
         rests.append(pauses.asked)
 
-    assert rests == [[times * ASK_SECONDS] for times in (1, 2, 4, 8, 10)]
+    assert rests == [*([times * ASK_SECONDS] for times in (1, 2, 4, 8)), [MOST_REST]]
 
 
 def test_after_a_rest_in_which_nothing_was_committed_the_next_one_is_short_again(source: Sessions) -> None:
@@ -99,7 +99,8 @@ def test_a_wait_without_a_commit_ends_in_time(source: Sessions) -> None:
 def test_where_the_database_cannot_be_asked_the_wait_takes_its_time(source: Sessions) -> None:
     commits, pauses = Commits(source.engine), Pauses(lambda: commit(source), at=1)
 
+    could_be = commits.are_seen
     commits.close()
     commits.wait(LONG, pauses)
 
-    assert pauses.asked == [LONG]
+    assert (could_be, commits.are_seen, pauses.asked) == (True, False, [LONG])

@@ -10,11 +10,11 @@ c1, …; they are read by pyarrow.
 """
 
 import io
+import os
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ import orjson
 import espalier
 from service.cell_packing import pack_column, packed_size, unpack_column
 
-__all__ = ["CHUNK_ROWS", "Chunk", "encode_rows", "unpack_rows"]
+__all__ = ["CHUNK_ROWS", "Chunk", "Packed", "encode_rows", "unpack_rows"]
 
 CHUNK_ROWS = 65_536
 MAGIC: Final = b"ESPD"
@@ -42,29 +42,49 @@ class Chunk:
     content: bytes
 
 
+class Packed(Protocol):
+    """The content of a chunk, read from its beginning on, as a file is."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Give so many bytes, or all that are left."""
+        ...
+
+    def seek(self, offset: int, whence: int, /) -> Any:
+        """Pass over so many bytes, where ``whence`` is `os.SEEK_CUR`."""
+        ...
+
+
 def encode_rows(table: espalier.Table, start: int, stop: int) -> Chunk:
     """Pack rows ``start:stop`` of a data set."""
     return Chunk(start, stop - start, _packed(table.stretch(start, stop), stop - start))
 
 
 def unpack_rows(
-    content: bytes, places: Sequence[int], *, start: int, stop: int, out: Sequence[npt.NDArray[Any]]
+    content: Packed, places: Sequence[int], *, start: int, stop: int, out: Sequence[npt.NDArray[Any]]
 ) -> None:
-    """Unpack rows ``start:stop`` of a chunk's columns at `places`, each into its array of `out`: (stop - start,)."""
-    if not content.startswith(MAGICS):
-        _read_parquet(content, places, start=start, stop=stop, out=out)
+    """Unpack rows ``start:stop`` of a chunk's columns at `places`, each into its array of `out`: (stop - start,).
+
+    The places ascend; a column is in memory, packed, while it is unpacked.
+    """
+    head = content.read(HEAD)
+    if not head.startswith(MAGICS):
+        _read_parquet(head + content.read(), places, start=start, stop=stop, out=out)
         return
-    (length,) = LENGTH.unpack_from(content, len(MAGIC))
-    told = orjson.loads(memoryview(content)[HEAD : HEAD + length])
+    (length,) = LENGTH.unpack_from(head, len(MAGIC))
+    told = orjson.loads(content.read(length))
     n_rows, forms = told["n_rows"], told["columns"]
-    ends = list(accumulate((packed_size(form, n_rows) for form in forms), initial=HEAD + length))
-    for place, column in zip(places, out, strict=True):
-        packed = memoryview(content)[ends[place] : ends[place + 1]]
+    wanted = dict(zip(places, out, strict=True))
+    for place, form in enumerate(forms):
+        size = packed_size(form, n_rows)
+        if place not in wanted:
+            content.seek(size, os.SEEK_CUR)
+            continue
+        packed, column = memoryview(content.read(size)), wanted[place]
         if start == 0 and stop == n_rows:
-            unpack_column(forms[place], packed, column)
+            unpack_column(form, packed, column)
         else:
             whole = np.empty(n_rows, dtype=column.dtype)
-            unpack_column(forms[place], packed, whole)
+            unpack_column(form, packed, whole)
             column[:] = whole[start:stop]
 
 

@@ -4,13 +4,16 @@ A file is in write-ahead mode: readers see one state of it while another writes,
 """
 
 import sqlite3
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-__all__ = ["BUSY_SECONDS", "PAGES_IN_LOG", "begin", "begin_alone", "let_go_of_pages", "prepare"]
+__all__ = ["BUSY_SECONDS", "PAGES_IN_LOG", "StoredBytes", "begin", "begin_alone", "let_go_of_pages", "prepare"]
 
 BUSY_SECONDS = 10  # how long a writer waits for another
 BUSY_PAUSE = 0.0005  # seconds between two attempts
@@ -94,3 +97,45 @@ def begin_alone(connection: Any) -> None:
             time.sleep(BUSY_PAUSE)
     finally:
         connection.execute(BUSY_TIMEOUT)
+
+
+class StoredBytes:
+    """The bytes of one cell of a table, read from their beginning on: no more than what is asked for is in memory.
+
+    Several threads may each read a cell by one connection, in the turns that `lock` gives.
+    """
+
+    def __init__(self, connection: Connection, table: str, column: str, rowid: int, lock: threading.Lock) -> None:
+        """Open a cell for reading, in the transaction of the connection."""
+        driver: Any = connection.connection.driver_connection
+        self._lock = lock
+        with self._turn():
+            self._blob = driver.blobopen(table, column, rowid, readonly=True)
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Give so many bytes, or all that are left.
+
+        Raises:
+            DBAPIError: They cannot be read.
+        """
+        with self._turn():
+            content: bytes = self._blob.read(size)
+        return content
+
+    def seek(self, offset: int, whence: int, /) -> None:
+        """Go to another place, as in a file."""
+        with self._turn():
+            self._blob.seek(offset, whence)
+
+    def close(self) -> None:
+        """Let go of the cell."""
+        with self._turn():
+            self._blob.close()
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        try:
+            with self._lock:
+                yield
+        except sqlite3.Error as error:
+            raise DBAPIError.instance("blob", (), error, sqlite3.Error) from error

@@ -1,12 +1,14 @@
 """The cells of data sets: chunks in the database. The seam where an object store would go."""
 
-from collections import deque
+import io
+import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import Any, Final
 
 import numpy as np
-from sqlalchemy import delete, insert, select
+from sqlalchemy import Connection, Integer, delete, insert, literal_column, null, select
 from sqlalchemy.orm import Session
 
 import espalier
@@ -14,11 +16,14 @@ from service.chunks import CHUNK_ROWS, Chunk, unpack_rows
 from service.db import Sessions, reading
 from service.errors import NotFound
 from service.log_growth import has_grown, make_room
+from service.sqlite import StoredBytes
 from service.tables import DataSet, DataSetChunk
 
 __all__ = ["CHUNK_ROWS", "Chunk", "datasets", "load", "replace", "rows", "save", "stream"]
 
 THREADS = 2
+ROWID: Final = literal_column("rowid", Integer)
+"""Where SQLite keeps a row."""
 
 
 def save(session: Session, data_set_id: str, chunks: Iterable[Chunk]) -> None:
@@ -122,32 +127,40 @@ def _declaration(session: Session, data_set_id: str) -> tuple[espalier.Schema, i
 def _assembled(
     session: Session, data_set_id: str, *, schema: espalier.Schema, places: Sequence[int], start: int, stop: int
 ) -> espalier.Dataset:
-    chunks = session.execute(
-        select(DataSetChunk.first_row, DataSetChunk.n_rows, DataSetChunk.content)
+    connection = session.connection()
+    rowid = ROWID if connection.dialect.name == "sqlite" else null().label("rowid")
+    chunks = connection.execute(
+        select(DataSetChunk.data_set_id, DataSetChunk.first_row, DataSetChunk.n_rows, rowid)
         .where(
             DataSetChunk.data_set_id == data_set_id,
             DataSetChunk.first_row < stop,
             DataSetChunk.first_row + DataSetChunk.n_rows > start,
         )
         .order_by(DataSetChunk.first_row)
-    )
+    ).all()
     features = [schema.features[place] for place in places]
     shown = espalier.Schema(tuple(features), schema.missing_values)
     columns: tuple[Any, ...] = tuple(
         np.empty(stop - start, dtype=np.int32 if each.coded else np.float64) for each in features
     )
+    turns = threading.Lock()  # of the threads, which share the connection
 
-    def unpack(first_row: int, n_rows: int, content: bytes) -> None:
-        first, last = max(start, first_row), min(stop, first_row + n_rows)
+    def unpack(chunk: Any) -> None:
+        first, last = max(start, chunk.first_row), min(stop, chunk.first_row + chunk.n_rows)
         parts = [column[first - start : last - start] for column in columns]
-        unpack_rows(content, places, start=first - first_row, stop=last - first_row, out=parts)
+        with closing(_opened(connection, chunk, turns)) as content:
+            unpack_rows(content, places, start=first - chunk.first_row, stop=last - chunk.first_row, out=parts)
 
     with ThreadPoolExecutor(THREADS, thread_name_prefix="unpack") as pool:
-        ahead: deque[Future[None]] = deque()
-        for chunk in chunks:  # the next is fetched while those before it are unpacked
-            ahead.append(pool.submit(unpack, chunk.first_row, chunk.n_rows, chunk.content))
-            if len(ahead) > THREADS:
-                ahead.popleft().result()
-        for each in ahead:
-            each.result()
+        for _ in pool.map(unpack, chunks):  # raises what they raise
+            pass
     return espalier.Dataset(shown, columns)
+
+
+def _opened(connection: Connection, chunk: Any, turns: threading.Lock) -> io.BytesIO | StoredBytes:
+    """Open the content of a chunk. Where SQLite has it, a column is read when it is asked for: half the copies."""
+    if chunk.rowid is not None:
+        return StoredBytes(connection, DataSetChunk.__tablename__, "content", chunk.rowid, turns)
+    chosen = DataSetChunk.data_set_id == chunk.data_set_id, DataSetChunk.first_row == chunk.first_row
+    with turns:
+        return io.BytesIO(connection.scalars(select(DataSetChunk.content).where(*chosen)).one())

@@ -1,11 +1,15 @@
 """Data sets in the database: what comes out is what went in."""
 
 import io
+import os
+import threading
 
 import numpy as np
 import pyarrow
 import pytest
 from pyarrow import parquet
+from sqlalchemy import delete, select
+from sqlalchemy.exc import DBAPIError
 
 import espalier
 from espalier.csv_compiled import compile_reading
@@ -13,8 +17,9 @@ from service import storage
 from service.chunks import Chunk, encode_rows, unpack_rows
 from service.db import Sessions, reading, transaction
 from service.errors import NotFound
+from service.sqlite import StoredBytes
 from service.staging import packed_chunks
-from service.tables import DataSet
+from service.tables import DataSet, DataSetChunk
 from tests.service.kept import keep_data_set, patients
 
 EVERY_KIND = {
@@ -106,7 +111,7 @@ def test_chunks_from_before_there_were_words_are_read() -> None:
     content = b"ESPC" + len(forms).to_bytes(4, "little") + forms + bytes([0, 4, 255]) + bytes([2, 0, 1])
     numbers, codes = np.empty(3), np.empty(3, np.int32)
 
-    unpack_rows(content, [0, 1], start=0, stop=3, out=[numbers, codes])
+    unpack_rows(io.BytesIO(content), [0, 1], start=0, stop=3, out=[numbers, codes])
 
     assert numbers[:2].tolist() == [36.6, 37.0]
     assert np.isnan(numbers[2])
@@ -128,10 +133,49 @@ def test_a_chunk_of_several_forms_is_read_column_by_column() -> None:
 
     for start, stop in ((0, 1_001), (499, 502)):
         out = [np.empty(stop - start), np.empty(stop - start, np.int32)]
-        unpack_rows(chunk.content, [1, 2], start=start, stop=stop, out=out)
+        unpack_rows(io.BytesIO(chunk.content), [1, 2], start=start, stop=stop, out=out)
 
         assert out[0].tolist() == printed[start:stop].tolist()
         assert out[1].tolist() == list(range(start, stop))
+
+
+def test_columns_of_some_roles_are_read_from_many_chunks(source: Sessions) -> None:
+    words = [f"word {row % 7}" for row in range(1_000)]
+    table = {
+        "a": range(1_000),
+        "b": words,
+        "c": [row / 8 for row in range(1_000)],
+        "y": [row % 2 for row in range(1_000)],
+    }
+    dataset = espalier.dataset_from_columns(table, target="y", ignore=["b"])
+    data_set_id = keep_data_set(source, dataset, chunk_rows=37)
+
+    with reading(source) as session:
+        found = storage.load(session, data_set_id, roles={espalier.Role.IGNORE, espalier.Role.TARGET})
+
+    assert found.schema.features == (dataset.schema.features[1], dataset.schema.features[3])
+    assert [row["b"] for row in found.rows()] == words
+    assert [row["y"] for row in found.rows()] == table["y"]
+
+
+def test_a_chunk_that_goes_while_it_is_read_is_an_error_of_the_database(source: Sessions) -> None:
+    data_set_id = keep_data_set(source)
+    with reading(source) as session:
+        if session.connection().dialect.name != "sqlite":
+            pytest.skip("a chunk of another database is read at once")
+        content = session.scalars(select(DataSetChunk.content)).one()
+        lock = threading.Lock()
+        stored = StoredBytes(session.connection(), "data_set_chunks", "content", 1, lock)
+        assert stored.read(4) == content[:4]
+        stored.seek(3, os.SEEK_CUR)
+        assert stored.read() == content[7:]
+        session.execute(delete(DataSetChunk).where(DataSetChunk.data_set_id == data_set_id))
+
+        stored.seek(0, os.SEEK_SET)
+        with pytest.raises(DBAPIError):
+            stored.read()
+
+        assert not lock.locked()
 
 
 def test_rows_are_streamed_chunk_by_chunk(source: Sessions) -> None:

@@ -7,6 +7,7 @@ way from the start: loading the others would take longer.
 """
 
 import csv
+import io
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,9 +17,8 @@ from itertools import chain, islice
 from typing import Any, Final, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from espalier.csv_compiled import Labelled, Lines, is_compiled, read_plain
+from espalier.csv_compiled import Labelled, Lines, PlainPiece, is_compiled, read_plain
 from espalier.csv_lines import LONGEST_LINE, Piece, lines_of, pieces_of_csv
 from espalier.csv_text import LONG_CELL, check_names, ragged
 from espalier.errors import DataError, Fault, TooLarge
@@ -56,6 +56,7 @@ def csv_blocks(
         TooLarge: A line is too long, or there are too many columns.
     """
     try:
+        copy = _Copy(source, gatherer) if source.choose() else None
         pieces = pieces_of_csv(source, size=piece)
         names = next((line for first in islice(pieces, 1) for _, line in lines_of(first)), [])
         check_names(names)
@@ -63,7 +64,11 @@ def csv_blocks(
         for first in islice(pieces, 1):
             is_long = first.lines is not None and len(first.lines) >= WORTH_LOADING
             parse = partial(_parsed, (FAST if is_long else ()) if ways is None else ways, names, gatherer)
-            yield from chain.from_iterable(_in_order(parse, chain([first], pieces)))
+            for each, blocks in _in_order(parse, chain([first], pieces)):
+                first_row = gatherer.n_rows
+                yield from blocks
+                if copy is not None:
+                    copy.take(each, names, first_row)
     except DataError as error:
         if error.faults[0].code == "too_long":
             raise TooLarge("bytes in one line", LONGEST_LINE) from None
@@ -88,14 +93,41 @@ def _in_order(parse: Callable[[Piece], Result], pieces: Iterator[Piece]) -> Iter
             yield ahead.popleft().result()
 
 
-def _parsed(ways: Sequence[Way], names: Sequence[str], gatherer: Gatherer, piece: Piece) -> Iterable[Block]:
+def _parsed(
+    ways: Sequence[Way], names: Sequence[str], gatherer: Gatherer, piece: Piece
+) -> tuple[Piece, Iterable[Block]]:
     lines = piece.lines
     if ways and lines is not None and lines.is_text():
         for way in ways:
             block = way(names, gatherer, lines, piece.first_byte)
             if block is not None:
-                return [block]
-    return _by_lines(names, gatherer, piece)
+                return piece, [block]
+    return piece, _by_lines(names, gatherer, piece)
+
+
+class _Copy:
+    """CSV of its own, in the file of the source: the names, and the rows from the first whose text is needed on."""
+
+    def __init__(self, source: Source, gatherer: Gatherer) -> None:
+        self._source = source
+        self._gatherer = gatherer
+        self._is_begun = False
+
+    def take(self, piece: Piece, names: Sequence[str], first_row: int) -> None:
+        """Take a piece whose rows were gathered, the first of them this one, if its text may be needed."""
+        if not self._is_begun:
+            if not self._gatherer.needs_text:
+                return
+            self._is_begun = True
+            self._gatherer.text_from = first_row
+            self._source.keep(_text([names]))
+        self._source.keep(_text(piece.cells or ()) if piece.lines is None else piece.lines.view)
+
+
+def _text(cells: Iterable[Sequence[str]]) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(cells)
+    return text.getvalue().encode()
 
 
 # Line by line
@@ -143,13 +175,14 @@ def by_compiled_code(names: Sequence[str], gatherer: Gatherer, lines: Lines, fir
         return None
     if not piece.n_rows:
         return Block(0, ())
-    return Block(piece.n_rows, tuple(_plain_column(name, piece.columns[name]) for name in wanted))
+    return Block(piece.n_rows, tuple(_plain_column(name, piece) for name in wanted))
 
 
-def _plain_column(name: str, cells: npt.NDArray[np.float64] | Labelled) -> FrameColumn:
+def _plain_column(name: str, piece: PlainPiece) -> FrameColumn:
+    cells, noted = piece.columns[name], piece.noted
     if isinstance(cells, Labelled):
         return FrameColumn(name, None, cells.places, labels=cells.texts)
-    return FrameColumn(name, None, cells, owned=True)
+    return FrameColumn(name, None, cells, owned=True, noted=None if noted is None else noted[name])
 
 
 # By pyarrow

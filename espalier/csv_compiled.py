@@ -37,6 +37,8 @@ MOST_TEXTS: Final = 2**14
 """Distinct texts of a column of a piece."""
 MOST_ODD: Final = 2**12
 """Numbers of a piece that compiled code leaves to Python."""
+MOST_SPELT: Final = 2**10
+"""Numbers of a piece that are spelt otherwise than most."""
 
 WORTH_LOADING: Final = 65_536
 """Bytes to be looked at from which on compiled code is loaded."""
@@ -57,10 +59,16 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class PlainPiece:
-    """Some rows, and the columns that were asked for; numbers are float64 (n_rows,), NaN where missing."""
+    """Some rows, and the columns that were asked for; numbers are float64 (n_rows,), NaN where missing.
+
+    Attributes:
+        noted: Of each column of numbers the texts that `espalier.spelling.number_text` does not give, by row; None
+            where there are too many.
+    """
 
     n_rows: int
     columns: Mapping[str, npt.NDArray[np.float64] | Labelled]
+    noted: Mapping[str, Mapping[int, str]] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +225,7 @@ class _Buffers:
     n_texts: npt.NDArray[np.int32]
     table: npt.NDArray[np.int32]
     odd: npt.NDArray[np.int64]
+    spelt: npt.NDArray[np.int64]
 
     @classmethod
     def of(cls, n_numbers: int, n_texts: int, *, most_rows: int) -> "_Buffers":
@@ -228,6 +237,7 @@ class _Buffers:
             np.zeros(n_texts, dtype=np.int32),
             np.full((n_texts, 2 * most_texts), -1, dtype=np.int32),
             np.empty((MOST_ODD, 4), dtype=np.int64),
+            np.empty((MOST_SPELT, 4), dtype=np.int64),
         )
 
 
@@ -242,7 +252,7 @@ def _read(lines: Lines, asked: _Asked) -> tuple[PlainPiece | None, frozenset[str
     read = _called(lines, asked, buffers)
     if read is None:
         return None, frozenset()
-    n_rows, n_odd = read
+    n_rows, n_odd, n_spelt = read
     longest = csv.field_size_limit()
     odd = buffers.odd[:n_odd].tolist()
     spans = [buffers.spans[place, :n].tolist() for place, n in enumerate(buffers.n_texts.tolist())]
@@ -250,23 +260,28 @@ def _read(lines: Lines, asked: _Asked) -> tuple[PlainPiece | None, frozenset[str
     if max(lengths, default=0) > longest:
         return None, frozenset()
     others = set()
+    noted: dict[str, dict[int, str]] = {name: {} for name in asked.numbers}
     for place, row, begin, end in odd:
-        number = number_from_text(lines.text(begin, end))
+        text = lines.text(begin, end)
+        number = number_from_text(text)
         if number is None:
             others.add(asked.numbers[place])
         else:
             buffers.values[place, row] = number
+            noted[asked.numbers[place]][row] = text
     if others:
         return None, frozenset(others)
+    for place, row, begin, end in buffers.spelt[: min(n_spelt, MOST_SPELT)].tolist():
+        noted[asked.numbers[place]][row] = lines.text(begin, end)
     columns: dict[str, Any] = {name: buffers.values[place, :n_rows] for place, name in enumerate(asked.numbers)}
     for place, name in enumerate(asked.texts):
         labels = [lines.text(begin, end) for begin, end in spans[place]]
         columns[name] = _labelled(labels, buffers.codes[place, :n_rows], asked.missing)
-    return PlainPiece(n_rows, columns), frozenset()
+    return PlainPiece(n_rows, columns, noted if n_spelt <= MOST_SPELT else None), frozenset()
 
 
-def _called(lines: Lines, asked: _Asked, buffers: _Buffers) -> tuple[int, int] | None:
-    """Call the kernel; give the number of rows and of odd cells, or None where something is not plain."""
+def _called(lines: Lines, asked: _Asked, buffers: _Buffers) -> tuple[int, int, int] | None:
+    """Call the kernel; give the numbers of rows, of odd cells and of spelt ones; None where something is not plain."""
     from espalier.kernels import csv_cells as kernel  # noqa: PLC0415 - as above
 
     kinds = np.full(len(asked.names), kernel.LEFT_OUT, dtype=np.int8)
@@ -287,8 +302,8 @@ def _called(lines: Lines, asked: _Asked, buffers: _Buffers) -> tuple[int, int] |
         *(getattr(buffers, field.name) for field in fields(buffers)),
     )
     with _turn(kernel.read_cells):
-        state, n_rows, n_odd = kernel.read_cells(*arguments)
-    return (n_rows, n_odd) if state == kernel.READ else None
+        state, n_rows, n_odd, n_spelt = kernel.read_cells(*arguments)
+    return (n_rows, n_odd, n_spelt) if state == kernel.READ else None
 
 
 def _read_only(signs: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:

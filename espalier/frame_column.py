@@ -1,6 +1,6 @@
 """A column as a table of another library holds it, and columns of Python objects."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -39,6 +39,8 @@ class FrameColumn:
         labels: What each code stands for.
         owned: Whether `values` belong to nobody else and are floats: they need no copy.
         listed: Whether `labels` are all categories that the column may have, in the order that decides ties.
+        noted: Of numbers that were read from text those texts that `espalier.spelling.number_text` does not give, by
+            row; None where they are not known.
     """
 
     name: str
@@ -48,6 +50,7 @@ class FrameColumn:
     labels: tuple[Label, ...] | None = None
     owned: bool = False
     listed: bool = False
+    noted: Mapping[int, str] | None = None
 
 
 def column_from_cells(name: str, cells: Iterable[Any]) -> FrameColumn:

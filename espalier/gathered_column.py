@@ -30,6 +30,7 @@ from espalier.schema import (
     instant_text,
     label_key,
 )
+from espalier.spelling import MOST_NOTED, number_text, texts_of
 
 __all__ = ["UNREADABLE", "GatheredColumn", "Surroundings", "Way", "is_labelled", "way_of"]
 
@@ -125,16 +126,32 @@ class GatheredColumn:
         self._bad: list[npt.NDArray[np.intp]] = []
         self._first: float | None = None
         self._varies = self._is_rounded = False
+        self._noted: dict[int, str] = {}  # see `espalier.spelling`
+        self._is_spelt = not around.marks.numbers  # whether the texts of its numbers can be made again
+
+    @property
+    def needs_text(self) -> bool:
+        """Whether the text of the rows that came last must be kept, since it cannot be made again from its cells."""
+        return self.is_missed or (self.way in (Way.OPEN, Way.EITHER) and not self._is_spelt)
 
     @property
     def wants_labels(self) -> bool:
         """Whether its next cells should come as labels."""
         return is_labelled(self.way, self._kind)
 
-    def read_again(self) -> None:
-        """Forget all cells, to read them once more as labels."""
-        self.way, self.is_missed = Way.LABELS, False
-        self._n_rows, self._segments, self._first, self._varies, self._is_rounded = 0, [], None, False, False
+    def read_again(self, first_row: int) -> None:
+        """Forget the cells from a row on, to read them again as labels; numbers before it become texts."""
+        before = [segment for segment in self._segments if segment.first_row < first_row]
+        were_numbers, self.way, self.is_missed = self.way is Way.OPEN, Way.LABELS, False
+        self._first, self._varies, self._is_rounded = None, False, False
+        self._segments, self._n_rows = ([], 0) if were_numbers else (before, first_row)
+        for segment in before if were_numbers else ():
+            if segment.place is None:
+                self._keep(segment.n_rows, None)
+                continue
+            values = self._around.file.read(segment.place, segment.n_rows, np.float64)
+            texts, places = texts_of(values, self._noted, first_row=segment.first_row)
+            self._add_labels(FrameColumn(self._declared.name, None, places, labels=texts))
 
     def add(self, column: FrameColumn | None, first_row: int, n_rows: int) -> None:
         """Take the next rows; None where the table has no such column there."""
@@ -147,7 +164,7 @@ class GatheredColumn:
         elif self.way is Way.NUMBERS:
             self._add_numbers(column, first_row)
         elif self.way is Way.OPEN:
-            self._add_open(column)
+            self._add_open(column, first_row)
         else:
             self._add_labels(column)
             if self.way is Way.EITHER and len(self._labels) > LABELS_OF_CLASSES:
@@ -190,7 +207,11 @@ class GatheredColumn:
             self._bad.append(bad + first_row)
         self._add_floats(values)
 
-    def _add_open(self, column: FrameColumn) -> None:
+    def _add_open(self, column: FrameColumn, first_row: int) -> None:
+        if column.noted is None or len(self._noted) + len(column.noted) > MOST_NOTED:
+            self._is_spelt = False
+        if column.noted and self._is_spelt:
+            self._noted.update((first_row + row, text) for row, text in column.noted.items())
         if column.labels is None:
             self._add_floats(self._around.marks.taken_out(_floats(column)))
             return
@@ -269,6 +290,9 @@ class GatheredColumn:
         self._codes[key] = code
         self._labels.append(label)
         self._used.append(0)
+        if self.way is Way.EITHER and self._is_spelt:
+            number = plain_number(label)
+            self._is_spelt = number is None or number_text(number) == label
         return code
 
     def _look_again(self) -> None:

@@ -1,8 +1,9 @@
 """Stretches of a table, as they are read, gathered into one data set: what is declared is held to, the rest inferred.
 
 What an undeclared column is can be known only at its end. Until then it is taken for numbers as long as every cell is
-one, and its cells go to a file as float64. At the first that is none, the texts before it are needed again: the column
-is read a second time, as labels. A column of labels goes to the file as places in the list of those seen.
+one, and its cells go to a file as float64. At the first that is none, the texts before it are needed again: they are
+made from the numbers where these tell how they were spelt, and the others are read a second time. A column of labels
+goes to the file as places in the list of those seen.
 """
 
 from dataclasses import dataclass
@@ -31,6 +32,9 @@ class Block:
 class Gatherer:
     """A table of which some rows were read; a column that turns up late was missing before.
 
+    Attributes:
+        text_from: The first row that is there to be read again, if need be.
+
     Raises:
         SchemaError: The declaration itself is wrong.
         DataError: A column is declared to have two roles.
@@ -46,6 +50,7 @@ class Gatherer:
         self._columns: dict[str, GatheredColumn] = {}
         self._n_rows = 0
         self._again: frozenset[str] | None = None
+        self.text_from = 0
 
     @property
     def missing_values(self) -> tuple[str, ...]:
@@ -61,6 +66,11 @@ class Gatherer:
     def missed(self) -> frozenset[str]:
         """The columns that must be read again."""
         return frozenset(name for name, column in self._columns.items() if column.is_missed)
+
+    @property
+    def needs_text(self) -> bool:
+        """Whether the rows that came last may have to be read again."""
+        return any(column.needs_text for column in self._columns.values())
 
     def wants(self, name: str) -> bool:
         """Say whether the cells of this column are of use: not if it must be read again, or only others are."""
@@ -92,11 +102,11 @@ class Gatherer:
                 known.add(given.get(name), first_row, block.n_rows)
 
     def read_again(self) -> None:
-        """Begin once more with the first row, for the columns that were missed."""
+        """Begin once more with the row `text_from`, for the columns that were missed."""
         self._again = self.missed
-        self._n_rows = 0
+        self._n_rows = self.text_from
         for name in self._again:
-            self._columns[name].read_again()
+            self._columns[name].read_again(self.text_from)
 
     def finish(self) -> DatasetFile:
         """Give the data set.

@@ -1,4 +1,4 @@
-"""Bytes of a table as they come: unpacked, counted, and kept so that they can be read a second time."""
+"""Bytes of a table as they come: unpacked, counted, and kept, all or some, so that they can be read a second time."""
 
 import tempfile
 import weakref
@@ -53,7 +53,7 @@ class Source:
         while size > 0 and (part := self._stream.read(size)):
             parts.append(part)
             size -= len(part)
-            self._keep(part)
+            self._count(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def readinto(self, buffer: memoryview) -> int:
@@ -63,7 +63,7 @@ class Source:
             TooLarge: There are more bytes than are allowed.
         """
         n_bytes = self._read_into(buffer)
-        self._keep(buffer[:n_bytes])
+        self._count(buffer[:n_bytes])
         return n_bytes
 
     def file(self) -> IO[bytes]:
@@ -77,19 +77,29 @@ class Source:
         self.rewind()
         return self._kept
 
+    def choose(self) -> bool:
+        """Keep only what `keep` is given from now on; give False where nothing is copied: all can be read again."""
+        is_chosen = self._is_copied and not self._ended
+        self._is_copied = False
+        return is_chosen
+
+    def keep(self, part: bytes | memoryview) -> None:
+        """Keep these bytes, so that `rewind` begins with the first of them."""
+        self._kept.write(part)
+
     def rewind(self) -> None:
-        """Begin again with the first byte of what was read; what was not is out of reach."""
+        """Begin again with the first byte of what was read, or kept; what was not is out of reach."""
         self._ended = True
         self._kept.seek(0)
         self._stream = self._kept
         self._read_into = reading_into(self._kept)
 
-    def _keep(self, part: bytes | memoryview) -> None:
+    def _count(self, part: bytes | memoryview) -> None:
         if not self._ended:
             self._n_bytes += len(part)
             self._limits.check("content", self._n_bytes)
             if self._is_copied:
-                self._kept.write(part)
+                self.keep(part)
 
     def close(self) -> None:
         """Forget the copy."""

@@ -10,7 +10,8 @@ its caller reads the piece in a way that knows all of CSV::
     texts     (5, 8), (18, 20)                        where each distinct text begins and ends
 
 A number is digits with a sign, a point and an exponent, rounded once (`espalier.kernels.decimals`). What is not
-decided there is left to the caller, cell by cell.
+decided there is left to the caller, cell by cell. Of the others the caller is told which are not spelt as
+`espalier.spelling.number_text` would spell them: 1.50, 007, 1e3.
 """
 
 import numpy as np
@@ -33,9 +34,10 @@ PADDING = 16
 READ, NOT_PLAIN, FULL = 0, 1, 2
 
 COMMA, QUOTE, LINE_FEED, RETURN = np.uint8(44), np.uint8(34), np.uint8(10), np.uint8(13)
-PLUS, MINUS, POINT = np.uint8(43), np.uint8(45), np.uint8(46)
+PLUS, MINUS, POINT, NOUGHT = np.uint8(43), np.uint8(45), np.uint8(46), np.uint8(48)
 NUL, BEYOND_ASCII = np.uint8(0), np.uint8(128)
 STRETCH = 64
+SURE_DIGITS = 15  # of any number of so many, the nearest double is nearest to no other
 SMALL_E, LARGE_E = np.uint8(101), np.uint8(69)
 HALF = np.uint64(32)
 ONE = np.uint64(1)
@@ -48,8 +50,10 @@ HASH_START, HASH_FACTOR = np.uint64(14695981039346656037), np.uint64(10995116282
 
 
 @compiled
-def read_cells(content, kinds, rows_of, powers, missing, missing_ends, values, codes, texts, n_texts, table, odd):
-    """Read whole lines into columns; returns what came of it, the number of rows, and that of odd cells.
+def read_cells(
+    content, kinds, rows_of, powers, missing, missing_ends, values, codes, texts, n_texts, table, odd, spelt
+):
+    """Read whole lines into columns; returns what came of it, the number of rows, and that of odd cells and spelt ones.
 
     content: uint8, of which the last PADDING stand behind the text: a line feed, then anything. kinds: int8 (columns),
     LEFT_OUT, NUMBER or TEXT; rows_of: int32 (columns), the row of `values` or `codes` that each is written to.
@@ -58,11 +62,13 @@ def read_cells(content, kinds, rows_of, powers, missing, missing_ends, values, c
     values: float64 (numbers, rows), NaN where missing, written. codes: int32 (texts, rows), -1 where empty, written.
     texts: int64 (texts, most, 2), where the distinct ones begin and end, written; n_texts: int32 (texts), how many,
     zero at first. table: int32 (texts, a power of two above twice `most`), -1 at first. odd: int64 (m, 4), numbers that
-    are left to the caller: row of `values`, row, begin, end.
-    Returns (READ, rows, odd cells); (NOT_PLAIN, …) where something is not plain, (FULL, …) where an array is too small.
+    are left to the caller: row of `values`, row, begin, end. spelt: int64 (m, 4), the same of those that were read and
+    are spelt otherwise; when it is full, more are counted only.
+    Returns (READ, rows, odd cells, spelt ones); (NOT_PLAIN, …) where something is not plain, (FULL, …) where an array
+    is too small.
     """
     at, end = 0, content.size - PADDING
-    row, n_odd, n_columns = 0, 0, kinds.size
+    row, n_odd, n_spelt, n_columns = 0, 0, 0, kinds.size
     most_rows = max(values.shape[1], codes.shape[1])
     while at < end:
         if content[at] == LINE_FEED:
@@ -72,18 +78,22 @@ def read_cells(content, kinds, rows_of, powers, missing, missing_ends, values, c
             at += 2
             continue
         if row >= most_rows:
-            return FULL, row, n_odd
+            return FULL, row, n_odd, n_spelt
         for column in range(n_columns):
             if column > 0:
                 if at >= end or content[np.uint64(at)] != COMMA:
-                    return NOT_PLAIN, row, n_odd
+                    return NOT_PLAIN, row, n_odd, n_spelt
                 at += 1
             kind = kinds[np.uint64(column)]
             state = 0
             begin = at
             if kind == NUMBER:
-                value, at, state = _number(content, begin, powers)
+                value, at, state, usual = _number(content, begin, powers)
                 values[np.uint64(rows_of[np.uint64(column)]), np.uint64(row)] = value
+                if not usual and state == 1:
+                    if n_spelt < spelt.shape[0]:
+                        _note(spelt[n_spelt], rows_of[column], row, begin, at)
+                    n_spelt += 1
             quoted = False
             if state != 1:
                 quoted = begin < end and content[begin] == QUOTE
@@ -91,13 +101,13 @@ def read_cells(content, kinds, rows_of, powers, missing, missing_ends, values, c
                     begin += 1
                 at = _end_of_cell(content, begin, quoted)
                 if at < 0:
-                    return NOT_PLAIN, row, n_odd
+                    return NOT_PLAIN, row, n_odd, n_spelt
                 if kind == NUMBER:
                     values[rows_of[column], row] = np.nan
                     if at > begin and not _is_missing(content, begin, at, missing, missing_ends):
                         if n_odd >= odd.shape[0]:
-                            return FULL, row, n_odd
-                        odd[n_odd, 0], odd[n_odd, 1], odd[n_odd, 2], odd[n_odd, 3] = rows_of[column], row, begin, at
+                            return FULL, row, n_odd, n_spelt
+                        _note(odd[n_odd], rows_of[column], row, begin, at)
                         n_odd += 1
                 elif kind == TEXT:
                     place = rows_of[column]
@@ -105,7 +115,7 @@ def read_cells(content, kinds, rows_of, powers, missing, missing_ends, values, c
                     if at > begin:
                         code = _code(content, begin, at, texts[place], n_texts, place, table[place])
                         if code < 0:
-                            return FULL, row, n_odd
+                            return FULL, row, n_odd, n_spelt
                     codes[place, row] = code
             if quoted:
                 at += 1
@@ -113,10 +123,15 @@ def read_cells(content, kinds, rows_of, powers, missing, missing_ends, values, c
             if content[at] == RETURN:
                 at += 1
             if at >= end or content[at] != LINE_FEED:
-                return NOT_PLAIN, row, n_odd
+                return NOT_PLAIN, row, n_odd, n_spelt
             at += 1
         row += 1
-    return READ, row, n_odd
+    return READ, row, n_odd, n_spelt
+
+
+@inner
+def _note(cell, place, row, begin, end):
+    cell[0], cell[1], cell[2], cell[3] = place, row, begin, end
 
 
 @inner
@@ -194,7 +209,11 @@ def _code(content, begin, end, texts, n_texts, place, table):
 
 @inner
 def _number(content, begin, powers):
-    """Read a number that begins here; returns it, the place behind it, and 1, or 0 where it is none or not decided."""
+    """Read a number that begins here; returns it, the place behind it, and 1, or 0 where it is none or not decided.
+
+    Returns as well whether it is spelt as `espalier.spelling.number_text` would: without an exponent, by at most 15
+    digits, which the nearest double gives back, and none of them too many.
+    """
     at = begin
     sign = content[np.uint64(at)]
     negative = sign == MINUS
@@ -202,6 +221,7 @@ def _number(content, begin, powers):
     first = at
     whole, at = first_digits(content, at)
     n_digits = at - first
+    usual = (sign != PLUS) & ((content[np.uint64(first)] != NOUGHT) | (n_digits == 1)) & (n_digits > 0)
     power = 0
     if content[np.uint64(at)] == POINT:
         at += 1
@@ -209,19 +229,22 @@ def _number(content, begin, powers):
         whole, at = digits_behind(content, at, whole)
         power = point - at
         n_digits -= power
+        usual &= (power < 0) & (content[np.uint64(at - 1)] != NOUGHT)
     if n_digits == 0 or n_digits > MOST_DIGITS:
-        return np.nan, at, 0
+        return np.nan, at, 0, False
+    usual &= (n_digits <= SURE_DIGITS) & ((whole != 0) | (not negative))
     sign = content[np.uint64(at)]
     if sign in (SMALL_E, LARGE_E):
         exponent, at, is_one = exponent_behind(content, at)
         if not is_one:
-            return np.nan, at, 0
+            return np.nan, at, 0, False
         power += exponent
         sign = content[np.uint64(at)]
+        usual = False
     if sign not in (COMMA, LINE_FEED, RETURN):
-        return np.nan, at, 0
+        return np.nan, at, 0, False
     value, decided = number_of(whole, power, negative, powers)
-    return value, at, decided
+    return value, at, decided, usual
 
 
 @compiled

@@ -1,0 +1,156 @@
+"""The texts of numbers: made again from the numbers they were read as, or noted, or kept; the table is the same."""
+
+import io
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from espalier import Dataset
+from espalier.csv_blocks import csv_blocks
+from espalier.csv_compiled import MOST_SPELT, Lines, read_plain
+from espalier.declaring import Declared
+from espalier.gathering import Gatherer
+from espalier.limits import Limits
+from espalier.sources import Source
+from espalier.spelling import MOST_NOTED, number_text, texts_of
+from tests.core.test_csv_blocks import WAYS, plainly
+
+PIECE = 2_000
+
+digits = st.text("0123456789", max_size=20)
+spelt = st.builds(
+    "{}{}{}{}{}".format,
+    st.sampled_from(["", "-", "+"]),
+    digits,
+    st.sampled_from(["", "."]),
+    digits,
+    st.sampled_from(["", "", "e5", "E-7", "e+300"]),
+).filter(lambda text: any(sign.isdigit() for sign in text.lower().partition("e")[0]))
+usual = st.from_regex(r"-?(0|[1-9][0-9]{0,6})(\.[0-9]{0,6}[1-9])?", fullmatch=True).filter(lambda text: text != "-0")
+
+
+@given(st.lists(spelt | usual | st.floats(allow_nan=False, allow_infinity=False).map(repr), min_size=1, max_size=50))
+def test_every_text_of_a_number_is_noted_or_made_again_from_it(texts: list[str]) -> None:
+    content = "".join(f"{text}\n" for text in texts).encode()
+
+    piece = read_plain(Lines.of(content), ["x"], numbers=["x"], texts=[], missing=[])
+
+    assert piece is not None
+    values = piece.columns["x"]
+    if isinstance(values, np.ndarray):  # else one is beyond all doubles
+        assert piece.noted is not None
+        noted = piece.noted["x"]
+        assert [noted.get(row) or number_text(value) for row, value in enumerate(values.tolist())] == texts
+
+
+@given(st.lists(usual, min_size=1, max_size=50))
+def test_the_usual_spelling_is_not_noted(texts: list[str]) -> None:
+    content = "".join(f"{text}\n" for text in texts).encode()
+
+    piece = read_plain(Lines.of(content), ["x"], numbers=["x"], texts=[], missing=[])
+
+    assert piece is not None
+    assert piece.noted == {"x": {}}
+
+
+@pytest.mark.parametrize(("n_unusual", "are_noted"), [(MOST_SPELT, True), (MOST_SPELT + 1, False)])
+def test_of_a_piece_so_many_are_noted(n_unusual: int, *, are_noted: bool) -> None:
+    content = b"1.50\n" * n_unusual + b"1.5\n"
+
+    piece = read_plain(Lines.of(content), ["x"], numbers=["x"], texts=[], missing=[])
+
+    assert piece is not None
+    assert (piece.noted is not None) == are_noted
+
+
+@given(st.lists(st.sampled_from(["1", "2.5", "-7", "2.50", "1e0", None]), max_size=30), st.integers(0, 5))
+def test_texts_stand_in_the_order_of_their_first_rows(cells: list[str | None], first_row: int) -> None:
+    values = np.array([np.nan if cell is None else float(cell) for cell in cells])
+    others = {"2.50", "1e0"}
+    noted = {first_row + row: cell for row, cell in enumerate(cells) if cell in others}
+    beyond = {first_row - 1: "0.10", first_row + len(cells): "0.20"}
+
+    texts, places = texts_of(values, noted | beyond, first_row=first_row)
+
+    assert [None if place < 0 else texts[place] for place in places.tolist()] == cells
+    in_order = list(dict.fromkeys(cell for cell in cells if cell is not None))
+    assert [text for text in texts if text in cells] == in_order
+
+
+def lines_with(cell: str, n_rows: int, at: int, every: int) -> list[str]:
+    """Rows of plain numbers; in the first column each so many-th is spelt otherwise, and one cell is no number."""
+    odd = (f"{row}.50" if row % every == every - 1 else f"{row / 4:.12g}" for row in range(n_rows))
+    return [f"{cell if row == at else x},{row % 3}" for row, x in enumerate(odd)]
+
+
+class Counted(Source):
+    """A source that counts what it is told to keep."""
+
+    n_kept = 0
+
+    def keep(self, part: bytes | memoryview) -> None:
+        self.n_kept += len(part)
+        super().keep(part)
+
+
+def read(content: bytes, source: Source, *, way: str = "compiled") -> Dataset:
+    """Read in pieces of 2 000 bytes, a second time where that is asked for."""
+    gatherer = Gatherer(Declared(target="y"))
+    for block in csv_blocks(source, gatherer, limits=Limits(), piece=PIECE, ways=WAYS[way]):
+        gatherer.add(block)
+    if gatherer.missed:
+        source.rewind()
+        gatherer.read_again()
+        for block in csv_blocks(source, gatherer, limits=Limits(), piece=PIECE, ways=WAYS[way]):
+            gatherer.add(block)
+    return gatherer.finish().dataset()
+
+
+@pytest.mark.parametrize("way", ["compiled", "both", "lines"])
+@pytest.mark.parametrize("every", [1, 2, 7, 100, 10**9])
+@pytest.mark.parametrize("at", [0, 1, 700, 2_500, 9_999, -1])
+def test_a_text_far_down_reads_as_if_all_were_in_memory(way: str, every: int, at: int) -> None:
+    content = "\n".join(["x,y", *lines_with("none", 10_000, at, every)]).encode()
+
+    assert read(content, Source(io.BytesIO(content)), way=way) == plainly(content, target="y")
+
+
+@pytest.mark.parametrize(
+    ("every", "at", "kept_from"),
+    [
+        pytest.param(10**9, -1, 10_000, id="numbers as most programs spell them"),
+        pytest.param(7, -1, 10_000, id="some spelt otherwise"),
+        pytest.param(2, -1, 2 * MOST_NOTED + 1, id="too many spelt otherwise"),
+        pytest.param(10**9, 7_000, 7_000, id="a text"),
+        pytest.param(7, 7_000, 7_000, id="some spelt otherwise, and a text"),
+        pytest.param(10**9, 0, 10_000, id="a column of texts from the start"),
+    ],
+)
+def test_what_can_be_made_again_is_not_kept(every: int, at: int, kept_from: int) -> None:
+    lines = lines_with("none", 10_000, at, every)
+    content = "\n".join(["x,y", *lines]).encode()
+    source, gatherer = Counted(io.BytesIO(content)), Gatherer(Declared(target="y"))
+
+    for block in csv_blocks(source, gatherer, limits=Limits(), piece=PIECE, ways=WAYS["compiled"]):
+        gatherer.add(block)
+
+    needed = len("\n".join(lines[kept_from:]))
+    assert needed <= source.n_kept <= (needed and needed + PIECE + len("x,y\n"))
+
+
+@pytest.mark.parametrize("spell", ["{}", "{}.0", "{}e0"])
+def test_a_target_that_was_first_labels_then_numbers_and_then_labels(spell: str) -> None:
+    cells = itertools.chain(map(spell.format, range(4_000)), ["none"])
+    content = "\n".join(["x,y", *(f"{row},{cell}" for row, cell in enumerate(cells))]).encode()
+
+    assert read(content, Source(io.BytesIO(content))) == plainly(content, target="y")
+
+
+def test_a_quote_out_of_its_place_far_down_is_kept_as_it_was_read() -> None:
+    lines = [*(f"{row},a" for row in range(3_000)), '1,5" pipe', 'none,"a,b"', "2,c"]
+    content = "\n".join(["x,y", *lines]).encode()
+
+    assert read(content, Source(io.BytesIO(content))) == plainly(content, target="y")

@@ -19,10 +19,12 @@ from tests.acceptance.running import (
     begun_upload,
     environment_for,
     free_port,
+    held,
     is_alive,
     listens,
     run_command,
     running,
+    unread,
     until,
 )
 from tests.factories import AS_ANYBODY, ROOT
@@ -139,26 +141,27 @@ def test_asked_to_stop_it_ends_everything_and_says_nothing_more(tmp_path: Path, 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what was read")
 def test_asked_to_stop_it_answers_what_it_has_begun_and_lets_nobody_wait(tmp_path: Path) -> None:
-    with running(tmp_path) as one:
-        with begun_upload(one, "a,b\n1,x\n2,y\n") as finish:
-            one.process.send_signal(signal.SIGTERM)
-            until(lambda: not listens(one), what="the closing of the door")
-            assert finish().startswith("HTTP/1.1 201 ")
-        assert one.process.wait(timeout=PATIENCE) == 0
+    def answer_while_it_stops() -> str:
+        with running(tmp_path) as one:
+            with begun_upload(one, "a,b\n1,x\n2,y\n") as finish:
+                one.process.send_signal(signal.SIGTERM)
+                until(lambda: not listens(one), what="the closing of the door")
+                answer = finish()
+            assert one.process.wait(timeout=PATIENCE) == 0
+        return answer
+
+    assert until(answer_while_it_stops, what="an answer").startswith("HTTP/1.1 201 ")
 
 
 def test_stopping_does_not_wait_for_a_client_that_waits_for_a_job(tmp_path: Path) -> None:
     with running(tmp_path) as one:
         dataset = one.upload("a,y\n1,p\n2,q\n", target="y")
-        for worker in one.children("worker"):
-            os.kill(worker, signal.SIGSTOP)  # so that the job stays queued
-        job = one.post("/v1/training-jobs", {"model": "m", "dataset": dataset}, status=202)
+        [worker] = one.children("worker")
         host, port = one.address.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port)), timeout=PATIENCE) as waiting:
+        with held(worker), socket.create_connection((host, int(port)), timeout=PATIENCE) as waiting:
+            job = one.post("/v1/training-jobs", {"model": "m", "dataset": dataset}, status=202)
             waiting.sendall(f"GET /v1/jobs/{job['id']}?wait=20 HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
-            until(lambda: one.get("/livez"), what="the web server")
-            for worker in one.children("worker"):
-                os.kill(worker, signal.SIGCONT)
+            until(lambda: unread(waiting) == 0, what="somebody who reads")
             one.process.send_signal(signal.SIGTERM)
             assert one.process.wait(timeout=PATIENCE) == 0
             assert waiting.recv(12) == b"HTTP/1.1 200"
@@ -244,9 +247,9 @@ def test_serve_alone_is_not_ready_before_the_tables_are_there(tmp_path: Path) ->
         try:
             address = f"http://127.0.0.1:{port}"
             until(lambda: answers(f"{address}/livez"), what="the web server")
-            assert httpx.get(f"{address}/readyz").status_code == 503
+            assert httpx.get(f"{address}/readyz", timeout=PATIENCE).status_code == 503
             assert run_command(["migrate"], env=environment).returncode == 0
-            assert httpx.get(f"{address}/readyz").status_code == 200
+            assert httpx.get(f"{address}/readyz", timeout=PATIENCE).status_code == 200
         finally:
             process.terminate()
 

@@ -20,26 +20,26 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
         yield ours, theirs
 
 
-def n_at_once(threads: Threads, *, given: int) -> int:
-    """Give how many pieces of work are done at a time, of so many that are given."""
+def assert_at_once(threads: Threads, n_at_once: int, *, given: int) -> None:
+    """See that so many pieces of work are done at a time, and no more, of those that are given."""
     running, gate = threading.Semaphore(0), threading.Event()
 
     def work() -> None:
         running.release()
-        gate.wait(PATIENCE)
+        gate.wait()
 
     done = [threads.submit(work) for _ in range(given)]
-    n_running = 0
-    while running.acquire(timeout=0.3):
-        n_running += 1
-    gate.set()
-    wait(done, PATIENCE)
-    return n_running
+    try:
+        assert all(running.acquire(timeout=PATIENCE) for _ in range(n_at_once))
+        assert not running.acquire(timeout=0.3)
+    finally:
+        gate.set()
+    assert not wait(done, PATIENCE).not_done
 
 
 def test_no_more_than_the_most_work_at_a_time_and_all_is_done() -> None:
     threads = Threads(3)
-    assert n_at_once(threads, given=7) == 3
+    assert_at_once(threads, 3, given=7)
     assert sorted(one.result(PATIENCE) for one in [threads.submit(int, str(n)) for n in range(50)]) == list(range(50))
     threads.shutdown()
 
@@ -57,18 +57,18 @@ def test_a_thread_that_stands_aside_does_not_count_and_afterwards_it_does() -> N
 
     def stand_aside() -> None:
         with threads.aside():
-            gate.wait(PATIENCE)
+            gate.wait()
 
     aside = [threads.submit(stand_aside) for _ in range(3)]
-    assert n_at_once(threads, given=5) == 2
+    assert_at_once(threads, 2, given=5)
     more = [threads.submit(stand_aside) for _ in range(2)]  # these count: no more than three may stand aside
-    assert n_at_once(threads, given=0) == 0
+    assert_at_once(threads, 0, given=0)
     blocked = threads.submit(int)
     with pytest.raises(TimeoutError):
         blocked.result(0.3)
     gate.set()
     wait([*aside, *more, blocked], PATIENCE)
-    assert n_at_once(threads, given=7) == 2
+    assert_at_once(threads, 2, given=7)
     threads.shutdown()
 
 
@@ -77,7 +77,7 @@ def test_who_holds_too_much_to_be_sent_stays_at_work() -> None:
 
     def hold(n_bytes: int) -> None:
         with threads.aside(n_bytes):
-            gate.wait(PATIENCE)
+            gate.wait()
 
     first = threads.submit(hold, 60)
     second = threads.submit(hold, 60)
@@ -92,7 +92,7 @@ def test_who_holds_too_much_to_be_sent_stays_at_work() -> None:
 def test_threads_end_when_the_pool_does() -> None:
     threads = Threads(3)
     n_before = threading.active_count()
-    assert n_at_once(threads, given=3) == 3
+    assert_at_once(threads, 3, given=3)
     threads.shutdown()
     with pytest.raises(RuntimeError, match="to end"):
         threads.submit(int)

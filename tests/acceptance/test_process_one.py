@@ -17,6 +17,10 @@ from tests.factories import ROOT
 from tests.service.conftest import empty_database
 
 ADVISORY_LOCK = int.from_bytes(b"espalier")  # what migrations/env.py holds
+WAITING = sqlalchemy.text(
+    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
 APART = ("unshare", "--pid", "--fork", "--kill-child")
 CAN_BE_APART = (
     sys.platform == "linux" and subprocess.run([*APART, "true"], capture_output=True, check=False).returncode == 0
@@ -31,8 +35,7 @@ def test_migrating_stops_when_asked_while_it_waits_for_another(tmp_path: Path) -
     ):
         busy.execute(sqlalchemy.text(f"SELECT pg_advisory_xact_lock({ADVISORY_LOCK})"))
         with process_one("migrate", folder=tmp_path, ESPALIER_DATABASE_URL=url) as (outer, inner):
-            waiting = sqlalchemy.text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
-            until(lambda: busy.scalar(waiting), what="the waiting for the lock")
+            until(lambda: busy.scalar(WAITING), what="the waiting for the lock")
             os.kill(inner, signal.SIGTERM)
             assert outer.wait(timeout=PATIENCE) == 128 + signal.SIGTERM
 

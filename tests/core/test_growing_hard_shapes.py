@@ -19,6 +19,7 @@ from espalier.progress import Progress
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 compiled_only = pytest.mark.skipif(INTERPRETED, reason="a million rows are too many for interpreted kernels")
+MOST_TRIES = 20
 
 
 def numeric_table(columns: np.ndarray, target: np.ndarray, n_classes: int) -> Dataset:
@@ -145,19 +146,29 @@ def test_a_stop_is_seen_while_a_kernel_runs(lane: str, monkeypatch: pytest.Monke
     monkeypatch.setattr(fast, "LEAST_ROWS_TO_SHARE", n_rows + 1)  # the whole tree is one call
     monkeypatch.setattr(fast, "n_threads", lambda: 1)
     monkeypatch.setattr(general, "n_threads", lambda: 1)
-    progress = Progress()
 
-    def stop() -> None:
-        while not (progress.phase == "growing" and progress.share > 0):
-            time.sleep(0.001)
-        progress.stop()
+    def is_stopped_in_time() -> bool:
+        progress, is_over = Progress(), threading.Event()
 
-    watcher = threading.Thread(target=stop)
-    watcher.start()
-    with pytest.raises(Cancelled):
-        grown(data, progress=progress, **fields)
-    watcher.join()
-    assert 1 <= sum(n_nodes) < 2 * n_rows - 1
+        def stop() -> None:
+            while not ((progress.phase == "growing" and progress.share > 0) or is_over.is_set()):
+                time.sleep(0.001)
+            progress.stop()
+
+        watcher = threading.Thread(target=stop)
+        watcher.start()
+        try:
+            grown(data, progress=progress, **fields)
+        except Cancelled:
+            return True
+        finally:
+            is_over.set()
+            watcher.join()
+        return False
+
+    # Where the machine is busy, the kernel may be done before the watcher wakes.
+    assert any(is_stopped_in_time() for _ in range(MOST_TRIES))
+    assert 1 <= n_nodes[-1] < 2 * n_rows - 1
 
 
 @compiled_only

@@ -1,5 +1,6 @@
 """The fast lane against the general one, and one thread against two: the same tree, whoever grows it."""
 
+import itertools
 import time
 from typing import Any
 
@@ -130,11 +131,11 @@ def test_the_tree_does_not_depend_on_the_number_of_threads(
 
 def test_a_thread_that_fails_says_why_and_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     grown = fast.grow_binary.grow_subtree
-    begun, deadline = [], time.monotonic() + 20
+    begun, numbers, deadline = [], itertools.count(), time.monotonic() + 20
 
     def grow_or_fail(*arguments: Any) -> Any:
         begun.append(arguments)
-        if len(begun) == 1:
+        if next(numbers) == 0:
             raise MemoryError("no room for the subtree")
         stopped = arguments[-1]
         while not stopped[1] and time.monotonic() < deadline:  # one that takes longer than until the failure is seen

@@ -92,11 +92,10 @@ def _die(*_: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _eat(*_: object) -> None:
-    eaten = []
-    while True:
-        eaten.append(b"x" * 2**20)
-        time.sleep(0.0005)
+def _eat(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> None:
+    eaten = [b"x" * 2**20 for _ in range(int(payload["megabytes"]))]
+    while eaten:
+        time.sleep(60)
 
 
 def _train(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> None:

@@ -18,6 +18,7 @@ from sqlalchemy import select, text
 import espalier
 from service import queue, worker
 from service.db import Sessions, reading, transaction
+from service.errors import Unavailable
 from service.job_figures import FENCED_OUT
 from service.settings import Settings
 from service.tables import Job, Kind, State, Version
@@ -205,7 +206,7 @@ def test_a_process_that_is_killed_once_does_its_job_at_the_next_attempt(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the memory of another process")
 def test_a_job_that_takes_too_much_memory_is_stopped_with_the_reason(source: Sessions, start: Start) -> None:
-    job_id = _enqueue(source, act="eat", attempts=1)
+    job_id = _enqueue(source, act="eat", megabytes="300", attempts=1)  # to what it has without them
     start(job_memory_mb=300)
 
     job = _until(source, job_id, State.DEAD)
@@ -286,7 +287,7 @@ def test_a_worker_that_slept_past_its_lease_saves_nothing(start: Start, source: 
     job_id = _enqueue(source, act="wait", until_exists=str(tmp_path / "go"), pid_file=str(tmp_path / "pid"))
     sleeper = start()
     pid_in(tmp_path / "pid")
-    os.kill(sleeper.pid or 0, signal.SIGSTOP)
+    until(lambda: _is_halted(source, sleeper), what="a worker that is halted while it does not write")
     other = start()
     until(lambda: _seen(source, job_id, attempt=2), what="the second attempt")
     (tmp_path / "go").touch()  # now both children finish
@@ -305,11 +306,11 @@ def test_a_worker_that_slept_past_its_lease_saves_nothing(start: Start, source: 
 
 def test_a_long_job_keeps_its_lease(start: Start, source: Sessions, tmp_path: Path) -> None:
     job_id = _enqueue(source, act="wait", until_exists=str(tmp_path / "go"))
-    start()
-    start()
+    start(lease_seconds=3.0)
+    start(lease_seconds=3.0)
     first = until(lambda: _seen(source, job_id, state=State.RUNNING), what="the claim").lease_expires_at
     assert first is not None
-    until(lambda: (_lease_end(source, job_id) - first).total_seconds() > 2.5, what="heartbeats beyond the first lease")
+    until(lambda: (_lease_end(source, job_id) - first).total_seconds() > 3, what="heartbeats beyond the first lease")
     (tmp_path / "go").touch()
 
     assert _until(source, job_id, State.SUCCEEDED).attempt == 1
@@ -375,6 +376,17 @@ def _seen(source: Sessions, job_id: str, **wanted: object) -> Job | None:
 
 def _until(source: Sessions, job_id: str, state: State) -> Job:
     return until(lambda: _seen(source, job_id, state=state), what=f"job {state}")
+
+
+def _is_halted(source: Sessions, worker: BaseProcess) -> bool:
+    """Halt a worker; False, and it goes on, if it holds SQLite's lock: nobody else could write until it does."""
+    os.kill(worker.pid or 0, signal.SIGSTOP)
+    try:
+        with transaction(source):
+            return True
+    except Unavailable:
+        os.kill(worker.pid or 0, signal.SIGCONT)
+        return False
 
 
 def _lease_end(source: Sessions, job_id: str) -> Any:

@@ -1,6 +1,6 @@
 """One column of a table that comes a stretch at a time: what it may still turn out to be, and its cells so far."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any, Final
@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.arrow import distinct_values
 from espalier.cell_faults import WHOLE_CHECKS, fault_of_rows
 from espalier.cell_reading import are_classes, plain_instant, plain_number, read_column
 from espalier.dataset import is_beyond_whole
@@ -16,30 +15,25 @@ from espalier.dataset_file import CellFile, Segment, StoredColumn
 from espalier.errors import Fault
 from espalier.frame_cells import is_number
 from espalier.frame_column import FrameColumn
+from espalier.labelling import Floats, are_beyond, floats_of, labelled
 from espalier.limits import Limits
 from espalier.marks import Marks
 from espalier.schema import (
-    EARLIEST_INSTANT,
     LARGEST_WHOLE,
-    LATEST_INSTANT,
     ColumnDeclaration,
     Feature,
     FeatureKind,
     Label,
     Role,
-    instant_text,
     label_key,
 )
 from espalier.spelling import MOST_NOTED, number_text, texts_of
 
-__all__ = ["UNREADABLE", "GatheredColumn", "Surroundings", "Way", "is_labelled", "way_of"]
+__all__ = ["GatheredColumn", "Surroundings", "Way", "is_labelled", "way_of"]
 
 LABELS_OF_CLASSES: Final = 1_000
 """A target of more distinct labels is looked at again: it is one of numbers, unless they are few in many spellings."""
-UNREADABLE: Final = object()
-"""Stands for a cell that is neither text, a number, true nor false."""
 
-Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
 Read = Callable[[Any], float | None]
 READERS: Final[dict[FeatureKind, tuple[Read, str]]] = {
@@ -84,13 +78,14 @@ def is_labelled(way: Way, kind: FeatureKind) -> bool:
 
 @dataclass(slots=True)
 class Surroundings:
-    """What the columns of one table share; `n_labels` counts those of all of them."""
+    """What the columns of one table share; `n_labels` and `n_noted` count those of all of them."""
 
     task: str | None
     marks: Marks
     limits: Limits
     file: CellFile
     n_labels: int = 0
+    n_noted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +121,7 @@ class GatheredColumn:
         self._bad: list[npt.NDArray[np.intp]] = []
         self._first: float | None = None
         self._varies = self._is_rounded = False
-        self._noted: dict[int, str] = {}  # see `espalier.spelling`
+        self._noted: dict[int, Mapping[int, str]] = {}  # by the first row of a segment; see `espalier.spelling`
         self._is_spelt = not around.marks.numbers  # whether the texts of its numbers can be made again
 
     @property
@@ -150,8 +145,9 @@ class GatheredColumn:
                 self._keep(segment.n_rows, None)
                 continue
             values = self._around.file.read(segment.place, segment.n_rows, np.float64)
-            texts, places = texts_of(values, self._noted, first_row=segment.first_row)
+            texts, places = texts_of(values, self._noted.get(segment.first_row, {}))
             self._add_labels(FrameColumn(self._declared.name, None, places, labels=texts))
+        self._noted = {}
 
     def add(self, column: FrameColumn | None, first_row: int, n_rows: int) -> None:
         """Take the next rows; None where the table has no such column there."""
@@ -164,7 +160,7 @@ class GatheredColumn:
         elif self.way is Way.NUMBERS:
             self._add_numbers(column, first_row)
         elif self.way is Way.OPEN:
-            self._add_open(column, first_row)
+            self._add_open(column)
         else:
             self._add_labels(column)
             if self.way is Way.EITHER and len(self._labels) > LABELS_OF_CLASSES:
@@ -196,24 +192,25 @@ class GatheredColumn:
         read = READERS[self._kind][0]
         plain = (self._kind, None) if self._kind is FeatureKind.NUMERIC else (self._kind,)
         if column.labels is None and column.kind in plain:
-            values = _floats(column)
+            values = floats_of(column)
             if self._kind is FeatureKind.NUMERIC:
                 values = self._around.marks.taken_out(values)
-            bad = np.flatnonzero(_beyond(values, self._kind))
+            bad = np.flatnonzero(are_beyond(values, self._kind))
         else:
-            labels, codes = _labelled(column)
+            labels, codes = labelled(column)
             values, bad = self._read_labels(labels, codes, read)
         if len(bad):
             self._bad.append(bad + first_row)
         self._add_floats(values)
 
-    def _add_open(self, column: FrameColumn, first_row: int) -> None:
-        if column.noted is None or len(self._noted) + len(column.noted) > MOST_NOTED:
+    def _add_open(self, column: FrameColumn) -> None:
+        if column.noted is None or self._around.n_noted + len(column.noted) > MOST_NOTED:
             self._is_spelt = False
-        if column.noted and self._is_spelt:
-            self._noted.update((first_row + row, text) for row, text in column.noted.items())
+        elif column.noted and self._is_spelt:
+            self._noted[self._n_rows] = column.noted
+            self._around.n_noted += len(column.noted)
         if column.labels is None:
-            self._add_floats(self._around.marks.taken_out(_floats(column)))
+            self._add_floats(self._around.marks.taken_out(floats_of(column)))
             return
         values, bad = self._read_labels(column.labels, column.values, plain_number)
         if not len(bad):
@@ -261,7 +258,7 @@ class GatheredColumn:
     # Labels
 
     def _add_labels(self, column: FrameColumn) -> None:
-        labels, codes = _labelled(column)
+        labels, codes = labelled(column)
         codes = np.where(codes < 0, -1, codes)
         present = np.zeros(len(labels) + 1, dtype=np.bool_)
         present[codes] = True
@@ -365,35 +362,3 @@ class GatheredColumn:
 
     def _whole(self, stored: StoredColumn) -> npt.NDArray[Any]:
         return stored.read(self._around.file, 0, self._n_rows)
-
-
-def _floats(column: FrameColumn) -> Floats:
-    if column.owned:
-        return column.values
-    values = np.array(column.values, dtype=np.float64)
-    if column.absent is not None:
-        values[column.absent] = np.nan
-    return values
-
-
-def _beyond(values: Floats, kind: FeatureKind) -> npt.NDArray[np.bool_]:
-    if kind is FeatureKind.DATETIME:
-        return (values < EARLIEST_INSTANT) | (values > LATEST_INSTANT)
-    return np.isinf(values)
-
-
-def _labelled(column: FrameColumn) -> tuple[Sequence[Any], npt.NDArray[Any]]:
-    """Give distinct labels and the place of each row's own among them, negative where missing."""
-    if column.labels is not None:
-        return column.labels, column.values
-    absent = column.absent if column.absent is not None else np.zeros(len(column.values), dtype=np.bool_)
-    if column.values.dtype.kind == "f":
-        absent = absent | np.isnan(column.values)
-    places = np.full(len(column.values), -1, dtype=np.int64)
-    distinct, places[~absent] = distinct_values(column.values[~absent])
-    labels: list[Any] = distinct.tolist()
-    if column.kind is FeatureKind.DATETIME:
-        labels = [
-            instant_text(value) if EARLIEST_INSTANT <= value <= LATEST_INSTANT else UNREADABLE for value in labels
-        ]
-    return labels, places

@@ -9,8 +9,8 @@ import orjson
 from espalier.dataset import Dataset
 from espalier.errors import DataError, Fault, InvalidInput, SchemaError, pointer
 from espalier.frame_column import FrameColumn
-from espalier.gathered_column import UNREADABLE
 from espalier.gathering import Block, Gatherer
+from espalier.labelling import UNREADABLE
 from espalier.limits import UNLIMITED, Limits
 from espalier.reading import dataset_from_columns, dataset_from_rows
 from espalier.schema import label_key

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 __all__ = ["MOST_NOTED", "number_text", "texts_of"]
 
-MOST_NOTED = 4_096
-"""Cells of a column whose text is noted; of a column with more the text is kept."""
+MOST_NOTED = 65_536
+"""Cells of a table whose text is noted; of the columns with more the text is kept."""
 
 
 def number_text(value: float) -> str:
@@ -31,19 +31,18 @@ def number_text(value: float) -> str:
 
 
 def texts_of(
-    values: npt.NDArray[np.float64], noted: Mapping[int, str], *, first_row: int
+    values: npt.NDArray[np.float64], noted: Mapping[int, str]
 ) -> tuple[tuple[str, ...], npt.NDArray[np.int64]]:
     """Give the distinct texts of numbers, in the order of their rows, and of each row the place of its own.
 
     Args:
         values: float64 (rows), NaN where missing.
         noted: The texts that `number_text` does not give, by row.
-        first_row: The row of the first value.
 
     Returns:
         The texts, and int64 (rows), -1 where missing.
 
-    >>> texts, places = texts_of(np.array([2, 1.5, np.nan, 2, 2]), {14: "2.0"}, first_row=10)
+    >>> texts, places = texts_of(np.array([2, 1.5, np.nan, 2, 2]), {4: "2.0"})
     >>> texts, places.tolist()
     (('2', '1.5', '2.0'), [0, 1, -1, 0, 2])
     """
@@ -53,8 +52,7 @@ def texts_of(
     texts = [number_text(value) for value in distinct.tolist()]
     place_of: dict[str, int] = {}
     for row, text in noted.items():
-        if first_row <= row < first_row + len(values):
-            places[row - first_row] = place_of.setdefault(text, len(texts) + len(place_of))
+        places[row] = place_of.setdefault(text, len(texts) + len(place_of))
     texts += place_of
     rows = np.flatnonzero(places >= 0)
     first = np.full(len(texts), len(values))

@@ -125,8 +125,9 @@ class _Copy:
 
 
 def _text(cells: Iterable[Sequence[str]]) -> bytes:
+    """Write cells in quotes: bare, a carriage return ends a line, and a byte order mark at the start is passed over."""
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows(cells)
+    csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(cells)
     return text.getvalue().encode()
 
 

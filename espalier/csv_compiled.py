@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from espalier.marks import number_from_text
 from espalier.small_work import waits_for_compiler
+from espalier.spelling import LONGEST_NOTED
 
 __all__ = [
     "LINE_FEED",
@@ -63,7 +64,7 @@ class PlainPiece:
 
     Attributes:
         noted: Of each column of numbers the texts that `espalier.spelling.number_text` does not give, by row; None
-            where there are too many.
+            where there are too many, or one is too long.
     """
 
     n_rows: int
@@ -253,11 +254,9 @@ def _read(lines: Lines, asked: _Asked) -> tuple[PlainPiece | None, frozenset[str
     if read is None:
         return None, frozenset()
     n_rows, n_odd, n_spelt = read
-    longest = csv.field_size_limit()
-    odd = buffers.odd[:n_odd].tolist()
+    odd, spelt = buffers.odd[:n_odd].tolist(), buffers.spelt[: min(n_spelt, MOST_SPELT)].tolist()
     spans = [buffers.spans[place, :n].tolist() for place, n in enumerate(buffers.n_texts.tolist())]
-    lengths = [end - begin for *_, begin, end in chain(odd, *spans)]
-    if max(lengths, default=0) > longest:
+    if _longest(odd, *spans) > csv.field_size_limit():
         return None, frozenset()
     others = set()
     noted: dict[str, dict[int, str]] = {name: {} for name in asked.numbers}
@@ -271,13 +270,19 @@ def _read(lines: Lines, asked: _Asked) -> tuple[PlainPiece | None, frozenset[str
             noted[asked.numbers[place]][row] = text
     if others:
         return None, frozenset(others)
-    for place, row, begin, end in buffers.spelt[: min(n_spelt, MOST_SPELT)].tolist():
+    for place, row, begin, end in spelt:
         noted[asked.numbers[place]][row] = lines.text(begin, end)
     columns: dict[str, Any] = {name: buffers.values[place, :n_rows] for place, name in enumerate(asked.numbers)}
     for place, name in enumerate(asked.texts):
         labels = [lines.text(begin, end) for begin, end in spans[place]]
         columns[name] = _labelled(labels, buffers.codes[place, :n_rows], asked.missing)
-    return PlainPiece(n_rows, columns, noted if n_spelt <= MOST_SPELT else None), frozenset()
+    is_noted = n_spelt <= MOST_SPELT and _longest(odd, spelt) <= LONGEST_NOTED
+    return PlainPiece(n_rows, columns, noted if is_noted else None), frozenset()
+
+
+def _longest(*spans: Sequence[Sequence[int]]) -> int:
+    """Give the length of the longest text; the last two of each entry are where it begins and ends."""
+    return max((end - begin for *_, begin, end in chain(*spans)), default=0)
 
 
 def _called(lines: Lines, asked: _Asked, buffers: _Buffers) -> tuple[int, int, int] | None:

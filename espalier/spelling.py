@@ -14,10 +14,12 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MOST_NOTED", "number_text", "texts_of"]
+__all__ = ["LONGEST_NOTED", "MOST_NOTED", "number_text", "texts_of"]
 
 MOST_NOTED = 65_536
 """Cells of a table whose text is noted; of the columns with more the text is kept."""
+LONGEST_NOTED = 64
+"""Signs of a text that is noted: a number may be spelt by as many noughts as a cell holds."""
 
 
 def number_text(value: float) -> str:

@@ -1,5 +1,6 @@
 """The texts of numbers: made again from the numbers they were read as, or noted, or kept; the table is the same."""
 
+import csv
 import io
 import itertools
 
@@ -15,7 +16,7 @@ from espalier.declaring import Declared
 from espalier.gathering import Gatherer
 from espalier.limits import Limits
 from espalier.sources import Source
-from espalier.spelling import MOST_NOTED, number_text, texts_of
+from espalier.spelling import LONGEST_NOTED, MOST_NOTED, number_text, texts_of
 from tests.core.test_csv_blocks import WAYS, plainly
 
 PIECE = 2_000
@@ -66,6 +67,16 @@ def test_of_a_piece_so_many_are_noted(n_unusual: int, *, are_noted: bool) -> Non
     assert (piece.noted is not None) == are_noted
 
 
+def test_a_number_of_very_many_noughts_is_not_noted() -> None:
+    short, long = ("1." + "0" * n_noughts for n_noughts in (LONGEST_NOTED - 2, LONGEST_NOTED - 1))
+
+    pieces = [
+        read_plain(Lines.of(f"{text}\n".encode()), ["x"], numbers=["x"], texts=[], missing=[]) for text in (short, long)
+    ]
+
+    assert [piece and piece.noted for piece in pieces] == [{"x": {0: short}}, None]
+
+
 @given(st.lists(st.sampled_from(["1", "2.5", "-7", "2.50", "1e0", None]), max_size=30))
 def test_texts_stand_in_the_order_of_their_first_rows(cells: list[str | None]) -> None:
     values = np.array([np.nan if cell is None else float(cell) for cell in cells])
@@ -95,9 +106,9 @@ class Counted(Source):
         super().keep(part)
 
 
-def read(content: bytes, source: Source, *, way: str = "compiled") -> Dataset:
+def read(content: bytes, source: Source, *, way: str = "compiled", target: str = "y") -> Dataset:
     """Read in pieces of 2 000 bytes, a second time where that is asked for."""
-    gatherer = Gatherer(Declared(target="y"))
+    gatherer = Gatherer(Declared(target=target))
     for block in csv_blocks(source, gatherer, limits=Limits(), piece=PIECE, ways=WAYS[way]):
         gatherer.add(block)
     if gatherer.missed:
@@ -160,3 +171,14 @@ def test_a_quote_out_of_its_place_far_down_is_kept_as_it_was_read() -> None:
     content = "\n".join(["x,y", *lines]).encode()
 
     assert read(content, Source(io.BytesIO(content))) == plainly(content, target="y")
+
+
+@pytest.mark.parametrize("name", ["two\rlines", "\ufeffx", "x,y", 'the "x"'])
+def test_names_are_kept_whatever_they_are(name: str) -> None:
+    text = io.StringIO(newline="")
+    csv.writer(text, quoting=csv.QUOTE_ALL).writerows(
+        [[name, "z"], *([row, "a"] for row in range(1_000)), ["none", "b"]]
+    )
+    content = text.getvalue().encode()
+
+    assert read(content, Source(io.BytesIO(content)), target="z") == plainly(content, target="z")

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -180,14 +179,6 @@ class Service:
         self.send(f"/v1/models/{model}/predict", json.dumps({"rows": [row]}).encode())
 
 
-@dataclass(frozen=True, slots=True)
-class JobSeconds:
-    """Of a job until its version is stored and seen, and of the version's first answer."""
-
-    stored: float
-    answered: float
-
-
 def served(file: str) -> Mapping[str, Measurable]:
     """Give what is sent to a service of this process: the upload of the CSV, and jobs on what was uploaded last."""
     content = Path(file).read_bytes()
@@ -202,17 +193,17 @@ def served(file: str) -> Mapping[str, Measurable]:
         service.train("warm-up", service.upload(few), None)
         service.ask("warm-up")
 
-    def train(depth: int | None) -> JobSeconds:
+    def train(depth: int | None) -> float:
         model = f"depth-{depth}"
         stored = _timed(partial(service.train, model, data_sets[-1], depth))
         answered[depth].append(_timed(partial(service.ask, model)))
-        return JobSeconds(stored, answered[depth][-1])
+        return stored
 
     def job(depth: int | None) -> Measurable:
         return Measurable(
             partial(train, depth),
             describe=lambda _: {"answered": statistics.median(answered[depth])},
-            own_seconds=attrgetter("stored"),
+            own_seconds=float,
         )
 
     upload = Measurable(lambda: data_sets.append(service.upload(content)), warm_up)

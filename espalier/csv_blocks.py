@@ -199,7 +199,9 @@ def by_pyarrow(names: Sequence[str], gatherer: Gatherer, lines: Lines, first_byt
     content = lines.content
     wanted = [name for name in names if gatherer.wants(name)]
     labelled = frozenset(name for name in wanted if gatherer.wants_labels(name))
-    if not wanted or not content.strip(b"\r\n"):
+    if not wanted:
+        return None  # what is wrong with a line must be found now, while its number is known
+    if not content.strip(b"\r\n"):
         return Block(0, ())
     texts = arrow.dictionary(arrow.int32(), arrow.string())
     read = partial(_columns, arrow, content, names, gatherer.missing_values)

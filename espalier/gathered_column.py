@@ -136,7 +136,11 @@ class GatheredColumn:
 
     def read_again(self, first_row: int) -> None:
         """Forget the cells from a row on, to read them again as labels; numbers before it become texts."""
-        before = [segment for segment in self._segments if segment.first_row < first_row]
+        before = [
+            replace(each, n_rows=min(each.n_rows, first_row - each.first_row))  # cells that are all missing may go on
+            for each in self._segments
+            if each.first_row < first_row
+        ]
         were_numbers, self.way, self.is_missed = self.way is Way.OPEN, Way.LABELS, False
         self._first, self._varies, self._is_rounded = None, False, False
         self._segments, self._n_rows = ([], 0) if were_numbers else (before, first_row)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from espalier import Dataset
+from espalier import DataError, Dataset
 from espalier.csv_blocks import csv_blocks
 from espalier.csv_compiled import MOST_SPELT, Lines, read_plain
 from espalier.declaring import Declared
@@ -17,7 +17,7 @@ from espalier.gathering import Gatherer
 from espalier.limits import Limits
 from espalier.sources import Source
 from espalier.spelling import LONGEST_NOTED, MOST_NOTED, number_text, texts_of
-from tests.core.test_csv_blocks import WAYS, plainly
+from tests.core.test_csv_blocks import WAYS, in_pieces, plainly
 
 PIECE = 2_000
 
@@ -182,3 +182,11 @@ def test_names_are_kept_whatever_they_are(name: str) -> None:
     content = text.getvalue().encode()
 
     assert read(content, Source(io.BytesIO(content)), target="z") == plainly(content, target="z")
+
+
+def test_a_line_of_another_length_is_named_by_its_place_though_every_column_is_read_again() -> None:
+    lines = ["a", *["1"] * 400, "none", *["2"] * 2_000, "3,4", "5"]
+    content = "\n".join(lines).encode()
+
+    with pytest.raises(DataError, match=f"line {lines.index('3,4') + 1} has 2 cells"):
+        in_pieces(content, 100, way="both")

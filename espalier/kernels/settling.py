@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from espalier.kernels.branches import most_branches, other_branch, own_branch
-from espalier.kernels.buffers import copy, fill
+from espalier.kernels.branches import other_branch, own_branch
+from espalier.kernels.buffers import fill
 from espalier.kernels.codes import NOMINAL, NUMERIC
 from espalier.kernels.jit import compiled, inner, maker
 from espalier.kernels.route import N_SLOTS
-from espalier.kernels.spreading import AT_LEAVES, KEEP_SHARES, spread
 
 __all__ = [
     "Parts",
@@ -78,7 +77,10 @@ class Settled(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Parts of rows that go several ways, leaf by leaf: where those of each node begin, and as `spread` gives them."""
+    """Parts of rows that go several ways, thread by thread and leaf by leaf.
+
+    lo: int64 (threads, nodes + 1), where those of each node begin; row, weight: as `spread` gives them.
+    """
 
     lo: Any
     row: Any
@@ -224,85 +226,44 @@ def next_node(nodes, substitutes, split, values, row):  # type: ignore[no-untype
 
 
 @maker
-def settle(  # type: ignore[no-untyped-def]
-    nodes, substitutes, shape, size, shares, table, count, apart, weights, n_classes, sums, divides
-):  # fmt: skip
-    """Spread the rows that go several ways in a tree as it was grown, and make room for all pieces: see `list_leaf`.
+def settle(shape, size, count, parts):  # type: ignore[no-untyped-def]
+    """Make room for the pieces at the leaves of a tree as it was grown, in preorder.
 
     size: int32 (nodes), of each subtree. count: int32 (threads, nodes), the rows that go one way, as
-    `seating.part_rows` writes it. apart: int32, those that go several ways. weights: float64, by row. shares as in
-    `spread`. sums and divides are what `spread` writes of those apart, with AT_LEAVES and `keep`; where there are none,
-    they are left alone.
+    `seating.part_rows` writes it. parts: Parts of the others.
 
-    Returns a Settled whose pieces are not written, and the Parts of rows.
+    Returns a Settled whose pieces are not written: see `list_leaf`.
     """
-    n_nodes, n_apart = len(shape), len(apart)
-    lo = np.empty(n_nodes, np.int64)
-    if n_apart == 0:
-        # Nodes are numbered in preorder.
-        order, own_size = np.empty(n_nodes, np.int32), np.empty(n_nodes, np.int32)
-        for node in range(n_nodes):
-            order[node], own_size[node] = node, size[node]
-        none = Parts(np.zeros(n_nodes, np.int64), np.empty(0, np.int32), np.empty(0))
-        return with_pieces(order, own_size, lo, place_leaves(shape, count, none, lo)), none
-    apart_weight = np.empty(n_apart)
-    for each in range(n_apart):
-        apart_weight[each] = weights[apart[each]]
-    order, own_size, part_lo, part, part_weight = spread(
-        nodes, substitutes, shape, shares, table.values, 0, apart, apart_weight, table.target, n_classes, np.zeros(1),
-        sums, AT_LEAVES, KEEP_SHARES, 1, divides, np.zeros(n_nodes),
-        most_branches(nodes),
-    )  # fmt: skip
-    parts = Parts(part_lo, part, part_weight)
-    return with_pieces(order, own_size, lo, place_leaves(shape, count, parts, lo)), parts
-
-
-@maker
-def with_pieces(order, size, lo, n_pieces):  # type: ignore[no-untyped-def]
-    """Make room for so many pieces."""
-    return Settled(
-        order, size, lo, np.empty(n_pieces, np.int32), np.empty(n_pieces), np.empty(n_pieces, np.int32)
-    )  # fmt: skip
-
-
-@inner
-def place_leaves(shape, count, parts, lo):  # type: ignore[no-untyped-def]
-    """Write where the pieces of each node begin; give how many there are."""
-    at = np.int64(0)
-    for node in range(len(shape)):
-        lo[node] = at
+    n_nodes, at = len(shape), np.int64(0)
+    order, own_size, lo = np.empty(n_nodes, np.int32), np.empty(n_nodes, np.int32), np.empty(n_nodes, np.int64)
+    for node in range(n_nodes):
+        order[node], own_size[node], lo[node] = node, size[node], at
         if shape[node] < 0:
             for stretch in range(len(count)):
-                at += count[stretch, node]
-            at += parts_end(parts, node) - parts.lo[node]
-    return at
+                at += count[stretch, node] + parts.lo[stretch, node + 1] - parts.lo[stretch, node]
+    return Settled(order, own_size, lo, np.empty(at, np.int32), np.empty(at), np.empty(at, np.int32))
 
 
 @inner
 def list_leaf(settled, parts, rows, first, count, node, weights, target):  # type: ignore[no-untyped-def]
     """Write the pieces of a leaf of a tree as it was grown; several threads may, each its own leaves.
 
-    First the rows that reach no other leaf, one thread's after the other's: so they are in their order. rows, first:
-    as `seating.part_rows` writes them; the others: as in `settle`.
+    First the rows that reach no other leaf, one thread's after the other's, then the parts, likewise: so both are in
+    their order. rows, first: as `seating.part_rows` writes them. weights: float64, target: int32, by row; the others:
+    as in `settle`.
 
-    Returns the first piece that is none of those.
+    Returns the first piece that is a part.
     """
     at = settled.lo[node]
     for stretch in range(len(count)):
         for place in range(first[stretch, node], first[stretch, node] + count[stretch, node]):
             row = rows[place]
-            settled.row[at], settled.weight[at], settled.code[at] = row, weights[row], np.int32(target[row])
+            settled.row[at], settled.weight[at], settled.code[at] = row, weights[row], target[row]
             at += 1
-    n_parts = parts_end(parts, node) - parts.lo[node]
-    copy(parts.row, parts.lo[node], settled.row, at, n_parts)
-    copy(parts.weight, parts.lo[node], settled.weight, at, n_parts)
-    for piece in range(at, at + n_parts):
-        own = settled.row[piece]
-        settled.code[piece] = np.int32(target[own if own >= 0 else ~own])
-    return at
-
-
-@inner
-def parts_end(parts, node):  # type: ignore[no-untyped-def]
-    """Give where the parts at a node end."""
-    return parts.lo[node + 1] if node + 1 < len(parts.lo) else len(parts.row)
+    n_whole = at
+    for stretch in range(len(count)):
+        for part in range(parts.lo[stretch, node], parts.lo[stretch, node + 1]):
+            settled.row[at], settled.weight[at] = parts.row[part], parts.weight[part]
+            settled.code[at] = target[~parts.row[part]]
+            at += 1
+    return n_whole

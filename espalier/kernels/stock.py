@@ -1,27 +1,46 @@
 """What pruning with raised branches begins with: the rows at the leaves of a tree, and figures of its nodes."""
 
+import numpy as np
+
+from espalier.kernels.branches import most_branches
 from espalier.kernels.frames import beyond
 from espalier.kernels.jit import compiled, inner
 from espalier.kernels.settling import list_leaf, settle, table_of
+from espalier.kernels.spreading import AT_LEAVES, KEEP_SHARES, spread
 from espalier.kernels.trials import estimated_errors
 
-__all__ = ["begin", "take_stock"]
+__all__ = ["begin", "spread_apart", "take_stock"]
 
 
 @compiled
-def begin(tree, size, values, target, count, apart, weights):  # type: ignore[no-untyped-def]
-    """Make room for the rows at the leaves of a tree as it was grown.
+def spread_apart(tree, values, target, weights, apart, divides):  # type: ignore[no-untyped-def]
+    """Spread rows that go several ways in a tree as it was grown; several threads may, each its own rows.
 
-    values, target: as in `table_of`. The others: as in `settle`.
+    tree: a Pruning. values, target: as in `table_of`; weights: float64, by row. apart: int32, those rows. divides: bool
+    (n), written: whether one of them goes several ways at the node itself.
+
+    Returns (where the parts at each node begin: int64 (n); their rows, as ~row: int32; their weights: float64).
+    """
+    table, (n_nodes, n_classes) = table_of(values, target), tree.stats.shape
+    arriving = np.empty(len(apart))
+    for each in range(len(apart)):
+        arriving[each] = weights[apart[each]]
+    # Nodes are numbered in preorder, so what is given in that order is by node.
+    _, _, lo, row, weight = spread(
+        tree.nodes, tree.substitutes, tree.shape, tree.shares, table.values, 0, apart, arriving, table.target,
+        n_classes, tree.nothing, np.empty((n_nodes, 2 * n_classes + 2)), AT_LEAVES, KEEP_SHARES, 1, divides,
+        tree.nothing, most_branches(tree.nodes),
+    )  # fmt: skip
+    return lo, row, weight
+
+
+@compiled
+def begin(tree, size, count, parts):  # type: ignore[no-untyped-def]
+    """Make room for the rows at the leaves of a tree as it was grown; size, count, parts: as in `settle`.
 
     Returns (what `settle` gives, for `take_stock`; whether every row that goes one way knows what is asked for there).
     """
-    table, n_classes = table_of(values, target), tree.stats.shape[1]
-    settled, parts = settle(
-        tree.nodes, tree.substitutes, tree.shape, size, tree.shares, table, count, apart, weights, n_classes, tree.sums,
-        tree.divides,
-    )  # fmt: skip
-    return settled, parts, has_no_other_way(tree.nodes, tree.substitutes, tree.shape)
+    return settle(tree.shape, size, count, parts), has_no_other_way(tree.nodes, tree.substitutes, tree.shape)
 
 
 @compiled

@@ -17,7 +17,8 @@ from espalier.kernels import limits
 from espalier.model import Model
 from espalier.progress import Progress
 from espalier.pruners import Pessimistic, pruner_name
-from espalier.pruning.raised_branches import TrainingRows, prune_with_raising, training_rows
+from espalier.pruning.raised_branches import prune_with_raising
+from espalier.pruning.seated_rows import TrainingRows, training_rows
 from espalier.pruning.spreading import shape_of, tree_arrays
 from espalier.pruning.trace import Pruned, counts, pruned_model, step_lines
 from espalier.tree import LEAF, Tree

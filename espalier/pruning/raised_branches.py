@@ -1,24 +1,21 @@
-"""Pessimistic pruning with raised branches: the training rows at the leaves of a tree, and threads that prune it."""
+"""Pessimistic pruning with raised branches: threads that prune a tree by the training rows at its leaves."""
 
 import heapq
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from espalier.cells import target_of
-from espalier.class_weights import class_factors
-from espalier.dataset import Dataset
 from espalier.model import Model
 from espalier.processors import Crew, crew, n_threads
 from espalier.progress import Progress
-from espalier.pruning.laid_rows import LaidRows, laid_rows
+from espalier.pruning.laid_rows import laid_rows
+from espalier.pruning.seated_rows import TrainingRows, seated_rows
 from espalier.pruning.spreading import shape_of, tree_arrays
 
-__all__ = ["TrainingRows", "prune_with_raising", "training_rows"]
+__all__ = ["prune_with_raising"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -27,38 +24,6 @@ _Sized = tuple[int, int]
 ROWS_FOR_THREADS: Final = 20_000
 """Fewer rows are pruned sooner than threads are made."""
 BRANCHES_A_THREAD: Final = 2
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingRows:
-    """Rows as the kernels read them.
-
-    Attributes:
-        dataset: The rows.
-        target: int32 (n); class codes, below 0 an unknown class.
-        rows: int32; those that have weight.
-        weights: float64 (n), with the weights of the classes as the training had them.
-    """
-
-    dataset: Dataset
-    target: Floats
-    rows: Ints
-    weights: Floats
-
-
-def training_rows(model: Model, dataset: Dataset) -> TrainingRows:
-    """Prepare rows.
-
-    Raises:
-        DataError: The rows do not have the model's target.
-    """
-    target, weight = target_of(model, dataset), dataset.weight
-    if model.config.class_weight is not None:
-        weight = weight * class_factors(dataset, model.config)[target]
-    has_weight = weight > 0
-    all_have = bool(has_weight.all())
-    rows = np.arange(len(weight), dtype=np.int32) if all_have else np.flatnonzero(has_weight).astype(np.int32)
-    return TrainingRows(dataset, target.astype(np.int32), rows, weight)
 
 
 def prune_with_raising(
@@ -100,14 +65,14 @@ def _pruned_parts(
     from espalier.kernels import raising, spreading, stock  # noqa: PLC0415
 
     tree, laid = _pruning(model), laid_rows(model, given.dataset, workers)
-    seated = _seated(model, given, tree, laid, workers)
+    seated = seated_rows(tree, model.tree.size, laid, given, workers)
     watch.check()
-    n_nodes, rows = model.tree.n_nodes, (laid.values, given.target)
-    settled, pieces, knows = stock.begin(tree, model.tree.size, *rows, seated.count, seated.apart, given.weights)
+    tree, n_nodes, rows = tree._replace(divides=seated.divides), model.tree.n_nodes, (laid.values, given.target)
+    settled, knows = stock.begin(tree, model.tree.size, seated.count, seated.parts)
 
     def take_stock(low: int, high: int) -> bool:
-        listed = (seated.rows, seated.first, seated.count, given.weights)
-        return bool(stock.take_stock(tree, given.target, settled, pieces, *listed, low, high, *limit))
+        listed = (seated.parts, seated.rows, seated.first, seated.count, given.weights)
+        return bool(stock.take_stock(tree, given.target, settled, *listed, low, high, *limit))
 
     plain = all(workers.stretches(take_stock, n_nodes)) and knows
     # Where unknown values take a learned side, a branch's share is that of all rows.
@@ -198,38 +163,6 @@ def _own_tables(tree: Any, n_rows: int, n_pieces: int) -> Callable[[], AbstractC
         left.append(tables)
 
     return lent
-
-
-@dataclass(frozen=True, slots=True)
-class _Seated:
-    """Rows that have weight, leaf by leaf.
-
-    Attributes:
-        rows: int32; first, count: int32 (threads, nodes); as `seating.part_rows` writes them.
-        apart: int32; those that go several ways.
-    """
-
-    rows: Ints
-    first: Ints
-    count: Ints
-    apart: Ints
-
-
-def _seated(model: Model, given: TrainingRows, tree: Any, laid: LaidRows, workers: Crew) -> _Seated:
-    from espalier.kernels import seating  # noqa: PLC0415
-
-    n_nodes, rows, goes_apart = model.tree.n_nodes, given.rows.copy(), np.zeros(len(laid.values), np.bool_)
-    bounds = workers.bounds(len(rows))
-    first, count = (np.empty((len(bounds) - 1, n_nodes), np.int32) for _ in range(2))
-
-    def part(place: int) -> None:
-        seating.part_rows(
-            tree.nodes, tree.substitutes, tree.shape, model.tree.size, laid.values, laid.has_holes, rows,
-            bounds[place], bounds[place + 1], first[place], count[place], goes_apart,
-        )  # fmt: skip
-
-    workers.each(part, range(len(first)))
-    return _Seated(rows, first, count, np.flatnonzero(goes_apart).astype(np.int32))
 
 
 def _n_threads(n_rows: int) -> int:

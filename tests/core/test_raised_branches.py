@@ -23,7 +23,8 @@ from espalier.kernels.settling import empty_slots, send_down, table_of
 from espalier.processors import Crew
 from espalier.pruning.laid_rows import laid_rows
 from espalier.pruning.pessimistic import _frozen, _Steps, deviation
-from espalier.pruning.raised_branches import _pruning, prune_with_raising, training_rows
+from espalier.pruning.raised_branches import _pruning, prune_with_raising
+from espalier.pruning.seated_rows import training_rows
 from espalier.schema import label_text
 from espalier.tree import LEAF
 from tests.core.growing_bridge import node_of

@@ -27,9 +27,10 @@ from typing import Any, Final
 REPETITIONS: Final = 3
 PAUSE: Final = 0.5
 """Seconds before each turn: threads of the one before may wait awake for a while, on a processor of the next."""
-SHORT: Final = 0.5
+SHORT: Final = 1.5
 """What takes fewer seconds is done again and again in a turn until so many are over, and the median without the first
-counts: processors that slept in the pause, with caches that are another's, need some calls to warm up."""
+counts: processors that slept in the pause, with caches that are another's, need some calls to warm up, and a virtual
+machine that was idle for some seconds has given its free memory back, and comes by each page anew."""
 PATIENCE: Final = 240.0
 """Seconds for one step of one subject: preparing, a turn, or describing the result."""
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})

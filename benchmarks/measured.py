@@ -35,8 +35,10 @@ class _Turns:
         peak = None if before is None else max(0, _memory("VmHWM") - before)
         if self.measurable.own_seconds is not None:
             return {"seconds": self.measurable.own_seconds(self.result), "peak_bytes": None}
-        while sum(seconds) < SHORT:
+        spent = seconds[0]
+        while spent < SHORT:
             seconds.append(self._act())
+            spent += seconds[-1]
         return {"seconds": statistics.median(seconds[1:] or seconds) / self.measurable.calls, "peak_bytes": peak}
 
     def _act(self) -> float:

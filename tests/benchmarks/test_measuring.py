@@ -11,10 +11,10 @@ def test_the_subjects_take_turns_and_describe_their_last_result(tmp_path: Path) 
     notes = tmp_path / "notes.txt"
     subjects = [Subject(mark, f"{WORKS}:noting", {"file": str(notes), "mark": mark}) for mark in "ab"]
 
-    found = measure(subjects, repetitions=3)
+    found = measure(subjects, repetitions=2)
 
     # What is short is done again and again in its turn.
-    assert re.fullmatch("(aa+bb+){3}", notes.read_text())
+    assert re.fullmatch("(aa+bb+){2}", notes.read_text())
     assert {name: each.facts for name, each in found.items()} == {"a": {"mark": "a"}, "b": {"mark": "b"}}
     assert all(each.seconds is not None and each.seconds >= 0 for each in found.values())
 

@@ -1,7 +1,6 @@
 """Several ways of training, on the same rows: which is better, and does the difference mean anything?"""
 
 import dataclasses
-import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +11,11 @@ import numpy.typing as npt
 
 from espalier.config import Holdout, TrainingConfig, config_to_dict
 from espalier.dataset import Dataset
-from espalier.distributions import binomial_two_sided, student_t_two_sided
+from espalier.distributions import binomial_two_sided
 from espalier.errors import ConfigError, Fault, pointer, within
 from espalier.evaluation import Evaluation, evaluate_rows
 from espalier.model import Model
+from espalier.paired_tests import paired_differences, resampled_t
 from espalier.progress import Progress
 from espalier.pruners import needs_held_out
 from espalier.resampling import Test, check_comparison, parts_of, tests_of, why_not_divided, with_label_noise
@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 SIGNIFICANCE: Final = 0.05
+SMALL: Final = 1e-3
 PRUNING_SHARE: Final = Holdout(fraction=1 / 3, seed=0)
 """What a candidate that prunes on held-out rows sets aside of its training rows, unless it says otherwise."""
 
@@ -157,7 +158,7 @@ class Comparison:
         best = _best(self.results, self.measure)
         beaten = [difference.other for difference in self.differences if difference.means_something]
         level = [difference.other for difference in self.differences if not difference.means_something]
-        parts = [f"{best.candidate.name} has the best {self.measure} ({best.score(self.measure):.4f})"]
+        parts = [f"{best.candidate.name} has the best {self.measure} ({_figure_text(best.score(self.measure))})"]
         if beaten:
             parts.append(f"the difference to {', '.join(beaten)} means something (p < {SIGNIFICANCE})")
         if level:
@@ -361,23 +362,19 @@ def _tested(one: Result, other: Result, measure: str, tests: Sequence[Test], dat
     if len(tests) > 1:
         ours, theirs = ([getattr(each, measure) for each in result.evaluations] for result in (one, other))
         n_test = dataset.n_rows / len(tests)  # each row is tested once
-        p_value = _resampled_t(np.array(ours) - np.array(theirs), n_test / (dataset.n_rows - n_test))
+        p_value = resampled_t(paired_differences(ours, theirs), n_test / (dataset.n_rows - n_test))
         return p_value, "corrected resampled t-test (Nadeau and Bengio 2003)"
     if measure == "accuracy":
         only_one = int(np.count_nonzero((one.misses == 0) & (other.misses == 1)))
         only_other = int(np.count_nonzero((one.misses == 1) & (other.misses == 0)))
         return binomial_two_sided(only_other, only_one + only_other), "McNemar's exact test (1947)"
-    return _resampled_t(one.misses - other.misses, 0.0), "paired t-test of the squared errors (Student 1908)"
+    p_value = resampled_t(paired_differences(one.misses, other.misses), 0.0)
+    return p_value, "paired t-test of the squared errors (Student 1908)"
 
 
-def _resampled_t(differences: npt.NDArray[np.float64], test_to_training: float) -> float:
-    """Give the p-value of the mean difference; with a ratio of 0 this is Student's paired t-test."""
-    count = len(differences)
-    mean = float(differences.mean())
-    if count < 2 or mean == 0:
-        return 1.0
-    variance = float(differences.var(ddof=1)) * (1 / count + test_to_training)
-    return student_t_two_sided(mean / math.sqrt(variance) if variance > 0 else math.inf, count - 1)
+def _figure_text(figure: float) -> str:
+    """Give a figure with four decimals, or with four digits where those would not show them."""
+    return f"{figure:.4f}" if figure == 0 or abs(figure) >= SMALL else f"{figure:.4g}"
 
 
 def _result_document(result: Result) -> Mapping[str, Any]:

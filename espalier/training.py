@@ -311,6 +311,8 @@ def _figures_of_leaves(model: Model) -> Mapping[str, float]:
     leaves = tree.test == 0
     weight = float(tree.weight[leaves].sum())
     n_rows = model.training.n_training_rows
+    if model.schema.weight is None and model.config.class_weight is None:
+        n_rows = round(weight)  # with backfit the leaves have counted the held-out rows, too
     if model.task == "classification":
         right = float(tree.stats[leaves, tree.value[leaves]].sum())
         return {"n_rows": n_rows, "errors": weight - right, "accuracy": right / weight}

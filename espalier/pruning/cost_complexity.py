@@ -347,12 +347,13 @@ def _folds(training: Dataset, parameters: CostComplexity) -> npt.NDArray[np.intp
 
 def _selected(measured: Measured, rule: str) -> int:
     """Give the place of the tree that a rule takes; the path goes from the largest tree to the smallest."""
-    least = float(measured.error.min())
-    best = int(np.flatnonzero(measured.error <= least + ROUNDING * (1 + least))[-1])
+    # A share of the largest: what is equal does not depend on the target's unit.
+    slack = ROUNDING * float(measured.error.max())
+    best = int(np.flatnonzero(measured.error <= float(measured.error.min()) + slack)[-1])
     if rule == "min":
         return best
     bound = measured.error[best] + measured.deviation[best]
-    return int(np.flatnonzero(measured.error <= bound + ROUNDING * (1 + bound))[-1])
+    return int(np.flatnonzero(measured.error <= bound + slack)[-1])
 
 
 def _table(path: PruningPath, measured: Measured | None, place: int) -> list[dict[str, Any]]:

@@ -20,10 +20,8 @@ from espalier.tree import LEAF, Tree
 __all__ = ["prune_reduced_error"]
 
 Floats = npt.NDArray[np.float64]
-NEVER_WORSE: Final = 1e-9
-"""Slack for sums of fractional weights: a loss of less than this is none."""
-ROUNDING: Final = 1e-13
-"""Slack for sums of large squares, as a share of the whole loss."""
+ROUNDING: Final = 1e-12
+"""Slack for sums of fractional weights and of squares, as a share of the largest: whatever the target's unit is."""
 
 RULES: Final[Mapping[tuple[str, str], str]] = {
     ("prune", "current"): "the held-out loss as a leaf is not above that of the subtree",
@@ -54,7 +52,7 @@ def prune_reduced_error(model: Model, parameters: ReducedError, held_out: Datase
     sums = node_sums(model, spread(model, held_out))
     loss, _ = losses(model, sums)
     before = float(loss[tree.test == LEAF].sum())
-    slack = NEVER_WORSE + ROUNDING * before
+    slack = ROUNDING * (max(before, float(loss.max())) or 1.0)
     ties, from_initial = parameters.ties == "prune", parameters.compare == "initial"
     rules = (ties, parameters.prune_root, from_initial, slack)
     if parameters.order == "greedy":

@@ -36,6 +36,8 @@ CANDIDATES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Each published way with its prunings and without, by the task."""
 
+SMALL: Final = 1e-3
+
 ABOUT: Final = """\
 leaves: mean over the folds. p: chance of a difference this large from the best if there were none; further right, of
 the pruned from the unpruned tree. by pruning: how much better the pruned one is; it means something where p < 0.05."""
@@ -156,15 +158,15 @@ class _Table:
         effects = {effect.pruned: effect for effect in comparison.pruning_effects}
         for place, entry in enumerate(comparison.to_dict()["candidates"]):
             figure = entry["figures"][comparison.measure]
-            spread = f"{figure['std']:.4f}" if figure["std"] is not None else ""
+            spread = _figure(figure["std"]) if figure["std"] is not None else ""
             effect = effects.get(entry["name"])
-            said = [f"{effect.gain:+.4f}", f"{effect.p_value:.2g}", effect.verdict] if effect else ["", "", ""]
+            said = [_figure(effect.gain, sign="+"), f"{effect.p_value:.2g}", effect.verdict] if effect else ["", "", ""]
             where = [_name(file), f"{noise:.0%}"] if place == 0 else ["", ""]
             yield self._line(
                 [
                     *where,
                     entry["name"],
-                    f"{figure['mean']:.4f}",
+                    _figure(figure["mean"]),
                     spread,
                     f"{entry['leaves']['mean']:.1f}",
                     best.get(entry["name"], "best"),
@@ -179,6 +181,11 @@ class _Table:
             for place, (cell, width) in enumerate(zip(cells, self.widths, strict=True))
         ]
         return "  ".join(padded).rstrip()
+
+
+def _figure(value: float, *, sign: str = "-") -> str:
+    """Give four decimals, or four digits where those would not show them: an error in the target's own unit."""
+    return f"{value:{sign}.4f}" if value == 0 or abs(value) >= SMALL else f"{value:{sign}.4g}"
 
 
 def _name(file: Path) -> str:

@@ -5,6 +5,7 @@ from scipy import stats
 import espalier
 from espalier.comparison import Candidate, PruningEffect, compare
 from espalier.distributions import binomial_two_sided, student_t_two_sided
+from espalier.paired_tests import paired_differences, resampled_t
 from espalier.resampling import fold_of_rows, with_label_noise
 from tests.factories import ROOT
 
@@ -69,6 +70,25 @@ def test_a_difference_on_one_split_is_tested_by_mcnemar() -> None:
         stats.binomtest(only_stump, only_tree + only_stump).pvalue, rel=1e-9
     )
     assert comparison.n_folds == 1
+
+
+def test_what_rounding_of_weights_leaves_is_no_difference_and_no_variance_is_no_certainty() -> None:
+    one, other = 0.1 + 0.2, 0.3
+    assert one != other
+    assert resampled_t(paired_differences([one] * 5, [other] * 5), 0.25) == 1.0
+    # Of k folds that all say the same thing, by chance: 2 of the 2^k ways in which their signs can fall.
+    for k in (2, 5):
+        assert resampled_t(paired_differences([0.5] * k, [0.25] * k), 1 / (k - 1)) == 2 / 2**k
+
+
+def test_the_verdict_on_a_target_in_small_units_shows_the_figure() -> None:
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal(60)
+    rows = [{"x": float(value), "y": float(value) * 1e-7} for value in x]
+    found = compare(espalier.dataset_from_rows(rows, target="y"), [Candidate("m5", espalier.training_config("m5"))])
+    shown = found.verdict.partition("(")[2].rstrip(")")
+    assert float(shown) == pytest.approx(found.results[0].score("rmse"), rel=1e-3)
+    assert float(shown) > 0
 
 
 def test_a_pruned_candidate_stands_beside_the_same_one_unpruned() -> None:

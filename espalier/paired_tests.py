@@ -1,0 +1,37 @@
+"""Whether figures that come in pairs, a fold or a row each, differ by more than chance."""
+
+import math
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.distributions import student_t_two_sided
+
+__all__ = ["paired_differences", "resampled_t"]
+
+ROUNDING: Final = 1e-12
+"""Figures that differ by less than this share of them are the same."""
+
+
+def paired_differences(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Give pair by pair how far two figures are apart; what is rounding of a sum of weights is no difference."""
+    one, other = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
+    apart = one - other
+    return np.where(np.abs(apart) <= ROUNDING * np.maximum(np.abs(one), np.abs(other)), 0.0, apart)
+
+
+def resampled_t(apart: npt.NDArray[np.float64], test_to_training: float) -> float:
+    """Give the p-value of the mean difference; with a ratio of 0 this is Student's paired t-test.
+
+    Where all differences are the same they have no variance, and the test has no answer: then that of the sign test is
+    given, 2 · 2^-k for k differences of one sign.
+    """
+    count = len(apart)
+    mean = float(apart.mean())
+    if count < 2 or mean == 0:
+        return 1.0
+    if np.ptp(apart) <= ROUNDING * abs(mean):
+        return math.ldexp(1.0, 1 - count)
+    variance = float(apart.var(ddof=1)) * (1 / count + test_to_training)
+    return student_t_two_sided(mean / math.sqrt(variance), count - 1)

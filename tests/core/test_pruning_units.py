@@ -1,0 +1,46 @@
+"""What pruning takes does not hang on the unit of the target, and figures without rows count what the leaves did."""
+
+import numpy as np
+import pytest
+
+import espalier
+from espalier import Dataset, Feature, FeatureKind, Holdout, Role, Schema
+
+PRUNINGS = (
+    ("reduced_error", {"order": "bottom_up"}),
+    ("reduced_error", {"order": "greedy"}),
+    ("cost_complexity", {"select": "validation"}),
+    ("cost_complexity", {"select": "cv", "folds": 5}),
+)
+ROWS = np.random.default_rng(11)
+X = ROWS.standard_normal((120, 2))
+Y = X[:, 0] + np.abs(X[:, 1]) + ROWS.standard_normal(120) / 2
+
+
+def scaled(unit: float) -> Dataset:
+    features = (Feature("a", FeatureKind.NUMERIC), Feature("b", FeatureKind.NUMERIC))
+    schema = Schema((*features, Feature("y", FeatureKind.NUMERIC, Role.TARGET)))
+    return Dataset(schema, (X[:, 0].copy(), X[:, 1].copy(), Y * unit))
+
+
+@pytest.mark.parametrize(("method", "parameters"), PRUNINGS)
+# Powers of two: a product with one is exact, so that all sums are the same but for the unit.
+@pytest.mark.parametrize("unit", [2.0**-30, 2.0**30])
+def test_a_target_in_another_unit_is_pruned_alike(unit: float, method: str, parameters: dict[str, object]) -> None:
+    left = []
+    for each in (1.0, unit):
+        data = scaled(each)
+        model = espalier.train(data, "cart", holdout=Holdout(fraction=0.3, seed=1))
+        left.append(espalier.prune(model, method, dataset=data, **parameters).model.tree)
+    assert left[0].n_leaves > 1
+    assert np.array_equal(left[0].parent, left[1].parent)
+    assert np.array_equal(left[0].threshold, left[1].threshold, equal_nan=True)
+
+
+def test_figures_without_the_rows_name_as_many_rows_as_the_leaves_have_counted() -> None:
+    rows = [{"x": float(place), "y": "ab"[place * place % 7 > 2]} for place in range(90)]
+    data = espalier.dataset_from_rows(rows, target="y")
+    model = espalier.train(data, "reptree", holdout=Holdout(fraction=1 / 3, seed=2))
+    without = espalier.prune(model, "cost_complexity", alpha=0.0).model.training.train
+    assert without["n_rows"] == 90  # backfit has added those that were held out
+    assert without["accuracy"] == pytest.approx(1 - without["errors"] / 90)

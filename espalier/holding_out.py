@@ -12,19 +12,8 @@ from espalier.dataset import Dataset
 from espalier.errors import ConfigError, Fault, NotApplicable, within
 from espalier.model import Model
 from espalier.pruners import needs_held_out
-from espalier.tree import Tree
 
-__all__ = [
-    "held_out_rows",
-    "needed_holdout",
-    "read_holdout",
-    "refuse_backfitted",
-    "row_order",
-    "set_aside",
-    "voting_rows",
-]
-
-WEIGHT_SLACK: Final = 1e-6
+__all__ = ["held_out_rows", "needed_holdout", "read_holdout", "row_order", "set_aside", "voting_rows"]
 
 PRESET_HOLDOUTS: Final[Mapping[str, float]] = MappingProxyType({"reptree": 1 / 3})
 """The share of the rows that a preset sets aside for its pruning where nothing else is said."""
@@ -129,27 +118,6 @@ def voting_rows(model: Model, dataset: Dataset | None, holdout: Holdout | Datase
     if holdout is not None and model.training.holdout != holdout:
         _refuse_training_rows(model, dataset, holdout)
     return set_aside(dataset, chosen)[1] or dataset
-
-
-def refuse_backfitted(model: Model, dataset: Dataset) -> None:
-    """See that none of the data set's held-out rows are in the leaves already, where an earlier pruning left them.
-
-    With weights of classes the root says nothing of it, and it is not looked at.
-
-    Raises:
-        NotApplicable: The tree has counted more than it was grown from.
-    """
-    if model.config.class_weight is not None or not isinstance(model.body, Tree):
-        return
-    aside = model.training.holdout
-    learned = float(dataset.weight.sum())
-    if aside is not None:
-        learned -= float(dataset.weight[held_out_rows(aside, dataset)].sum())
-    if float(model.body.weight[0]) > learned * (1 + WEIGHT_SLACK):
-        raise NotApplicable(
-            "an earlier pruning has added held-out rows to the leaves (backfit), so that they were learned from: give "
-            "other rows, as a data set of their own, or prune the version before with backfit false"
-        )
 
 
 def _refuse_training_rows(model: Model, dataset: Dataset, holdout: Holdout) -> None:

@@ -20,7 +20,7 @@ from espalier.dataset import Dataset
 from espalier.errors import ConfigError, DataError, Fault, NotApplicable
 from espalier.evaluation import evaluate
 from espalier.growing import Grown, grow
-from espalier.holding_out import needed_holdout, read_holdout, refuse_backfitted, set_aside, voting_rows
+from espalier.holding_out import needed_holdout, read_holdout, set_aside, voting_rows
 from espalier.linear_fitting import fit_linear_models
 from espalier.model import Model, TrainingRecord
 from espalier.progress import Progress
@@ -127,8 +127,6 @@ def prune(
     remembered = model.training.holdout
     asks = needs_held_out(chosen) or holdout is not None or (dataset is not None and remembered is not None)
     held_out = voting_rows(model, dataset, holdout) if asks else None
-    if needs_held_out(chosen) and dataset is not None and not isinstance(holdout, Dataset):
-        refuse_backfitted(model, dataset)
     training = None if dataset is None else set_aside(dataset, remembered)[0]
     watch.check()
     rows = PruningRows(training, held_out)

@@ -1,4 +1,4 @@
-"""Pruning and the figures beside it: whatever unit the target has, and whatever rows the leaves have counted."""
+"""What pruning takes does not hang on the unit of the target, and figures without rows count what the leaves did."""
 
 import numpy as np
 import pytest
@@ -44,17 +44,3 @@ def test_figures_without_the_rows_name_as_many_rows_as_the_leaves_have_counted()
     without = espalier.prune(model, "cost_complexity", alpha=0.0).model.training.train
     assert without["n_rows"] == 90  # backfit has added those that were held out
     assert without["accuracy"] == pytest.approx(1 - without["errors"] / 90)
-
-
-@pytest.mark.parametrize("method", ["reduced_error", "cost_complexity"])
-def test_rows_that_backfit_has_added_are_not_asked_again(method: str) -> None:
-    parameters = {"select": "validation"} if method == "cost_complexity" else {}
-    holdout = Holdout(fraction=1 / 3, seed=2)
-    data, other = scaled(1.0), scaled(2.0)
-    backfitted = espalier.train(data, "reptree", holdout=holdout)
-    plain = espalier.train(data, "reptree", holdout=holdout, pruning={"backfit": False})
-    for chosen in (None, holdout):
-        with pytest.raises(espalier.NotApplicable, match="backfit"):
-            espalier.prune(backfitted, method, dataset=data, holdout=chosen, **parameters)
-    espalier.prune(backfitted, method, dataset=data, holdout=other, **parameters)
-    espalier.prune(plain, method, dataset=data, **parameters)

@@ -24,6 +24,8 @@ def paired_differences(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> npt.NDArra
 def resampled_t(apart: npt.NDArray[np.float64], test_to_training: float) -> float:
     """Give the p-value of the mean difference; with a ratio of 0 this is Student's paired t-test.
 
+    apart: float64 (n), a fold or a row each. test_to_training: how many rows are tested for one that is learned from.
+
     Where all differences are the same they have no variance, and the test has no answer: then that of the sign test is
     given, 2 · 2^-k for k differences of one sign.
     """
@@ -33,5 +35,7 @@ def resampled_t(apart: npt.NDArray[np.float64], test_to_training: float) -> floa
         return 1.0
     if np.ptp(apart) <= ROUNDING * abs(mean):
         return math.ldexp(1.0, 1 - count)
-    variance = float(apart.var(ddof=1)) * (1 / count + test_to_training)
-    return student_t_two_sided(mean / math.sqrt(variance), count - 1)
+    # As shares of the largest: squares of what is very small would be 0.
+    shares = apart / float(np.abs(apart).max())
+    variance = float(shares.var(ddof=1)) * (1 / count + test_to_training)
+    return student_t_two_sided(float(shares.mean()) / math.sqrt(variance), count - 1)

@@ -81,6 +81,13 @@ def test_what_rounding_of_weights_leaves_is_no_difference_and_no_variance_is_no_
         assert resampled_t(paired_differences([0.5] * k, [0.25] * k), 1 / (k - 1)) == 2 / 2**k
 
 
+def test_the_unit_of_a_difference_does_not_change_its_p_value() -> None:
+    apart = np.array([0.5, 0.25, -0.125, 0.75])
+    expected = stats.ttest_1samp(apart, 0.0).pvalue
+    for unit in (1.0, 2.0**-600, 2.0**600):
+        assert resampled_t(apart * unit, 0.0) == pytest.approx(expected)
+
+
 def test_the_verdict_on_a_target_in_small_units_shows_the_figure() -> None:
     rng = np.random.default_rng(3)
     x = rng.standard_normal(60)

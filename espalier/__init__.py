@@ -15,9 +15,10 @@ from espalier.public_names import load_all
 
 if typing.TYPE_CHECKING:
     from espalier.arrow import dataset_from_arrow
+    from espalier.candidates import Candidate, check_candidate_rows
     from espalier.cells import stands_for
     from espalier.columns import to_columns
-    from espalier.comparison import Candidate, Comparison, check_candidate_rows, compare
+    from espalier.comparison import Comparison, compare
     from espalier.config import (
         PRESET_SENTENCES,
         PRESETS,

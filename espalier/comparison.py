@@ -9,20 +9,17 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.config import Holdout, TrainingConfig, config_to_dict
+from espalier.candidates import Candidate, check_candidate_rows, check_candidates, sets_aside
+from espalier.config import Holdout, config_to_dict
 from espalier.dataset import Dataset
 from espalier.distributions import binomial_two_sided
-from espalier.errors import ConfigError, Fault, pointer, within
 from espalier.evaluation import Evaluation, evaluate_rows
 from espalier.model import Model
 from espalier.paired_tests import paired_differences, resampled_t
 from espalier.progress import Progress
-from espalier.pruners import needs_held_out
-from espalier.resampling import Test, check_comparison, parts_of, tests_of, why_not_divided, with_label_noise
+from espalier.resampling import Test, check_comparison, parts_of, tests_of, with_label_noise
 from espalier.rules import RuleList
-from espalier.schema import Schema
 from espalier.training import train
-from espalier.training_checks import check_training
 
 __all__ = [
     "Candidate",
@@ -36,23 +33,6 @@ __all__ = [
 
 SIGNIFICANCE: Final = 0.05
 SMALL: Final = 1e-3
-PRUNING_SHARE: Final = Holdout(fraction=1 / 3, seed=0)
-"""What a candidate that prunes on held-out rows sets aside of its training rows, unless it says otherwise."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One way of training.
-
-    Attributes:
-        name: How the answer calls it; unique in a comparison.
-        config: How the tree is grown and pruned.
-        holdout: Which of its training rows are set aside, if it stops or prunes by rows that are not learned from.
-    """
-
-    name: str
-    config: TrainingConfig
-    holdout: Holdout = PRUNING_SHARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +45,7 @@ class Result:
         leaves: Of each fold's tree; of a list of rules, the rules.
         seconds: To train and prune each.
         misses: Of each test row that has weight, in the order of the folds: 0 or 1, or the squared error.
+        weights: Of the same rows.
     """
 
     candidate: Candidate
@@ -72,6 +53,7 @@ class Result:
     leaves: tuple[int, ...]
     seconds: tuple[float, ...]
     misses: npt.NDArray[np.float64]
+    weights: npt.NDArray[np.float64]
 
     def score(self, measure: str) -> float:
         """Give the mean of `measure` over the folds."""
@@ -223,7 +205,7 @@ def compare(
         on_one_split=holdout is not None,
         label_noise=label_noise,
     )
-    _check_candidates(dataset.schema, candidates)
+    check_candidates(dataset.schema, candidates)
     check_candidate_rows(dataset, candidates, folds=folds, holdout=holdout, seed=seed, label_noise=label_noise)
     tests = tests_of(dataset, folds, holdout, seed)
     noisy = with_label_noise(dataset, label_noise, seed=seed) if label_noise else dataset
@@ -244,37 +226,6 @@ def compare(
     return Comparison(measure, dataset.n_rows, len(tests), label_noise, tuple(results), differences, effects)
 
 
-def check_candidate_rows(
-    dataset: Dataset,
-    candidates: Sequence[Candidate],
-    *,
-    folds: int | Sequence[int] | None = None,
-    holdout: Holdout | Dataset | None = None,
-    seed: int = 0,
-    label_noise: float = 0.0,
-) -> None:
-    """See whether those that stop or prune by rows set aside of the training rows have some, and leave some, each time.
-
-    All is given as `compare` takes it; of the data set's columns only target and weight are looked at.
-
-    Raises:
-        ConfigError: At ``/candidates/{i}/pruning`` or ``/candidates/{i}/validation_stop``; or what `holdout` names.
-    """
-    asking = [(place, each) for place, each in enumerate(candidates) if _sets_aside(each.config)]
-    if not asking:
-        return
-    tests = tests_of(dataset, folds, holdout, seed)
-    noisy = with_label_noise(dataset, label_noise, seed=seed) if label_noise else dataset
-    reasons = {share: why_not_divided(noisy, tests, share) for share in {each.holdout for _, each in asking}}
-    faults = [
-        Fault(pointer("candidates", place, _asking_field(each.config)), "no_rows", reason)
-        for place, each in asking
-        if (reason := reasons[each.holdout]) is not None
-    ]
-    if faults:
-        raise ConfigError(faults)
-
-
 @dataclass(frozen=True, slots=True)
 class Span:
     """Which part of a comparison's progress is one candidate's."""
@@ -293,19 +244,8 @@ class Span:
         return self.whole.part(start, start + 1 / (self.n_candidates * n_folds))
 
 
-def _check_candidates(schema: Schema, candidates: Sequence[Candidate]) -> None:
-    faults: list[Fault] = []
-    for place, candidate in enumerate(candidates):
-        try:
-            check_training(schema, candidate.config)
-        except ConfigError as error:
-            faults += within(pointer("candidates", place), error.faults)
-    if faults:
-        raise ConfigError(faults)
-
-
 def _run(dataset: Dataset, noisy: Dataset, candidate: Candidate, tests: Sequence[Test], span: Span) -> Result:
-    evaluations, leaves, seconds, misses = [], [], [], []
+    evaluations, leaves, seconds, misses, weights = [], [], [], [], []
     for number, each in enumerate(tests):
         watch = span.fold(number, len(tests))
         kept, test = parts_of(dataset, noisy, each)
@@ -315,21 +255,16 @@ def _run(dataset: Dataset, noisy: Dataset, candidate: Candidate, tests: Sequence
         evaluation, missed = evaluate_rows(model, test, progress=watch)
         evaluations.append(evaluation)
         leaves.append(model.rules.n_rules if isinstance(model.body, RuleList) else model.tree.n_leaves)
-        misses.append(missed[test.weight > 0])
-    return Result(candidate, tuple(evaluations), tuple(leaves), tuple(seconds), np.concatenate(misses))
+        counted = test.weight > 0
+        misses.append(missed[counted])
+        weights.append(test.weight[counted])
+    tested = np.concatenate(misses), np.concatenate(weights)
+    return Result(candidate, tuple(evaluations), tuple(leaves), tuple(seconds), *tested)
 
 
 def _trained(kept: Dataset, candidate: Candidate, watch: Progress) -> Model:
-    holdout = candidate.holdout if _sets_aside(candidate.config) else None
+    holdout = candidate.holdout if sets_aside(candidate.config) else None
     return train(kept, candidate.config, holdout=holdout, progress=watch)
-
-
-def _sets_aside(config: TrainingConfig) -> bool:
-    return config.validation_stop or needs_held_out(config.pruning)
-
-
-def _asking_field(config: TrainingConfig) -> str:
-    return "pruning" if needs_held_out(config.pruning) else "validation_stop"
 
 
 def _best(results: Sequence[Result], measure: str) -> Result:
@@ -362,14 +297,17 @@ def _tested(one: Result, other: Result, measure: str, tests: Sequence[Test], dat
     if len(tests) > 1:
         ours, theirs = ([getattr(each, measure) for each in result.evaluations] for result in (one, other))
         n_test = dataset.n_rows / len(tests)  # each row is tested once
-        p_value = resampled_t(paired_differences(ours, theirs), n_test / (dataset.n_rows - n_test))
-        return p_value, "corrected resampled t-test (Nadeau and Bengio 2003)"
-    if measure == "accuracy":
+        return resampled_t(paired_differences(ours, theirs), n_test / (dataset.n_rows - n_test))
+    alike = bool(np.ptp(one.weights) == 0)
+    if measure == "accuracy" and alike:
         only_one = int(np.count_nonzero((one.misses == 0) & (other.misses == 1)))
         only_other = int(np.count_nonzero((one.misses == 1) & (other.misses == 0)))
         return binomial_two_sided(only_other, only_one + only_other), "McNemar's exact test (1947)"
-    p_value = resampled_t(paired_differences(one.misses, other.misses), 0.0)
-    return p_value, "paired t-test of the squared errors (Student 1908)"
+    # A row is one observation, whatever it weighs: what the mean is made of are its losses times its weight.
+    apart = paired_differences(one.misses, other.misses) * (1.0 if alike else one.weights)
+    p_value, test = resampled_t(apart, 0.0)
+    errors = "errors" if measure == "accuracy" else "squared errors"
+    return p_value, f"{test} of the {'' if alike else 'weighted '}{errors}"
 
 
 def _figure_text(figure: float) -> str:

@@ -1,6 +1,5 @@
 """The JSON form of a model: versioned, canonical, read back with nothing taken on trust."""
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from itertools import chain
@@ -11,18 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from espalier.config import (
-    Holdout,
-    TrainingConfig,
-    config_from_dict,
-    config_to_dict,
-    holdout_from_dict,
-    holdout_to_dict,
-)
+from espalier.config import TrainingConfig, config_from_dict, config_to_dict
 from espalier.errors import DocumentError, Fault, InvalidInput, within
 from espalier.linear_documents import faults_of_linear, linear_document, read_linear
-from espalier.model import Model, TrainingRecord
+from espalier.model import Model
 from espalier.preparation_documents import preparation_document, read_preparation
+from espalier.record_documents import read_record, record_document
 from espalier.rule_documents import LARGEST_VALUE, read_rules, rules_document
 from espalier.rules import RuleList
 from espalier.schema import EARLIEST_INSTANT, LATEST_INSTANT, FeatureKind, Schema
@@ -94,7 +87,6 @@ def to_document(model: Model) -> dict[str, Any]:
 
 
 def _document(model: Model, body: Mapping[str, Any]) -> dict[str, Any]:
-    record = model.training
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -103,12 +95,7 @@ def _document(model: Model, body: Mapping[str, Any]) -> dict[str, Any]:
         "config": config_to_dict(model.config),
         "preparation": preparation_document(model.preparation),
         **body,
-        "training": {
-            **{field.name: getattr(record, field.name) for field in dataclasses.fields(record)},
-            "train": dict(record.train),
-            "held_out": None if record.held_out is None else dict(record.held_out),
-            "holdout": None if record.holdout is None else holdout_to_dict(record.holdout),
-        },
+        "training": record_document(model.training),
         "pruning": None if model.pruning is None else dict(model.pruning),
         "notes": list(model.notes),
     }
@@ -144,7 +131,7 @@ def _read_document(document: Any) -> Model:
     pruning = current.get("pruning")
     if pruning is not None and not isinstance(pruning, dict):
         raise DocumentError([Fault("/pruning", "wrong_type", "must be an object or null")])
-    record = _read_record(_object(current, "training"))
+    record = read_record(_object(current, "training"))
     return Model(schema, config, preparation, body, record, pruning, tuple(notes))
 
 
@@ -348,49 +335,3 @@ def _faults_of_surrogates(surrogates: Surrogates, schema: Schema) -> list[Fault]
         message = "a nominal test has one entry a category of its attribute"
         faults.append(Fault("/tree/surrogates/code_start", "length", message))
     return faults
-
-
-def _read_record(given: Mapping[str, Any]) -> TrainingRecord:
-    try:
-        holdout: Holdout | None = None if given.get("holdout") is None else holdout_from_dict(given["holdout"])
-    except InvalidInput as error:
-        raise DocumentError(within("/training/holdout", error.faults)) from None
-    faults = [
-        Fault(f"/training/{name}", "wrong_type", legal)
-        for name, holds, legal in (
-            ("n_rows", _is_count(given.get("n_rows")), "must be a whole number"),
-            ("n_training_rows", _is_count(given.get("n_training_rows")), "must be a whole number"),
-            ("fingerprint", isinstance(given.get("fingerprint"), str), "must be text"),
-            ("train", _are_figures(given.get("train")), "must be an object of numbers"),
-            (
-                "held_out",
-                given.get("held_out") is None or _are_figures(given["held_out"]),
-                "must be an object of numbers",
-            ),
-            (
-                "held_out_use",
-                given.get("held_out_use") in (None, "holdout", "validation"),
-                "must be holdout or validation",
-            ),
-        )
-        if not holds
-    ]
-    if faults:
-        raise DocumentError(faults)
-    return TrainingRecord(
-        n_rows=given["n_rows"],
-        n_training_rows=given["n_training_rows"],
-        fingerprint=given["fingerprint"],
-        holdout=holdout,
-        train=given["train"],
-        held_out=given.get("held_out"),
-        held_out_use=given.get("held_out_use"),
-    )
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _are_figures(value: Any) -> bool:
-    return isinstance(value, dict) and all(type(item) in (int, float) for item in value.values())

@@ -191,7 +191,8 @@ def parameters_from(
     for name, value in given.items():
         legal = legal_by_name.get(name)
         if legal is None:
-            message = f"{what} has no field {_shortened(repr(name))}; it has: {', '.join(legal_by_name)}"
+            known = f": {', '.join(legal_by_name)}" if legal_by_name else " none"
+            message = f"{what} has no field {_shortened(repr(name))}; it has{known}"
             faults.append(Fault(pointer(str(name)), "unknown_field", message))
         elif not legal.test(value):
             faults.append(Fault(pointer(name), "not_legal", f"must be {legal.text}"))

@@ -32,6 +32,8 @@ class TrainingRecord:
         held_out: The same figures on rows that were not learned from; None where there are none.
         held_out_use: ``holdout`` where those rows had no part in making the model, ``validation`` once they were used
             to stop or to prune.
+        backfitted: Fingerprints of the data sets of which held-out rows were added to the leaves (``backfit``): these
+            are learned from since, and are not asked again.
     """
 
     n_rows: int
@@ -41,6 +43,7 @@ class TrainingRecord:
     train: Mapping[str, float]
     held_out: Mapping[str, float] | None = None
     held_out_use: str | None = None
+    backfitted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ def paired_differences(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> npt.NDArra
     return np.where(np.abs(apart) <= ROUNDING * np.maximum(np.abs(one), np.abs(other)), 0.0, apart)
 
 
-def resampled_t(apart: npt.NDArray[np.float64], test_to_training: float) -> float:
-    """Give the p-value of the mean difference; with a ratio of 0 this is Student's paired t-test.
+def resampled_t(apart: npt.NDArray[np.float64], test_to_training: float) -> tuple[float, str]:
+    """Give the p-value of the mean difference, and the test's name; with a ratio of 0 this is Student's paired t-test.
 
     apart: float64 (n), a fold or a row each. test_to_training: how many rows are tested for one that is learned from.
 
@@ -31,11 +31,12 @@ def resampled_t(apart: npt.NDArray[np.float64], test_to_training: float) -> floa
     """
     count = len(apart)
     mean = float(apart.mean())
+    name = "corrected resampled t-test (Nadeau and Bengio 2003)" if test_to_training else "paired t-test (Student 1908)"
     if count < 2 or mean == 0:
-        return 1.0
+        return 1.0, name
     if np.ptp(apart) <= ROUNDING * abs(mean):
-        return math.ldexp(1.0, 1 - count)
+        return math.ldexp(1.0, 1 - count), "sign test (all differences are the same)"
     # As shares of the largest: squares of what is very small would be 0.
     shares = apart / float(np.abs(apart).max())
     variance = float(shares.var(ddof=1)) * (1 / count + test_to_training)
-    return student_t_two_sided(float(shares.mean()) / math.sqrt(variance), count - 1)
+    return student_t_two_sided(float(shares.mean()) / math.sqrt(variance), count - 1), name

@@ -10,12 +10,14 @@ __all__ = ["MODULES", "MODULE_OF", "load_all"]
 MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "arrow": ("dataset_from_arrow",),
+        "candidates": (
+            "Candidate",
+            "check_candidate_rows",
+        ),
         "cells": ("stands_for",),
         "columns": ("to_columns",),
         "comparison": (
-            "Candidate",
             "Comparison",
-            "check_candidate_rows",
             "compare",
         ),
         "config": (

@@ -23,6 +23,7 @@ __all__ = [
     "parts_of",
     "tests_of",
     "why_not_divided",
+    "why_not_weighed",
     "with_label_noise",
 ]
 
@@ -141,6 +142,19 @@ def why_not_divided(dataset: Dataset, tests: Iterable[Test], holdout: Holdout) -
             return f"{asked}: {error.faults[0].message}"
         if not 0 < kept.weight[aside].sum() < kept.weight.sum():
             return f"{asked}: both those set aside and those that remain must have some weight"
+    return None
+
+
+def why_not_weighed(dataset: Dataset, tests: Sequence[Test]) -> str | None:
+    """Say which of `tests` has no weight to be tested on, or leaves none to learn from; None if each has both."""
+    whole = float(dataset.weight.sum())
+    for number, test in enumerate(tests):
+        tested = test.weight if isinstance(test, Dataset) else dataset.weight[test]
+        which = f"fold {number + 1} of {len(tests)}" if len(tests) > 1 else "the holdout"
+        if not np.any(tested > 0):
+            return f"the rows of {which} have no weight: nothing can be tested on them"
+        if not isinstance(test, Dataset) and float(tested.sum()) >= whole:
+            return f"the rows beside {which} have no weight: nothing can be learned from them"
     return None
 
 

@@ -24,8 +24,8 @@ from espalier.holding_out import needed_holdout, read_holdout, set_aside, voting
 from espalier.linear_fitting import fit_linear_models
 from espalier.model import Model, TrainingRecord
 from espalier.progress import Progress
-from espalier.pruners import PRUNERS, ModelTree, Pruner, changed_pruner, needs_held_out, pruning_method
-from espalier.pruning import PRUNING_FUNCTIONS, Pruned, PruningRows
+from espalier.pruners import PRUNERS, ModelTree, Pruner, ReducedError, changed_pruner, needs_held_out, pruning_method
+from espalier.pruning import PRUNING_FUNCTIONS, Pruned, PruningRows, faults_of_voters
 from espalier.rules import RuleList
 from espalier.schema import Role, Schema
 from espalier.small_work import done_small
@@ -119,7 +119,7 @@ def prune(
     watch = progress if progress is not None else Progress()
     holdout = read_holdout(holdout)
     chosen = _chosen_method(method, params)
-    if model.linear is not None and not isinstance(chosen, ModelTree):
+    if model.tree.linear is not None and not isinstance(chosen, ModelTree):
         raise NotApplicable("the leaves are linear models, which only model_tree weighs: train with leaf=constant")
     watch.begin("pruning")
     if dataset is not None and dataset.fingerprint != model.training.fingerprint:
@@ -127,6 +127,10 @@ def prune(
     remembered = model.training.holdout
     asks = needs_held_out(chosen) or holdout is not None or (dataset is not None and remembered is not None)
     held_out = voting_rows(model, dataset, holdout) if asks else None
+    voters = holdout.fingerprint if isinstance(holdout, Dataset) else model.training.fingerprint
+    if needs_held_out(chosen):
+        for fault in faults_of_voters(model, voters):
+            raise NotApplicable(fault.message)
     training = None if dataset is None else set_aside(dataset, remembered)[0]
     watch.check()
     rows = PruningRows(training, held_out)
@@ -139,6 +143,7 @@ def prune(
         train=_training_figures(pruned.model, dataset, watch),
         held_out=None if held_out is None else _measured(pruned.model, held_out, watch),
         held_out_use=None if held_out is None else use,
+        backfitted=_backfitted(model.training.backfitted, chosen, voters),
     )
     watch.begin("done")
     return dataclasses.replace(pruned, model=dataclasses.replace(pruned.model, training=record))
@@ -217,9 +222,21 @@ def _learned(  # noqa: PLR0917 - what one training is made of
     figures = _figures_of_growing(model, kept, watch) if pruned is None else _measured(model, kept, watch)
     held = _measured(model, held_out, watch) if held_out is not None else None
     use = "validation" if chosen.validation_stop or needs_held_out(chosen.pruning) else "holdout"
-    record = dataclasses.replace(record, train=figures, held_out=held, held_out_use=use if held else None)
+    voters = record.fingerprint if holdout is not None or held_out is None else held_out.fingerprint
+    record = dataclasses.replace(
+        record,
+        train=figures,
+        held_out=held,
+        held_out_use=use if held else None,
+        backfitted=_backfitted((), chosen.pruning, voters),
+    )
     watch.begin("done")
     return dataclasses.replace(model, training=record), pruned
+
+
+def _backfitted(before: tuple[str, ...], pruner: Pruner | None, voters: str) -> tuple[str, ...]:
+    """Give the fingerprints of the data sets of which rows are in the leaves beside those that were grown from."""
+    return (*before, voters) if isinstance(pruner, ReducedError) and pruner.backfit else before
 
 
 def _n_cells(model: Model | None, *datasets: Dataset | None) -> int:
@@ -313,11 +330,19 @@ def _figures_of_leaves(model: Model) -> Mapping[str, float]:
     n_rows = model.training.n_training_rows
     if model.schema.weight is None and model.config.class_weight is None:
         n_rows = round(weight)  # with backfit the leaves have counted the held-out rows, too
+    if model.config.smoothing is not None or not _counts_answers(model):
+        # What the nodes above mix in, or other leaves that a row is counted in, is known only with the rows themselves.
+        return {"n_rows": n_rows}
     if model.task == "classification":
         right = float(tree.stats[leaves, tree.value[leaves]].sum())
         return {"n_rows": n_rows, "errors": weight - right, "accuracy": right / weight}
-    if model.config.smoothing is not None:
-        # What the nodes above mix in is known only with the rows themselves.
-        return {"n_rows": n_rows}
     squares = tree.stats[leaves, 2] if tree.linear is None else tree.linear.squares[leaves]
     return {"n_rows": n_rows, "rmse": float(np.sqrt(squares.sum() / weight))}
+
+
+def _counts_answers(model: Model) -> bool:
+    """Say whether the leaves have counted each row once, where it is answered: no part of a row is in several."""
+    if model.config.missing not in ("fractional", "spread"):
+        return True
+    weights = model.tree.weight if model.task == "regression" else model.tree.stats
+    return bool(np.all(weights == np.rint(weights)))

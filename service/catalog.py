@@ -133,7 +133,7 @@ def delete_data_set(session: Session, data_set_id: str) -> None:
 
     Raises:
         NotFound: there is none of this id.
-        Conflict: a job that is not finished uses it, or a version was trained on it; the message says which.
+        Conflict: a job that is not finished uses it, or a version was made with it; the message says which.
     """
     _lock_unused(session, data_set_id)
     session.execute(delete(DataSet).where(DataSet.id == data_set_id))
@@ -179,9 +179,8 @@ def _lock_unused(session: Session, data_set_id: str) -> DataSet:
     trained = or_(Version.data_set_id == data_set_id, Version.holdout_data_set_id == data_set_id)
     version = session.scalars(select(Version).where(trained).limit(1)).first()
     if version is not None:
-        raise Conflict(
-            f"version {version.number} of model {version.model.name!r} was trained on data set {data_set_id}"
-        )
+        use = "was trained on" if version.data_set_id == data_set_id else "was measured or pruned by the rows of"
+        raise Conflict(f"version {version.number} of model {version.model.name!r} {use} data set {data_set_id}")
     return row
 
 

@@ -21,8 +21,9 @@ from service import catalog, payloads, queue
 from service.candidates import read_candidates
 from service.errors import Conflict, Fault, NotFound, Rejected
 from service.faults import collected, placed
-from service.holdouts import HeldOut, Learned, check_rows, find_data_set, load_judges, read_holdout, rows_of
+from service.holdouts import HeldOut, Learned, check_rows, find_data_set, load_judges, read_holdout
 from service.model_cache import ModelCache
+from service.parents import faults_of_method, faults_of_voters, parent_of
 from service.settings import Settings
 from service.tables import DataSet, Job, Kind, ModelName, Version
 
@@ -167,19 +168,17 @@ def plan_pruning(
     if "method" in asked:
         with collected(found, placed("/params", {"/method": "/method"})):
             method = espalier.pruning_method(asked["method"], **params)
-    parent = None if version is None else _parent(session, models, version)
+    parent = None if version is None else parent_of(session, models, version)
     learned = None if parent is None else parent.learned
     held_out = read_holdout(session, asked.get("holdout"), learned=learned, faults=found)
+    voters = held_out.data_set_id or (None if version is None else version.holdout_data_set_id)
+    voting = None if voters is None else session.get(DataSet, voters)
     if parent is not None and method is not None and "params" in asked:
-        with collected(found, placed("/params", {"/method": "/method"})):
-            has_rows = parent.learned.data_set is not None
-            espalier.check_pruning(parent.model, method, has_training_rows=has_rows)
+        found += faults_of_method(parent, method, voting, faults=found)
     if parent is not None and "holdout" in asked:
-        found += _faults_of_voters(session, parent, method, held_out)
+        found += faults_of_voters(session, parent, method, held_out)
     if found or version is None or parent is None:
         raise Rejected(found)
-    voters = held_out.data_set_id or version.holdout_data_set_id
-    voting = None if voters is None else session.get(DataSet, voters)
     payload = payloads.PruningPayload(
         model=version.model.name,
         version=version.number,
@@ -277,21 +276,6 @@ def fingerprints(*data_sets: DataSet | None) -> dict[str, str]:
     return {data_set.id: data_set.fingerprint for data_set in data_sets if data_set is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class Parent:
-    """A version that is to be pruned, decoded, and what it has learned from."""
-
-    version: Version
-    model: espalier.Model
-    learned: Learned
-
-
-def _parent(session: Session, models: ModelCache, version: Version) -> Parent:
-    model = models.get(session, version.id).model
-    data_set = None if version.data_set_id is None else session.get(DataSet, version.data_set_id)
-    return Parent(version, model, Learned(model.schema, model.training.fingerprint, data_set))
-
-
 def named_data_set(session: Session, asked: Mapping[str, Any], *, faults: list[Fault]) -> DataSet | None:
     """Find the data set of a request; None, and a fault, where there is none."""
     if "dataset" not in asked:  # said already: it is not there, or no text
@@ -342,8 +326,9 @@ def _check_parts(
     *,
     faults: list[Fault],
 ) -> None:
-    """See whether the candidates that set rows aside of those they learn from will find some in every training."""
-    if not any(one.config.validation_stop or espalier.needs_held_out(one.config.pruning) for one in candidates):
+    """See whether every training will find rows to learn from, to be tested on, and to set aside where it does that."""
+    asks = any(one.config.validation_stop or espalier.needs_held_out(one.config.pruning) for one in candidates)
+    if not asks and espalier.Schema.from_dict(data_set.declared).weight is None:
         return
     places = {}
     for place, one in enumerate(asked["candidates"]):
@@ -360,40 +345,3 @@ def _check_parts(
             seed=asked.get("seed", 0),
             label_noise=asked.get("label_noise", 0.0),
         )
-
-
-def _faults_of_voters(session: Session, parent: Parent, method: Any, held_out: HeldOut) -> Iterator[Fault]:
-    """Say why there would be no rows to ask but those that the version has learned from."""
-    remembered, at_hand = parent.model.training.holdout, parent.learned.data_set is not None
-    if held_out.rows is not None:
-        if remembered is None:
-            message = "this version was trained on all the rows of its data set: give the id of another data set"
-            yield Fault("/holdout", "not_legal", message)
-        elif not at_hand:
-            message = "the data set that this version was trained on is gone: give the id of another data set"
-            yield Fault("/holdout", "no_training_rows", message)
-        elif held_out.rows != remembered:
-            yield from _faults_of_learned(session, parent, held_out.rows, remembered)
-    elif held_out.data_set is None and method is not None and espalier.needs_held_out(method):
-        if remembered is None and parent.version.holdout_data_set_id is None:
-            message = "this version was trained on all its rows and would be pruned on them: give a holdout"
-            yield Fault("/holdout", "required", message)
-        elif remembered is not None and not at_hand:
-            message = "the rows that were set aside at training are gone with their data set: give another data set"
-            yield Fault("/holdout", "no_training_rows", message)
-
-
-def _faults_of_learned(
-    session: Session, parent: Parent, asked: espalier.Holdout, remembered: espalier.Holdout
-) -> Iterator[Fault]:
-    if parent.learned.data_set is None:
-        return
-    try:
-        _, rows = rows_of(session, asked, data_set=parent.learned.data_set)
-    except espalier.ConfigError:  # said already, by `read_holdout`
-        return
-    _, aside = rows_of(session, remembered, data_set=parent.learned.data_set)
-    learned = len(set(rows.tolist()) - set(aside.tolist()))
-    if learned:
-        message = f"{learned} of these {len(rows)} rows were learned from: name rows that were set aside at training"
-        yield Fault("/holdout", "learned_from", message)

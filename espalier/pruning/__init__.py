@@ -8,7 +8,7 @@ from espalier.errors import NotApplicable
 from espalier.model import Model
 from espalier.progress import Progress
 from espalier.pruners import CostComplexity, ModelTree, Pessimistic, ReducedError, RulePostPruning
-from espalier.pruning.applicable import check_pruning
+from espalier.pruning.applicable import check_pruning, faults_of_voters
 from espalier.pruning.cost_complexity import PruningPath, prune_cost_complexity, pruning_path
 from espalier.pruning.model_tree import prune_model_tree
 from espalier.pruning.pessimistic import add_errs, prune_pessimistic
@@ -16,7 +16,16 @@ from espalier.pruning.reduced_error import prune_reduced_error
 from espalier.pruning.rule_post_pruning import post_prune_rules
 from espalier.pruning.trace import Pruned, PruningRows
 
-__all__ = ["PRUNING_FUNCTIONS", "Pruned", "PruningPath", "PruningRows", "add_errs", "check_pruning", "pruning_path"]
+__all__ = [
+    "PRUNING_FUNCTIONS",
+    "Pruned",
+    "PruningPath",
+    "PruningRows",
+    "add_errs",
+    "check_pruning",
+    "faults_of_voters",
+    "pruning_path",
+]
 
 PruningFunction = Callable[[Model, Any, PruningRows, Progress], Pruned]
 

@@ -1,19 +1,15 @@
 """Whether a method can take a model: everything that is known of the two before a row is looked at."""
 
-from typing import Final
-
 from espalier.errors import ConfigError, Fault
 from espalier.model import Model
-from espalier.pruners import CostComplexity, Pessimistic, Pruner, RulePostPruning
+from espalier.pruners import CostComplexity, Pessimistic, Pruner, RulePostPruning, needs_held_out
 from espalier.pruning_checks import pruning_faults
 from espalier.rules import RuleList
 
-__all__ = ["check_pruning"]
-
-WEIGHT_SLACK: Final = 1e-6
+__all__ = ["check_pruning", "faults_of_voters"]
 
 
-def check_pruning(model: Model, method: Pruner, *, has_training_rows: bool = True) -> None:
+def check_pruning(model: Model, method: Pruner, *, has_training_rows: bool = True, voters: str | None = None) -> None:
     """See whether `method` can take `model`, before anything is pruned.
 
     Whether there are held-out rows to ask is not looked at here: `needs_held_out` says which methods ask them.
@@ -22,9 +18,10 @@ def check_pruning(model: Model, method: Pruner, *, has_training_rows: bool = Tru
         model: The parent.
         method: A pruning method's parameters.
         has_training_rows: Whether the data set that the model was trained on is at hand.
+        voters: Fingerprint of the data set whose rows are asked; None: rows of the one that the model was trained on.
 
     Raises:
-        ConfigError: Every reason why not, by path: ``/method``, or the parameter's name.
+        ConfigError: Every reason why not, by path: ``/method``, the parameter's name, or ``/holdout``.
 
     >>> from espalier import dataset_from_rows, pruning_method, train
     >>> rows = [{"wind": wind, "play": play} for wind, play in [("weak", "yes"), ("weak", "yes"), ("strong", "no")]]
@@ -39,8 +36,22 @@ def check_pruning(model: Model, method: Pruner, *, has_training_rows: bool = Tru
         raise ConfigError([Fault("/method", "not_a_tree", message)])
     faults = pruning_faults(method, model.config, model.task)
     faults += _faults_of_rows(model, method) if has_training_rows else _faults_without_rows(method)
+    if needs_held_out(method):
+        faults += faults_of_voters(model, voters)
     if faults:
         raise ConfigError(faults)
+
+
+def faults_of_voters(model: Model, voters: str | None) -> list[Fault]:
+    """Say so if the rows that are asked were learned from by an earlier pruning; `voters` as in `check_pruning`."""
+    record = model.training
+    if (record.fingerprint if voters is None else voters) not in record.backfitted:
+        return []
+    message = (
+        "an earlier pruning has added these rows to the leaves (backfit), and what was learned from cannot vote: give "
+        "other rows, as a data set of their own, or prune the model from before that"
+    )
+    return [Fault("/holdout", "learned_from", message)]
 
 
 def _faults_without_rows(method: Pruner) -> list[Fault]:
@@ -61,10 +72,7 @@ def _faults_of_rows(model: Model, method: Pruner) -> list[Fault]:
     if isinstance(method, CostComplexity) and method.select == "cv" and method.folds > n_rows:
         message = f"must be at most {n_rows}: so many rows the model was trained on"
         return [Fault("/folds", "out_of_range", message)]
-    # Where each row weighs 1 the weight at the root is the number of rows, unless held-out rows were added (backfit).
-    unweighted = model.schema.weight is None and model.config.class_weight is None
-    held = float(model.tree.weight[0])
-    if isinstance(method, Pessimistic) and method.raising and unweighted and abs(held - n_rows) > WEIGHT_SLACK * n_rows:
-        message = f"must be false: it counts {n_rows} training rows anew, and the tree was made of {held:g} (backfit)"
+    if isinstance(method, Pessimistic) and method.raising and model.training.backfitted:
+        message = f"must be false: it counts {n_rows} training rows anew, and backfit has added others to the leaves"
         return [Fault("/raising", "combination", message)]
     return []

@@ -3,11 +3,13 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from espalier.bulk_prediction import leaves_of
 from espalier.cells import cells_of, target_of, unseen_rows
 from espalier.dataset import Dataset
 from espalier.model import Model
+from espalier.tree import LEAF
 
 __all__ = ["notes_on_rows"]
 
@@ -28,12 +30,26 @@ def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> d
     unseen = int(np.count_nonzero(unseen_rows(model, dataset) & counted))
     if unseen:
         notes.append(f"{_rows(unseen, 'has', 'have')} a category that the model has not seen: it counts as missing")
+    blank = int(np.count_nonzero(_without_values(model, dataset) & counted))
+    if blank:
+        notes.append(f"{_rows(blank, 'has', 'have')} no value of any attribute that the tree asks for")
     if in_parts:
         several = int(np.count_nonzero((leaves_of(model, cells_of(model, dataset)) < 0) & counted))
         if several:
             what = f"{_rows(several, 'goes', 'go')} several ways and {'counts' if several == 1 else 'count'} in parts"
             notes.append(f"{what} here, one a way; the figures of a model count the answers to the rows")
     return {"notes": notes} if notes else {}
+
+
+def _without_values(model: Model, dataset: Dataset) -> npt.NDArray[np.bool_]:
+    """Say of each row whether all that the tree asks for is missing; of none where it asks nothing."""
+    asked = np.unique(model.tree.feature[model.tree.test != LEAF]).tolist()
+    cells, column = cells_of(model, dataset), np.empty(dataset.n_rows)
+    blank = np.full(dataset.n_rows, bool(asked))
+    for attribute in asked:
+        cells.write(attribute, 0, dataset.n_rows, column)
+        blank &= column < 0 if model.schema.attributes[attribute].coded else np.isnan(column)
+    return blank
 
 
 def _notes_on_classes(model: Model, target: Any) -> list[str]:

@@ -43,7 +43,7 @@ Mask = npt.NDArray[np.bool_]
 TIE: Final = 1e-9
 """Losses closer than this count as equal."""
 DIGITS: Final = 12
-"""To which rules are put in order: sums of weights differ in the last digits by the order in which they are made."""
+"""Of the largest figure, to which rules are put in order: sums of weights differ in the last digits by their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     if parameters.estimate == "validation" and rows.held_out is None:
         raise NotApplicable("rule post-pruning by validation needs rows that the model has not learned from")
     evidence = _evidence(model, parameters, rows.training, rows.held_out)
-    ordered = _in_order(_shortened(model, evidence, progress))
+    ordered = _in_order(_shortened(model, evidence, progress), evidence)
     body = _rule_list(model, [alike[0] for alike in ordered], rows.training, evidence)
     note = f"{body.n_rules} rules from {model.tree.n_leaves} leaves, with {body.n_conditions} conditions"
     pruned = dataclasses.replace(model, body=body, pruning=pruner_to_dict(parameters), notes=(note,))
@@ -243,14 +243,19 @@ def _dropped(rule: Shortened, losses: dict[int, float], more: Floats, evidence: 
 def _first_of_best(losses: dict[int, float], least: float, more: Floats, slack: float) -> int:
     near = [at for at, loss in losses.items() if loss <= least + slack]
     widest = max(float(more[at]) for at in near)
-    return next(at for at in near if more[at] >= widest - TIE)
+    return next(at for at in near if more[at] >= widest * (1 - TIE))
 
 
 def _slack(evidence: Evidence) -> float:
-    """What counts as equal: shares to 1e-9, squared errors to 1e-9 of the targets' mean square about their mean."""
+    """What counts as equal: losses to 1e-9 of their unit."""
+    return TIE * _unit(evidence)
+
+
+def _unit(evidence: Evidence) -> float:
+    """In what losses are reckoned: shares as they are, squared errors by the targets' mean square about their mean."""
     if evidence.classes:
-        return TIE
-    return TIE * float(np.var(evidence.target)) if len(evidence.target) else 0.0
+        return 1.0
+    return float(np.var(evidence.target)) if len(evidence.target) else 0.0
 
 
 def _step(rule: Shortened, dropped: Condition, before: float, evidence: Evidence) -> dict[str, Any]:
@@ -273,9 +278,14 @@ def _shown(loss: float, evidence: Evidence) -> float | None:
     return loss if math.isfinite(loss) else None
 
 
-def _in_order(rules: list[Shortened]) -> list[list[Shortened]]:
+def _in_order(rules: list[Shortened], evidence: Evidence) -> list[list[Shortened]]:
     """Sort rules, those that say the same together: the first of them stands for all."""
-    by_rank = sorted(rules, key=lambda rule: (round(rule.loss, DIGITS), -round(rule.covered, DIGITS), rule.leaf))
+    unit, mass = _unit(evidence) or 1.0, float(evidence.weight.sum()) or 1.0
+
+    def rank(rule: Shortened) -> tuple[float, float, int]:
+        return round(rule.loss / unit, DIGITS), -round(rule.covered / mass, DIGITS), rule.leaf
+
+    by_rank = sorted(rules, key=rank)
     found: dict[Any, list[Shortened]] = {}
     for rule in by_rank:
         rule.conditions = merged(rule.conditions) or ()

@@ -72,7 +72,10 @@ def counts(tree: Tree, estimate: float | None) -> dict[str, Any]:
 def step_lines(
     model: Model, nodes: npt.NDArray[Any], rules: str | list[str], before: Any, after: Any, **more: list[Any]
 ) -> list[dict[str, Any]]:
-    """Give a line a node that went: arrays and lists, an entry a step."""
+    """Give a line a node that went: arrays and lists, an entry a step.
+
+    ``nodes_removed`` are those that this step took: not those that a step before had taken, nor a raised branch.
+    """
     tree, names = model.tree, [feature.name for feature in model.schema.attributes]
     listed = nodes.tolist()
     columns: dict[str, list[Any]] = {
@@ -83,10 +86,24 @@ def step_lines(
         "before": np.asarray(before).tolist(),
         "after": np.asarray(after).tolist(),
         "weight": tree.weight[nodes].tolist(),
-        "nodes_removed": (tree.size[nodes] - 1).tolist(),
+        "nodes_removed": _n_removed(tree, listed, more.get("raised")),
         **more,
     }
     return [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
+
+
+def _n_removed(tree: Tree, nodes: list[int], raised: list[int | None] | None) -> list[int]:
+    """Give for each step how many nodes of those still there it took; what stays is the node, or its raised branch."""
+    stays = np.ones(tree.n_nodes, dtype=np.bool_)
+    removed = []
+    for node, branch in zip(nodes, raised or [None] * len(nodes), strict=True):
+        below = stays[node : node + int(tree.size[node])]
+        kept = slice(0, 1) if branch is None else slice(branch - node, branch - node + int(tree.size[branch]))
+        there, left = np.count_nonzero(below), below[kept].copy()
+        below[:] = False
+        below[kept] = left
+        removed.append(int(there - np.count_nonzero(left)))
+    return removed
 
 
 def collapsed(tree: Tree, gone: npt.NDArray[Any]) -> tuple[Tree, npt.NDArray[np.intp]]:

@@ -23,7 +23,9 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--prune", choices=["validation", "pessimistic"], help="shorten the rules, the best first")
     set_argument(parser, "with --prune, a parameter such as confidence; see `espalier presets`")
     parser.add_argument("--data", metavar="TRAIN", type=Path, help="with --prune, the rows it was trained on")
-    parser.add_argument("--holdout", metavar="FILE", type=Path, help="rows that vote (default: those set aside)")
+    parser.add_argument(
+        "--holdout", metavar="FILE", type=Path, help="with --prune, rows that vote (default: those set aside)"
+    )
     parser.add_argument("--out", metavar="RULES.json", type=Path, help="write the list of rules as a model")
 
 
@@ -33,6 +35,7 @@ def rules(arguments: Namespace) -> int:
 
     if arguments.out is not None:
         check_folder(arguments.out)
+    _check_options(arguments)
     model = read_model(arguments.model)
     with refusals(arguments.model):
         pruned = _pruned(model, arguments) if arguments.prune else None
@@ -52,6 +55,13 @@ def rules(arguments: Namespace) -> int:
 COMMANDS: Mapping[str, Command] = {
     "rules": Command("print the rules of a model; shorten them and put them in order", _arguments, rules),
 }
+
+
+def _check_options(arguments: Namespace) -> None:
+    if arguments.prune is None:
+        given = [f"--{name}" for name in ("set", "data", "holdout") if getattr(arguments, name)]
+        if given:
+            raise Refused(f"{', '.join(given)}: only with --prune, which says by what the rules are shortened")
 
 
 def _pruned(model: "espalier.Model", arguments: Namespace) -> "espalier.Pruned":

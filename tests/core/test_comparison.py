@@ -75,17 +75,18 @@ def test_a_difference_on_one_split_is_tested_by_mcnemar() -> None:
 def test_what_rounding_of_weights_leaves_is_no_difference_and_no_variance_is_no_certainty() -> None:
     one, other = 0.1 + 0.2, 0.3
     assert one != other
-    assert resampled_t(paired_differences([one] * 5, [other] * 5), 0.25) == 1.0
+    assert resampled_t(paired_differences([one] * 5, [other] * 5), 0.25)[0] == 1.0
     # Of k folds that all say the same thing, by chance: 2 of the 2^k ways in which their signs can fall.
     for k in (2, 5):
-        assert resampled_t(paired_differences([0.5] * k, [0.25] * k), 1 / (k - 1)) == 2 / 2**k
+        p_value, test = resampled_t(paired_differences([0.5] * k, [0.25] * k), 1 / (k - 1))
+        assert (p_value, test.partition(" (")[0]) == (2 / 2**k, "sign test")
 
 
 def test_the_unit_of_a_difference_does_not_change_its_p_value() -> None:
     apart = np.array([0.5, 0.25, -0.125, 0.75])
     expected = stats.ttest_1samp(apart, 0.0).pvalue
     for unit in (1.0, 2.0**-600, 2.0**600):
-        assert resampled_t(apart * unit, 0.0) == pytest.approx(expected)
+        assert resampled_t(apart * unit, 0.0)[0] == pytest.approx(expected)
 
 
 def test_the_verdict_on_a_target_in_small_units_shows_the_figure() -> None:
@@ -271,6 +272,60 @@ def test_a_noise_that_is_no_share_is_refused(share: float) -> None:
 def weighted(weights: list[int]) -> espalier.Dataset:
     lines = [f"{place},{'yn'[place % 2]},{weight}" for place, weight in enumerate(weights)]
     return espalier.dataset_from_csv("a,y,w\n" + "\n".join(lines) + "\n", target="y", weight="w")
+
+
+def test_a_heavy_row_is_one_row_when_a_difference_is_tested() -> None:
+    """One row of weight 100 speaks for the stump, twelve of weight 1 for the tree: the stump's lead may be chance."""
+    rows = [{"x": x, "y": "ab"[x >= 20], "w": 1.0} for x in range(40)]
+    # Between 30 and 34 the training rows are of the other class; of the rows to test on only the heavy one is not.
+    rows = [row | {"y": "a"} if 30 <= row["x"] < 34 else row for row in rows]
+    tested = [{"x": 30.0 + place / 4, "y": "a", "w": 1.0} for place in range(12)] + [{"x": 33, "y": "b", "w": 100.0}]
+    data = espalier.dataset_from_rows(rows, target="y", weight="w")
+    other = espalier.dataset_from_rows(tested, target="y", weight="w")
+    comparison = compare(data, stump_and_tree(), holdout=other)
+
+    (difference,) = comparison.differences
+    assert (difference.better, difference.other) == ("stump", "tree")
+    assert difference.by == pytest.approx((100 - 12) / 112)
+    gains = np.array([-1.0] * 12 + [100.0])
+    assert difference.p_value == pytest.approx(stats.ttest_1samp(gains, 0.0).pvalue)
+    assert difference.test == "paired t-test (Student 1908) of the weighted errors"
+    assert not difference.means_something
+
+
+def test_a_weight_that_all_rows_share_changes_no_test() -> None:
+    rows = [{"x": x * 7 % 40, "y": "ab"[(x * 7 % 40 > 12) ^ (x % 6 == 0)], "w": 1.0} for x in range(80)]
+    split = espalier.Holdout(fraction=0.5, seed=2)
+    light, heavy = (
+        compare(
+            espalier.dataset_from_rows([row | {"w": weight} for row in rows], target="y", weight="w"),
+            stump_and_tree(),
+            holdout=split,
+        ).differences
+        for weight in (1.0, 8.0)
+    )
+    assert light == heavy
+    assert light[0].test == "McNemar's exact test (1947)"
+
+
+@pytest.mark.parametrize(
+    ("weights", "asked", "path", "what"),
+    [
+        pytest.param([1, 1, 0, 0, 1, 1], {"folds": [0, 0, 1, 1, 2, 2]}, "/folds", "fold 2 of 3", id="a fold"),
+        pytest.param([0, 0, 1, 1], {"folds": [0, 0, 1, 1]}, "/folds", "fold 1 of 2", id="the first fold"),
+        pytest.param([1, 1, 0, 0], {"folds": [0, 0, 1, 1]}, "/folds", "beside fold 1 of 2", id="the rest"),
+        pytest.param([1, 1, 1, 0], {"folds": 4}, "/folds", "of 4", id="a fold a row"),
+        pytest.param([1, 1, 0, 0], {"holdout": espalier.Holdout(rows=(2, 3))}, "/holdout", "the holdout", id="rows"),
+    ],
+)
+def test_a_test_on_rows_without_weight_is_refused_before_anything_is_trained(
+    weights: list[int], asked: dict[str, object], path: str, what: str
+) -> None:
+    with pytest.raises(espalier.ConfigError) as caught:
+        compare(weighted(weights), stump_and_tree(), **asked)  # type: ignore[arg-type]
+    (fault,) = caught.value.faults
+    assert (fault.path, fault.code) == (path, "no_weight")
+    assert what in fault.message
 
 
 @pytest.mark.parametrize(

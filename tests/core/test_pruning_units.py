@@ -37,6 +37,31 @@ def test_a_target_in_another_unit_is_pruned_alike(unit: float, method: str, para
     assert np.array_equal(left[0].threshold, left[1].threshold, equal_nan=True)
 
 
+@pytest.mark.parametrize("unit", [2.0**-40, 2.0**40])
+def test_rules_stand_in_the_same_order_whatever_the_unit_is(unit: float) -> None:
+    order = []
+    for each in (1.0, unit):
+        data = scaled(each)
+        model = espalier.train(data, "cart", holdout=Holdout(fraction=0.3, seed=1))
+        found = espalier.prune(model, "rules", dataset=data)
+        order.append([rule["from_leaves"] for rule in found.trace["rules"]])
+    assert len(order[0]) > 5
+    assert order[0] == order[1]
+
+
+@pytest.mark.parametrize("missing", ["fractional", "direction"])
+def test_where_a_row_is_in_several_leaves_they_do_not_say_how_many_answers_are_wrong(missing: str) -> None:
+    told = missing == "direction"
+    listed = [{"x": n % 11 if n % 7 else None, "z": n % 5, "y": "ab"[(n % 11 > 4) ^ (n % 9 == 0)]} for n in range(90)]
+    data = espalier.dataset_from_rows(listed, target="y")
+    model = espalier.train(data, "cart", missing=missing)
+    without = espalier.prune(model, "cost_complexity", alpha=0.0).model
+    figures = {"n_rows", "errors", "accuracy"} if told else {"n_rows"}
+    assert set(without.training.train) == figures
+    if told:
+        assert without.training.train["errors"] == espalier.evaluate(without, data).errors
+
+
 def test_figures_without_the_rows_name_as_many_rows_as_the_leaves_have_counted() -> None:
     rows = [{"x": float(place), "y": "ab"[place * place % 7 > 2]} for place in range(90)]
     data = espalier.dataset_from_rows(rows, target="y")

@@ -174,6 +174,16 @@ def test_a_candidate_may_be_pruned_by_any_method_that_its_target_allows(
     assert served.post("/v1/evaluation-jobs", body).status_code == 202
 
 
+def test_every_fold_must_have_some_weight(served: Served) -> None:
+    lines = "".join(f"{row},{'yn'[row % 2]},{int(row < 4)}\n" for row in range(60))
+    weighted = served.upload(f"a,y,w\n{lines}", target="y", weight="w")["id"]
+    body = {"dataset": weighted, "candidates": [{"preset": "cart"}]}
+    problem = assert_problem(served.post("/v1/evaluation-jobs", body | {"folds": 10}), 422, "/folds")
+    assert "of 10 have no weight" in problem["detail"]
+    enough = served.upload(f"a,y,w\n{lines.replace(',0', ',1').replace(',1', ',0', 1)}", target="y", weight="w")["id"]
+    assert served.post("/v1/evaluation-jobs", body | {"dataset": enough, "folds": 10}).status_code == 202
+
+
 def test_the_fewest_rows_of_a_class_that_a_third_can_be_taken_of_are_two(served: Served, tennis: str) -> None:
     # 1 / 3 of one row rounds to none, of two rows to one. The last rows but one are of one class, the last is not.
     body = {"dataset": tennis, "candidates": [{"pruning": REDUCED}], "holdout": {"rows": list(range(11))}}

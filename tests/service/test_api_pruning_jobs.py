@@ -98,6 +98,18 @@ def test_rows_that_the_version_has_learned_from_cannot_be_held_out(served: Serve
     assert served.post("/v1/pruning-jobs", body).status_code == 202
 
 
+def test_rows_that_backfit_has_added_to_the_leaves_are_not_asked_again(served: Served, more_tennis: str) -> None:
+    held_out = {"fraction": 0.3}
+    served.train("tennis", preset="reptree", holdout=held_out)
+    body = {"model": "tennis", "method": "reduced_error"}
+    for holdout in (None, held_out):
+        refused = served.post("/v1/pruning-jobs", body | {"holdout": holdout})
+        assert "backfit" in assert_problem(refused, 422, "/holdout")["detail"]
+    unknown = body | {"holdout": {"dataset": UNKNOWN}}
+    assert_problem(served.post("/v1/pruning-jobs", unknown), 422, "/holdout/dataset")
+    assert served.post("/v1/pruning-jobs", body | {"holdout": {"dataset": more_tennis}}).status_code == 202
+
+
 @pytest.mark.parametrize(
     ("preset", "method", "params", "pointer"),
     [

@@ -96,6 +96,8 @@ def test_pruning_by_the_method_rules_prints_what_was_dropped(run, folder: Path, 
         (["--class", "maybe"], "class: must be one of no, yes"),
         (["--prune", "pessimistic"], "give the training rows with --data"),
         (["--prune", "validation", "--data", "DATA"], "rows that it has not learned from"),
+        (["--set", "confidence=0.1", "--data", "DATA"], "--set, --data: only with --prune"),
+        (["--holdout", "DATA"], "--holdout: only with --prune"),
         (["--out", "/no/such/folder/x.json"], "there is no folder"),
     ],
 )

@@ -1,0 +1,120 @@
+"""Held-out rows that backfit has added to the leaves: they were learned from, and do not vote again."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import espalier
+from espalier import Dataset, Holdout, Model, NotApplicable
+
+HOLDOUT = Holdout(fraction=1 / 3, seed=2)
+PLAIN = {"method": "reduced_error", "backfit": False}
+VOTES: list[tuple[str, dict[str, Any]]] = [
+    ("reduced_error", {}),
+    ("reduced_error", {"backfit": True}),
+    ("cost_complexity", {"select": "validation"}),
+    ("rules", {}),
+]
+
+
+def rows(seed: int, n_rows: int = 150, *, weight: float = 1.0) -> Dataset:
+    draw = np.random.default_rng(seed)
+    x, z = draw.integers(0, 40, (2, n_rows)).tolist()
+    wrong = (draw.random(n_rows) < 0.2).tolist()
+    listed = [
+        {"x": a, "z": b, "y": "ab"[(a > b) ^ flip], "w": weight * (1 + a % 3)}
+        for a, b, flip in zip(x, z, wrong, strict=True)
+    ]
+    return espalier.dataset_from_rows(listed, target="y", weight="w")
+
+
+DATA, OTHER, THIRD = rows(1), rows(2), rows(3)
+
+
+def remembered() -> tuple[Model, dict[str, Any]]:
+    return espalier.train(DATA, "reptree", holdout=HOLDOUT), {"dataset": DATA}
+
+
+def named_again() -> tuple[Model, dict[str, Any]]:
+    return espalier.train(DATA, "reptree", holdout=HOLDOUT), {"dataset": DATA, "holdout": HOLDOUT}
+
+
+def a_data_set_of_its_own() -> tuple[Model, dict[str, Any]]:
+    return espalier.train(DATA, "reptree", holdout=OTHER), {"dataset": DATA, "holdout": OTHER}
+
+
+def added_by_an_earlier_pruning() -> tuple[Model, dict[str, Any]]:
+    grown = espalier.train(DATA, "cart", holdout=HOLDOUT)
+    once = espalier.prune(grown, "reduced_error", dataset=DATA, backfit=True).model
+    return espalier.prune(once, "cost_complexity", alpha=0.0).model, {"dataset": DATA}
+
+
+@pytest.mark.parametrize("made", [remembered, named_again, a_data_set_of_its_own, added_by_an_earlier_pruning])
+@pytest.mark.parametrize(("method", "params"), VOTES)
+def test_rows_in_the_leaves_are_not_asked_again(made: Any, method: str, params: dict[str, Any]) -> None:
+    model, given = made()
+    pruner = espalier.pruning_method(method, **params)
+    for kept in (model, espalier.from_json(espalier.to_json(model))):
+        with pytest.raises(NotApplicable, match="backfit"):
+            espalier.prune(kept, pruner, **given)
+        holdout = given.get("holdout")
+        voters = holdout.fingerprint if isinstance(holdout, Dataset) else None
+        with pytest.raises(espalier.ConfigError) as caught:
+            espalier.check_pruning(kept, pruner, voters=voters)
+        assert [fault.path for fault in caught.value.faults] == ["/holdout"]
+
+
+@pytest.mark.parametrize(("method", "params"), VOTES)
+def test_other_rows_may_vote_and_no_row_is_counted_twice(method: str, params: dict[str, Any]) -> None:
+    model, given = remembered()
+    pruner = espalier.pruning_method(method, **params)
+    espalier.check_pruning(model, pruner, voters=THIRD.fingerprint)
+    pruned = espalier.prune(model, pruner, **{**given, "holdout": THIRD}).model
+    if method != "rules":
+        counted = DATA.weight.sum() + (THIRD.weight.sum() if params.get("backfit") else 0)
+        assert pruned.tree.weight[0] == pytest.approx(counted)
+    if params.get("backfit"):
+        for holdout in (None, THIRD):
+            with pytest.raises(NotApplicable, match="backfit"):
+                espalier.prune(pruned, "reduced_error", dataset=DATA, holdout=holdout)
+
+
+@pytest.mark.parametrize(("method", "params"), VOTES)
+def test_without_backfit_the_same_rows_vote_as_often_as_they_are_asked(method: str, params: dict[str, Any]) -> None:
+    model = espalier.train(DATA, "reptree", holdout=HOLDOUT, pruning=PLAIN)
+    espalier.prune(model, method, dataset=DATA, **params)
+
+
+def test_rows_in_the_leaves_are_not_counted_anew_as_if_they_were_not() -> None:
+    model, given = remembered()
+    pruner = espalier.pruning_method("pessimistic")
+    with pytest.raises(espalier.ConfigError) as caught:
+        espalier.check_pruning(model, pruner)
+    assert [fault.path for fault in caught.value.faults] == ["/raising"]
+    with pytest.raises(NotApplicable, match="raising"):
+        espalier.prune(model, pruner, **given)
+    espalier.prune(model, "pessimistic", raising=False, **given)
+
+
+def test_the_document_of_a_model_without_backfitted_rows_does_not_speak_of_them() -> None:
+    plain = espalier.train(DATA, "reptree", holdout=HOLDOUT, pruning=PLAIN)
+    assert "backfitted" not in espalier.to_document(plain)["training"]
+    model, _ = remembered()
+    document = espalier.to_document(model)
+    assert document["training"]["backfitted"] == (DATA.fingerprint,)
+    assert espalier.from_document(document).training == replace(model.training)
+    for wrong in ("text", 3, [1], {"a": 1}, [None]):
+        changed = {**document, "training": {**document["training"], "backfitted": wrong}}
+        with pytest.raises(espalier.DocumentError, match="/training/backfitted"):
+            espalier.from_document(changed)
+
+
+@pytest.mark.parametrize("method", ["reduced_error", "cost_complexity", "pessimistic", "model_tree", "rules"])
+def test_a_list_of_rules_is_refused_before_its_rows_are_asked_for(method: str) -> None:
+    rules = espalier.prune(espalier.train(DATA, "cart", holdout=HOLDOUT), "rules", dataset=DATA).model
+    params = {"select": "validation"} if method == "cost_complexity" else {}
+    with pytest.raises(NotApplicable, match="list of rules"):
+        partial(espalier.prune, rules, method, **params)()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from service.cli.command import Command, Refused
-from service.cli.files import FORMATS, assignments, data_arguments, read_data, refusals
+from service.cli.files import FORMATS, assignments, data_arguments, holdout_of, read_data, refusals
 from service.cli.telling import telling
 
 if TYPE_CHECKING:
@@ -60,7 +60,12 @@ def _arguments(parser: ArgumentParser) -> None:
         help="a way of training; may be given again (default: cart and c45, or cart and m5, pruned and unpruned)",
     )
     parser.add_argument("--folds", metavar="K", type=int, help="how many folds (default: 10)")
-    parser.add_argument("--holdout", metavar="0.3", type=float, help="one split instead of folds")
+    parser.add_argument(
+        "--holdout",
+        metavar="0.3|JSON|FILE",
+        help='one split instead of folds: a share drawn by --seed, {"rows": [0, 5]} counted from 0, {"fraction": 0.3, '
+        '"seed": 1, "stratified": true}, or a file of its own to test on',
+    )
     parser.add_argument(
         "--noise", metavar="0.1", type=float, action="append", default=[],
         help="share of training rows given a wrong class; may be given again",
@@ -123,14 +128,11 @@ def _compared(
     if arguments.folds is not None and arguments.holdout is not None:
         raise Refused("give either --folds or --holdout")
     with refusals(None):
-        holdout = None
-        if arguments.holdout is not None:
-            holdout = espalier.holdout_from_dict({"fraction": arguments.holdout, "seed": arguments.seed})
         return espalier.compare(
             dataset,
             candidates,
             folds=arguments.folds,
-            holdout=holdout,
+            holdout=holdout_of(arguments.holdout, dataset.schema, arguments.seed),
             seed=arguments.seed,
             label_noise=noise,
             progress=watch,

@@ -21,6 +21,7 @@ __all__ = [
     "data_lines",
     "dataset_of",
     "existing",
+    "holdout_of",
     "json_or_text",
     "read_data",
     "read_model",
@@ -127,6 +128,25 @@ def dataset_of(file: Path, **declared: Any) -> "espalier.Dataset":
 
     with refusals(file):
         return espalier.dataset_from_file(existing(file), form=_form(file), **declared)
+
+
+def holdout_of(given: str | None, schema: "espalier.Schema", seed: int) -> "espalier.Holdout | espalier.Dataset | None":
+    """Read what ``--holdout`` names: a share, rows as JSON, or a file; None where it is not given.
+
+    Raises:
+        Refused: No such file, or what is wrong with it.
+        espalier.ConfigError: A share or rows that are not legal.
+    """
+    import espalier  # noqa: PLC0415 - as above
+
+    if given is None:
+        return None
+    value = json_or_text(given)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = {"fraction": value, "seed": seed}
+    if isinstance(value, dict):
+        return espalier.holdout_from_dict({"seed": seed, **value} if "fraction" in value else value)
+    return dataset_of(Path(given), like=schema)
 
 
 def rows_of(schema: "espalier.Schema", file: Path) -> list[Any]:

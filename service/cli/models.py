@@ -16,7 +16,7 @@ from service.cli.files import (
     data_arguments,
     data_lines,
     dataset_of,
-    json_or_text,
+    holdout_of,
     read_data,
     read_model,
     refusals,
@@ -29,7 +29,7 @@ from service.cli.telling import telling
 from service.cli.traces import trace_lines
 
 if TYPE_CHECKING:
-    import espalier
+    pass
 
 __all__ = ["COMMANDS"]
 
@@ -87,7 +87,7 @@ def train(arguments: Namespace) -> int:
     fields = {"seed": arguments.seed, **assignments(arguments.set)}
     with refusals(None):
         config = espalier.training_config(arguments.preset, **fields)
-        holdout = _holdout(arguments.holdout, dataset.schema, arguments.seed)
+        holdout = holdout_of(arguments.holdout, dataset.schema, arguments.seed)
         begun = time.perf_counter()
         model = espalier.train(dataset, config, holdout=holdout, progress=telling())
         seconds = time.perf_counter() - begun
@@ -154,19 +154,6 @@ COMMANDS: Mapping[str, Command] = {
     "prune": Command("prune a model file", _prune_arguments, prune),
     "predict": Command("answer the rows of a file, each with its path", _predict_arguments, predict),
 }
-
-
-def _holdout(given: str | None, schema: "espalier.Schema", seed: int) -> "espalier.Holdout | espalier.Dataset | None":
-    import espalier  # noqa: PLC0415 - as above
-
-    if given is None:
-        return None
-    value = json_or_text(given)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        value = {"fraction": value, "seed": seed}
-    if isinstance(value, dict):
-        return espalier.holdout_from_dict({"seed": seed, **value} if "fraction" in value else value)
-    return dataset_of(Path(given), like=schema)
 
 
 def _model_lines(report: Mapping[str, Any]) -> Iterator[str]:

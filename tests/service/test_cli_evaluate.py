@@ -87,6 +87,29 @@ def test_a_declaration_beside_the_file_is_read(tmp_path: Path, capsys: pytest.Ca
     assert "40 rows, classification, 2 folds" in capsys.readouterr().out
 
 
+def test_one_split_is_a_share_rows_by_their_numbers_or_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = DRUGS.read_text().splitlines(keepends=True)
+    (tmp_path / "training.csv").write_text("".join(lines[:151]))
+    (tmp_path / "test.csv").write_text("".join([lines[0], *lines[151:]]))
+    arguments = ["--target", "Drug", "--candidate", "cart max_depth=2", "--candidate", "cart", "--json"]
+    found = []
+    for data, holdout in (
+        (DRUGS, json.dumps({"rows": list(range(150, 200))})),
+        (tmp_path / "training.csv", str(tmp_path / "test.csv")),
+        (DRUGS, "0.25"),
+        (DRUGS, '{"fraction": 0.25, "seed": 0}'),
+    ):
+        assert main(["evaluate", str(data), *arguments, "--holdout", holdout]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert document["folds"] == 1
+        found.append([each["figures"]["accuracy"]["mean"] for each in document["candidates"]])
+
+    assert found[0] == found[1]
+    assert found[2] == found[3] != found[0]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -95,6 +118,9 @@ def test_a_declaration_beside_the_file_is_read(tmp_path: Path, capsys: pytest.Ca
         (["--folds", "1"], "folds: must be from 2 to 200"),
         (["--folds", "3", "--holdout", "0.3"], "give either --folds or --holdout"),
         (["--holdout", "1.5"], "fraction: must be a number above 0 and below 1"),
+        (["--holdout", '{"rows": [200]}'], "rows: there are 200 rows, counted from 0"),
+        (["--holdout", "nothing.csv"], "nothing.csv: there is no such file"),
+        (["--holdout", str(DRUGS)], "holdout: is the data set that is learned from"),
         (["--noise", "2"], "label_noise: must be a share"),
     ],
 )

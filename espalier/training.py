@@ -136,15 +136,7 @@ def prune(
     rows = PruningRows(training, held_out)
     method_of = PRUNING_FUNCTIONS[type(chosen)]
     pruned = done_small(_n_cells(model, training, held_out), watch, lambda: method_of(model, chosen, rows, watch))
-    # What had a part in making the parent had a part in making the child.
-    use = "validation" if needs_held_out(chosen) or model.training.held_out_use == "validation" else "holdout"
-    record = dataclasses.replace(
-        model.training,
-        train=_training_figures(pruned.model, dataset, watch),
-        held_out=None if held_out is None else _measured(pruned.model, held_out, watch),
-        held_out_use=None if held_out is None else use,
-        backfitted=_backfitted(model.training.backfitted, chosen, voters),
-    )
+    record = _record_of(pruned.model, rows, watch, by=chosen, voters=voters)
     watch.begin("done")
     return dataclasses.replace(pruned, model=dataclasses.replace(pruned.model, training=record))
 
@@ -219,7 +211,7 @@ def _learned(  # noqa: PLR0917 - what one training is made of
         pruned = PRUNING_FUNCTIONS[type(chosen.pruning)](model, chosen.pruning, PruningRows(kept, held_out), watch)
         model = pruned.model
     watch.begin("measuring")
-    figures = _figures_of_growing(model, kept, watch) if pruned is None else _measured(model, kept, watch)
+    figures = _figures_of_training(model, kept, watch, counted=pruned is None or not _backfits(chosen.pruning))
     held = _measured(model, held_out, watch) if held_out is not None else None
     use = "validation" if chosen.validation_stop or needs_held_out(chosen.pruning) else "holdout"
     voters = record.fingerprint if holdout is not None or held_out is None else held_out.fingerprint
@@ -234,9 +226,32 @@ def _learned(  # noqa: PLR0917 - what one training is made of
     return dataclasses.replace(model, training=record), pruned
 
 
+def _record_of(model: Model, rows: PruningRows, watch: Progress, *, by: Pruner, voters: str) -> TrainingRecord:
+    """Give the record of a model that was pruned, which has its parent's; voters: as `faults_of_voters` has it."""
+    parent = model.training
+    backfitted = _backfitted(parent.backfitted, by, voters)
+    if rows.training is None:
+        figures = _figures_of_leaves(model)
+    else:
+        figures = _figures_of_training(model, rows.training, watch, counted=not backfitted)
+    # What had a part in making the parent had a part in making the child.
+    use = "validation" if needs_held_out(by) or parent.held_out_use == "validation" else "holdout"
+    return dataclasses.replace(
+        parent,
+        train=figures,
+        held_out=None if rows.held_out is None else _measured(model, rows.held_out, watch),
+        held_out_use=None if rows.held_out is None else use,
+        backfitted=backfitted,
+    )
+
+
 def _backfitted(before: tuple[str, ...], pruner: Pruner | None, voters: str) -> tuple[str, ...]:
     """Give the fingerprints of the data sets of which rows are in the leaves beside those that were grown from."""
-    return (*before, voters) if isinstance(pruner, ReducedError) and pruner.backfit else before
+    return (*before, voters) if _backfits(pruner) else before
+
+
+def _backfits(pruner: Pruner | None) -> bool:
+    return isinstance(pruner, ReducedError) and pruner.backfit
 
 
 def _n_cells(model: Model | None, *datasets: Dataset | None) -> int:
@@ -289,22 +304,18 @@ def _chosen_method(method: Pruner | str, params: Mapping[str, Any]) -> Pruner:
     return changed_pruner(method, params)
 
 
-def _training_figures(model: Model, dataset: Dataset | None, watch: Progress) -> Mapping[str, float]:
-    if dataset is None:
-        # The training rows are not at hand; their counts are in the leaves.
-        return _figures_of_leaves(model)
-    kept, _ = set_aside(dataset, model.training.holdout)
-    return _measured(model, kept, watch)
-
-
 def _measured(model: Model, rows: Dataset, watch: Progress) -> Mapping[str, float]:
     return evaluate(model, rows, progress=watch).figures()
 
 
-def _figures_of_growing(model: Model, kept: Dataset, watch: Progress) -> Mapping[str, float]:
-    """Give the training figures of a tree as it was grown; without routing a row, where its leaves counted them all."""
-    counted = model.task == "classification" and model.config.class_weight is None and _has_whole_weights(kept)
-    if not counted or not _tested_names(model).isdisjoint(kept.incomplete):
+def _figures_of_training(model: Model, kept: Dataset, watch: Progress, *, counted: bool) -> Mapping[str, float]:
+    """Give the training figures; without routing a row, where each was counted whole by the leaf that answers it.
+
+    counted: whether the leaves have counted those rows and no others.
+    """
+    told = counted and model.task == "classification" and isinstance(model.body, Tree)
+    told = told and model.config.class_weight is None and _has_whole_weights(kept)
+    if not told or not _tested_names(model).isdisjoint(kept.incomplete):
         return _measured(model, kept, watch)
     leaves = np.flatnonzero(model.tree.test == LEAF)
     total = float(kept.weight.sum())

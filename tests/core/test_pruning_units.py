@@ -69,3 +69,45 @@ def test_figures_without_the_rows_name_as_many_rows_as_the_leaves_have_counted()
     without = espalier.prune(model, "cost_complexity", alpha=0.0).model.training.train
     assert without["n_rows"] == 90  # backfit has added those that were held out
     assert without["accuracy"] == pytest.approx(1 - without["errors"] / 90)
+
+
+@pytest.mark.parametrize("preset", ["id3", "c45", "cart", "reptree"])
+@pytest.mark.parametrize(
+    "pruning",
+    [
+        None,
+        {"method": "pessimistic", "raising": True},
+        {"method": "pessimistic", "raising": False},
+        {"method": "cost_complexity", "alpha": 0.002},
+        {"method": "reduced_error"},
+        {"method": "reduced_error", "backfit": True},
+        {"method": "rules"},
+    ],
+)
+@pytest.mark.parametrize("weights", ["one", "whole", "broken"])
+def test_training_figures_are_those_of_the_answers(
+    preset: str, pruning: dict[str, object] | None, weights: str
+) -> None:
+    """They are read off the leaves where these have counted every row once: it is the same as to answer each."""
+    draw = np.random.default_rng(5)
+    weight = {"one": 1.0, "whole": 3.0, "broken": 0.3}[weights]
+    grades = draw.integers(0, 4, (400, 3)).tolist()
+    listed = [
+        {**{name: "abcd"[code] for name, code in zip("uvw", row, strict=True)}, "y": "pqr"[(row[0] * row[1] + noise) % 3],
+         "weight": weight * (1 + noise)}
+        for row, noise in zip(grades, draw.integers(0, 3, 400).tolist(), strict=True)
+    ]  # fmt: skip
+    data = espalier.dataset_from_rows(listed, target="y", weight="weight")
+    holdout = Holdout(fraction=0.3, seed=1)
+    kept = data.take(np.setdiff1d(np.arange(400), espalier.held_out_rows(holdout, data)))
+    at_once = espalier.train(data, preset, holdout=holdout, pruning=pruning)
+    models = [at_once]
+    if pruning is not None:
+        grown = espalier.train(data, preset, holdout=holdout, pruning=None)
+        params = {name: value for name, value in pruning.items() if name != "method"}
+        models.append(espalier.prune(grown, str(pruning["method"]), dataset=data, **params).model)
+    for model in models:
+        found = espalier.evaluate(model, kept)
+        assert model.training.train["n_rows"] == kept.n_rows
+        assert model.training.train["errors"] == pytest.approx(found.errors)
+        assert model.training.train["accuracy"] == pytest.approx(found.accuracy)

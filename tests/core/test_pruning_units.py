@@ -73,9 +73,9 @@ def test_figures_without_the_rows_name_as_many_rows_as_the_leaves_have_counted()
 
 @pytest.mark.parametrize("preset", ["id3", "c45", "cart", "reptree"])
 @pytest.mark.parametrize(
-    "pruning",
+    "by",
     [
-        None,
+        {},
         {"method": "pessimistic", "raising": True},
         {"method": "pessimistic", "raising": False},
         {"method": "cost_complexity", "alpha": 0.002},
@@ -84,28 +84,22 @@ def test_figures_without_the_rows_name_as_many_rows_as_the_leaves_have_counted()
         {"method": "rules"},
     ],
 )
-@pytest.mark.parametrize("weights", ["one", "whole", "broken"])
-def test_training_figures_are_those_of_the_answers(
-    preset: str, pruning: dict[str, object] | None, weights: str
-) -> None:
+@pytest.mark.parametrize("unit", [1.0, 0.3])
+def test_training_figures_are_those_of_the_answers(preset: str, by: dict[str, object], unit: float) -> None:
     """They are read off the leaves where these have counted every row once: it is the same as to answer each."""
     draw = np.random.default_rng(5)
-    weight = {"one": 1.0, "whole": 3.0, "broken": 0.3}[weights]
-    grades = draw.integers(0, 4, (400, 3)).tolist()
     listed = [
-        {**{name: "abcd"[code] for name, code in zip("uvw", row, strict=True)}, "y": "pqr"[(row[0] * row[1] + noise) % 3],
-         "weight": weight * (1 + noise)}
-        for row, noise in zip(grades, draw.integers(0, 3, 400).tolist(), strict=True)
-    ]  # fmt: skip
+        {"u": "abcd"[u], "v": "abcd"[v], "y": "pqr"[(u * v + noise) % 3], "weight": unit * (1 + noise)}
+        for u, v, noise in draw.integers(0, (4, 4, 3), (400, 3)).tolist()
+    ]
     data = espalier.dataset_from_rows(listed, target="y", weight="weight")
     holdout = Holdout(fraction=0.3, seed=1)
     kept = data.take(np.setdiff1d(np.arange(400), espalier.held_out_rows(holdout, data)))
-    at_once = espalier.train(data, preset, holdout=holdout, pruning=pruning)
-    models = [at_once]
-    if pruning is not None:
+    models = [espalier.train(data, preset, holdout=holdout, pruning=by or None)]
+    if by:
         grown = espalier.train(data, preset, holdout=holdout, pruning=None)
-        params = {name: value for name, value in pruning.items() if name != "method"}
-        models.append(espalier.prune(grown, str(pruning["method"]), dataset=data, **params).model)
+        params = {name: value for name, value in by.items() if name != "method"}
+        models.append(espalier.prune(grown, str(by["method"]), dataset=data, **params).model)
     for model in models:
         found = espalier.evaluate(model, kept)
         assert model.training.train["n_rows"] == kept.n_rows

@@ -33,6 +33,7 @@ __all__ = [
 Column = npt.NDArray[np.float64] | npt.NDArray[np.float32] | npt.NDArray[np.int32]
 
 CELLS_HASHED_AT_ONCE: Final = 65_536
+NO_BLEMISHES: Final = (frozenset[str](), frozenset[str]())
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +133,15 @@ class Dataset:
 
     def take(self, rows: Sequence[int] | npt.NDArray[np.intp]) -> "Dataset":
         """Give the data set of the given rows, in that order, with the same schema."""
+        from espalier.processors import in_threads_if_many  # noqa: PLC0415 - not for a process that only predicts
+
         places = np.asarray(rows, dtype=np.intp)
-        return Dataset(self.schema, tuple(column[places] for column in self.columns))
+        columns = in_threads_if_many(len(places) * len(self.columns), lambda column: column.take(places), self.columns)
+        taken = Dataset(self.schema, tuple(columns))
+        blemished = self.__dict__.get("_blemished")
+        if blemished == NO_BLEMISHES:
+            taken.__dict__["_blemished"] = blemished
+        return taken
 
     def stretch(self, start: int, stop: int) -> Iterator[Column]:
         """Give the cells of rows ``start:stop``, an array a column."""

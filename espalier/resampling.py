@@ -12,7 +12,7 @@ import numpy.typing as npt
 from espalier.config import Holdout
 from espalier.dataset import Column, Dataset
 from espalier.errors import ConfigError, Fault
-from espalier.holding_out import held_out_rows, row_order
+from espalier.holding_out import held_out_rows, other_rows, row_order
 from espalier.schema import Role, Schema
 
 __all__ = [
@@ -125,7 +125,7 @@ def parts_of(dataset: Dataset, noisy: Dataset, test: Test) -> tuple[Dataset, Dat
     """Give what is learned from and what is tested on."""
     if isinstance(test, Dataset):
         return noisy, test
-    return noisy.take(np.setdiff1d(np.arange(dataset.n_rows), test)), dataset.take(test)
+    return noisy.take(other_rows(dataset.n_rows, test)), dataset.take(test)
 
 
 def why_not_divided(dataset: Dataset, tests: Iterable[Test], holdout: Holdout) -> str | None:

@@ -126,12 +126,12 @@ def prune(
         raise DataError([Fault("/dataset", "other_data", "is not the data set that the model was trained on")])
     remembered = model.training.holdout
     asks = needs_held_out(chosen) or holdout is not None or (dataset is not None and remembered is not None)
-    held_out = voting_rows(model, dataset, holdout) if asks else None
+    training, aside = (None, None) if dataset is None else set_aside(dataset, remembered)
+    held_out = voting_rows(model, dataset, holdout, aside) if asks else None
     voters = holdout.fingerprint if isinstance(holdout, Dataset) else model.training.fingerprint
     if needs_held_out(chosen):
         for fault in faults_of_voters(model, voters):
             raise NotApplicable(fault.message)
-    training = None if dataset is None else set_aside(dataset, remembered)[0]
     watch.check()
     rows = PruningRows(training, held_out)
     method_of = PRUNING_FUNCTIONS[type(chosen)]

@@ -113,6 +113,17 @@ def test_taken_rows_are_those_rows_in_that_order(rows):
     assert taken.schema == MIXED
 
 
+@pytest.mark.parametrize("looked_at", ["before", "after"])
+@pytest.mark.parametrize(("cells", "lacking", "of_two"), [("1,u\n2,v\n", "", ""), ("1,u\n,v\n2,\n", "ab", "a")])
+def test_taken_rows_lack_what_they_lack_themselves(looked_at, cells, lacking, of_two):
+    data = dataset_from_csv(f"a,b\n{cells}")
+    if looked_at == "before":
+        assert data.incomplete == set(lacking)
+    assert data.take([0, 1]).incomplete == set(of_two)
+    assert data.take([0]).incomplete == set()
+    assert data.incomplete == set(lacking)
+
+
 def test_attributes_that_can_never_be_tested_are_noticed():
     data = dataset_from_csv("a,b,c,y\n1,u,,p\n1,,,q\n", target="y")
     assert data.notices == (

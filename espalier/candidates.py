@@ -14,6 +14,8 @@ from espalier.training_checks import check_training
 
 __all__ = ["Candidate", "check_candidate_rows", "check_candidates", "sets_aside"]
 
+OF_DATA: Final = ("/target", "/attributes")
+"""Where `check_training` finds fault with the data, whatever the configuration is."""
 PRUNING_SHARE: Final = Holdout(fraction=1 / 3, seed=0)
 """What a candidate that prunes on held-out rows sets aside of its training rows, unless it says otherwise."""
 
@@ -73,14 +75,16 @@ def check_candidates(schema: Schema, candidates: Sequence[Candidate]) -> None:
     """See whether each configuration can take such data.
 
     Raises:
-        ConfigError: Every reason why not, below ``/candidates/{i}``.
+        ConfigError: Every reason why not, below ``/candidates/{i}``; what is wrong with the data for all of them, once.
     """
     faults: list[Fault] = []
     for place, candidate in enumerate(candidates):
         try:
             check_training(schema, candidate.config)
         except ConfigError as error:
-            faults += within(pointer("candidates", place), error.faults)
+            of_data = [fault for fault in error.faults if fault.path in OF_DATA]
+            own = within(pointer("candidates", place), [fault for fault in error.faults if fault not in of_data])
+            faults += [fault for fault in (*of_data, *own) if fault not in faults]
     if faults:
         raise ConfigError(faults)
 

@@ -17,6 +17,7 @@ from espalier.evaluation import Evaluation, evaluate_rows
 from espalier.model import Model
 from espalier.paired_tests import paired_differences, resampled_t
 from espalier.progress import Progress
+from espalier.pruning.row_notes import notes_on_rows
 from espalier.resampling import Test, check_comparison, parts_of, tests_of, with_label_noise
 from espalier.rules import RuleList
 from espalier.training import train
@@ -46,6 +47,7 @@ class Result:
         seconds: To train and prune each.
         misses: Of each test row that has weight, in the order of the folds: 0 or 1, or the squared error.
         weights: Of the same rows.
+        notes: On one split, what a person should know of the rows that it was tested on.
     """
 
     candidate: Candidate
@@ -54,6 +56,7 @@ class Result:
     seconds: tuple[float, ...]
     misses: npt.NDArray[np.float64]
     weights: npt.NDArray[np.float64]
+    notes: tuple[str, ...] = ()
 
     def score(self, measure: str) -> float:
         """Give the mean of `measure` over the folds."""
@@ -119,6 +122,7 @@ class Comparison:
     Attributes:
         measure: ``accuracy`` (more is better) or ``rmse`` (less is better).
         n_rows: Of the data set.
+        n_tested: Rows that each candidate was tested on, of all folds together.
         n_folds: How many times each candidate was trained; 1 with a holdout.
         label_noise: Share of the training rows whose class was replaced by another one.
         results: In the order of the candidates.
@@ -128,6 +132,7 @@ class Comparison:
 
     measure: str
     n_rows: int
+    n_tested: int
     n_folds: int
     label_noise: float
     results: tuple[Result, ...]
@@ -152,6 +157,7 @@ class Comparison:
         return {
             "measure": self.measure,
             "n_rows": self.n_rows,
+            "n_tested": self.n_tested,
             "folds": self.n_folds,
             "label_noise": self.label_noise,
             "verdict": self.verdict,
@@ -223,7 +229,8 @@ def compare(
         if result.candidate.config.pruning is not None
         and dataclasses.replace(result.candidate.config, pruning=None) == other.candidate.config
     )
-    return Comparison(measure, dataset.n_rows, len(tests), label_noise, tuple(results), differences, effects)
+    n_tested = sum(evaluation.n_rows for evaluation in best.evaluations)
+    return Comparison(measure, dataset.n_rows, n_tested, len(tests), label_noise, tuple(results), differences, effects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +265,10 @@ def _run(dataset: Dataset, noisy: Dataset, candidate: Candidate, tests: Sequence
         counted = test.weight > 0
         misses.append(missed[counted])
         weights.append(test.weight[counted])
+    # A fold is what it is by the draw; rows that somebody has chosen may be others than were meant.
+    notes = notes_on_rows(model, test, in_parts=False).get("notes", []) if len(tests) == 1 else []
     tested = np.concatenate(misses), np.concatenate(weights)
-    return Result(candidate, tuple(evaluations), tuple(leaves), tuple(seconds), *tested)
+    return Result(candidate, tuple(evaluations), tuple(leaves), tuple(seconds), *tested, tuple(notes))
 
 
 def _trained(kept: Dataset, candidate: Candidate, watch: Progress) -> Model:
@@ -328,4 +337,5 @@ def _result_document(result: Result) -> Mapping[str, Any]:
         "figures": figures,
         "leaves": {"mean": float(np.mean(result.leaves)), "folds": list(result.leaves)},
         "seconds": float(np.mean(result.seconds)),
+        **({"notes": list(result.notes)} if result.notes else {}),
     }

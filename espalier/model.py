@@ -30,10 +30,12 @@ class TrainingRecord:
             held-out rows were a data set of their own.
         train: Figures on the training rows: ``{"n_rows", "errors", "accuracy"}`` or ``{"n_rows", "rmse", "mae"}``.
         held_out: The same figures on rows that were not learned from; None where there are none.
-        held_out_use: ``holdout`` where those rows had no part in making the model, ``validation`` once they were used
-            to stop or to prune.
+        held_out_use: ``holdout`` where those rows had no part in making the model, ``validation`` where they were used
+            to stop or to prune, of this model or one that it was made from.
+        asked: Fingerprints of the data sets of which held-out rows were used so.
         backfitted: Fingerprints of the data sets of which held-out rows were added to the leaves (``backfit``): these
             are learned from since, and are not asked again.
+        divided: Whether rows may stand in several leaves, in parts: what those have counted are not the answers, then.
     """
 
     n_rows: int
@@ -43,7 +45,9 @@ class TrainingRecord:
     train: Mapping[str, float]
     held_out: Mapping[str, float] | None = None
     held_out_use: str | None = None
+    asked: tuple[str, ...] = ()
     backfitted: tuple[str, ...] = ()
+    divided: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from espalier.config import Holdout, holdout_from_dict, holdout_to_dict
 from espalier.errors import DocumentError, Fault, InvalidInput, within
@@ -10,14 +10,16 @@ from espalier.model import TrainingRecord
 
 __all__ = ["read_record", "record_document"]
 
+RARE: Final = ("asked", "backfitted", "divided")
+
 
 def record_document(record: TrainingRecord) -> dict[str, Any]:
     """Give a record as JSON values.
 
-    What most models do not have, ``backfitted``, is not said of them: their documents, and the sums of these, stay as
-    they were before there was such a field.
+    What most models do not have is not said of them: their documents, and the sums of these, stay as they were before
+    there was such a field.
     """
-    told = [field.name for field in dataclasses.fields(record) if field.name != "backfitted" or record.backfitted]
+    told = [field.name for field in dataclasses.fields(record) if field.name not in RARE or getattr(record, field.name)]
     return {
         **{name: getattr(record, name) for name in told},
         "train": dict(record.train),
@@ -53,7 +55,9 @@ def read_record(given: Mapping[str, Any]) -> TrainingRecord:
                 given.get("held_out_use") in (None, "holdout", "validation"),
                 "must be holdout or validation",
             ),
+            ("asked", _are_texts(given.get("asked", [])), "must be a list of texts"),
             ("backfitted", _are_texts(given.get("backfitted", [])), "must be a list of texts"),
+            ("divided", isinstance(given.get("divided", False), bool), "must be true or false"),
         )
         if not holds
     ]
@@ -67,7 +71,9 @@ def read_record(given: Mapping[str, Any]) -> TrainingRecord:
         train=given["train"],
         held_out=given.get("held_out"),
         held_out_use=given.get("held_out_use"),
+        asked=tuple(given.get("asked", [])),
         backfitted=tuple(given.get("backfitted", [])),
+        divided=given.get("divided", False),
     )
 
 

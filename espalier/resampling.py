@@ -3,6 +3,7 @@
 All that is drawn is the same for the same seed.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -57,8 +58,11 @@ def check_comparison(
         ConfigError: Every reason why not, by path; those of a candidate's configuration are said by `check_training`.
     """
     faults = []
-    if not names or len(set(names)) < len(names):
-        faults.append(Fault("/candidates", "not_legal", "must be at least one candidate, each with its own name"))
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if not names or twice:
+        which = f"; {', '.join(map(repr, twice))} stands there more than once" if twice else ""
+        message = f"must be at least one candidate, each with its own name{which}"
+        faults.append(Fault("/candidates", "not_legal", message))
     if (
         not isinstance(label_noise, int | float)
         or not 0 <= label_noise < 1
@@ -175,6 +179,8 @@ def _faults_of_folds(folds: int | Sequence[int], n_rows: int) -> list[Fault]:
     if isinstance(folds, bool) or not isinstance(folds, int | Sequence | np.ndarray):
         return [Fault("/folds", "wrong_type", "must be a whole number, or the number of a fold for each row")]
     if isinstance(folds, int):
+        if n_rows < 2:
+            return [Fault("/folds", "not_legal", f"folds need two rows or more, and there is {n_rows}: give a holdout")]
         limit = min(n_rows, MAX_FOLDS)
         if 2 <= folds <= limit:
             return []

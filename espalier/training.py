@@ -25,7 +25,7 @@ from espalier.linear_fitting import fit_linear_models
 from espalier.model import Model, TrainingRecord
 from espalier.progress import Progress
 from espalier.pruners import PRUNERS, ModelTree, Pruner, ReducedError, changed_pruner, needs_held_out, pruning_method
-from espalier.pruning import PRUNING_FUNCTIONS, Pruned, PruningRows, faults_of_voters
+from espalier.pruning import PRUNING_FUNCTIONS, Pruned, PruningRows, faults_of_backfit
 from espalier.rules import RuleList
 from espalier.schema import Role, Schema
 from espalier.small_work import done_small
@@ -35,6 +35,10 @@ from espalier.tree import LEAF, Tree
 __all__ = ["prune", "summary", "train", "train_traced"]
 
 UNPRUNED: Final = "unpruned: the tree is as it was grown"
+USES: Final = ("holdout", "validation")
+"""What held-out rows were used for, by whether they had a part in making the model."""
+DIVIDING: Final = ("fractional", "spread")
+"""Strategies for missing values by which a row goes several ways."""
 LARGEST_EXACT: Final = 2.0**53
 """Sums of whole numbers below this are exact."""
 
@@ -129,9 +133,8 @@ def prune(
     training, aside = (None, None) if dataset is None else set_aside(dataset, remembered)
     held_out = voting_rows(model, dataset, holdout, aside) if asks else None
     voters = holdout.fingerprint if isinstance(holdout, Dataset) else model.training.fingerprint
-    if needs_held_out(chosen):
-        for fault in faults_of_voters(model, voters):
-            raise NotApplicable(fault.message)
+    for fault in faults_of_backfit(model, chosen, voters):
+        raise NotApplicable(f"{fault.path.removeprefix('/')} {fault.message}")
     watch.check()
     rows = PruningRows(training, held_out)
     method_of = PRUNING_FUNCTIONS[type(chosen)]
@@ -213,41 +216,45 @@ def _learned(  # noqa: PLR0917 - what one training is made of
     watch.begin("measuring")
     figures = _figures_of_training(model, kept, watch, counted=pruned is None or not _backfits(chosen.pruning))
     held = _measured(model, held_out, watch) if held_out is not None else None
-    use = "validation" if chosen.validation_stop or needs_held_out(chosen.pruning) else "holdout"
+    had_a_part = chosen.validation_stop or needs_held_out(chosen.pruning)
     voters = record.fingerprint if holdout is not None or held_out is None else held_out.fingerprint
     record = dataclasses.replace(
         record,
         train=figures,
         held_out=held,
-        held_out_use=use if held else None,
-        backfitted=_backfitted((), chosen.pruning, voters),
+        held_out_use=USES[had_a_part] if held else None,
+        asked=_with((), voters, if_so=had_a_part),
+        backfitted=_with((), voters, if_so=_backfits(chosen.pruning)),
+        divided=chosen.missing in DIVIDING and not _tested_names(grown.tree, kept.schema).isdisjoint(kept.incomplete),
     )
     watch.begin("done")
     return dataclasses.replace(model, training=record), pruned
 
 
 def _record_of(model: Model, rows: PruningRows, watch: Progress, *, by: Pruner, voters: str) -> TrainingRecord:
-    """Give the record of a model that was pruned, which has its parent's; voters: as `faults_of_voters` has it."""
+    """Give the record of a model that was pruned, which has its parent's; voters: as `faults_of_backfit` has it."""
     parent = model.training
-    backfitted = _backfitted(parent.backfitted, by, voters)
+    asked = _with(parent.asked, voters, if_so=needs_held_out(by))
+    backfitted = _with(parent.backfitted, voters, if_so=_backfits(by))
     if rows.training is None:
         figures = _figures_of_leaves(model)
     else:
         figures = _figures_of_training(model, rows.training, watch, counted=not backfitted)
-    # What had a part in making the parent had a part in making the child.
-    use = "validation" if needs_held_out(by) or parent.held_out_use == "validation" else "holdout"
+    # What had a part in making the parent had a part in making the child; old documents do not say which rows had.
+    had_a_part = voters in asked or (parent.held_out_use == "validation" and not parent.asked)
     return dataclasses.replace(
         parent,
         train=figures,
         held_out=None if rows.held_out is None else _measured(model, rows.held_out, watch),
-        held_out_use=None if rows.held_out is None else use,
+        held_out_use=None if rows.held_out is None else USES[had_a_part],
+        asked=asked,
         backfitted=backfitted,
     )
 
 
-def _backfitted(before: tuple[str, ...], pruner: Pruner | None, voters: str) -> tuple[str, ...]:
-    """Give the fingerprints of the data sets of which rows are in the leaves beside those that were grown from."""
-    return (*before, voters) if _backfits(pruner) else before
+def _with(before: tuple[str, ...], voters: str, *, if_so: bool) -> tuple[str, ...]:
+    """Give the fingerprints of data sets with one more, once."""
+    return tuple(dict.fromkeys((*before, voters))) if if_so else before
 
 
 def _backfits(pruner: Pruner | None) -> bool:
@@ -315,7 +322,7 @@ def _figures_of_training(model: Model, kept: Dataset, watch: Progress, *, counte
     """
     told = counted and model.task == "classification" and isinstance(model.body, Tree)
     told = told and model.config.class_weight is None and _has_whole_weights(kept)
-    if not told or not _tested_names(model).isdisjoint(kept.incomplete):
+    if not told or not _tested_names(model.tree, model.schema).isdisjoint(kept.incomplete):
         return _measured(model, kept, watch)
     leaves = np.flatnonzero(model.tree.test == LEAF)
     total = float(kept.weight.sum())
@@ -330,30 +337,25 @@ def _has_whole_weights(kept: Dataset) -> bool:
     return float(kept.weight.sum()) < LARGEST_EXACT and bool(np.all(kept.weight == np.rint(kept.weight)))
 
 
-def _tested_names(model: Model) -> set[str]:
-    return {model.schema.attributes[place].name for place in np.unique(model.tree.feature).tolist() if place >= 0}
+def _tested_names(tree: Tree, schema: Schema) -> set[str]:
+    return {schema.attributes[place].name for place in np.unique(tree.feature).tolist() if place >= 0}
 
 
 def _figures_of_leaves(model: Model) -> Mapping[str, float]:
-    tree = model.tree
-    leaves = tree.test == 0
+    """Give the training figures where the rows are not at hand: what the leaves have counted, if that is the answers.
+
+    It is not where they have counted other rows, too, or weights of classes, or a row in several leaves, nor where the
+    nodes above mix in.
+    """
+    tree, record = model.tree, model.training
+    figures: dict[str, float] = {"n_rows": record.n_training_rows}
+    config = model.config
+    if record.backfitted or record.divided or config.class_weight is not None or config.smoothing is not None:
+        return figures
+    leaves = tree.test == LEAF
     weight = float(tree.weight[leaves].sum())
-    n_rows = model.training.n_training_rows
-    if model.schema.weight is None and model.config.class_weight is None:
-        n_rows = round(weight)  # with backfit the leaves have counted the held-out rows, too
-    if model.config.smoothing is not None or not _counts_answers(model):
-        # What the nodes above mix in, or other leaves that a row is counted in, is known only with the rows themselves.
-        return {"n_rows": n_rows}
     if model.task == "classification":
         right = float(tree.stats[leaves, tree.value[leaves]].sum())
-        return {"n_rows": n_rows, "errors": weight - right, "accuracy": right / weight}
+        return figures | {"errors": weight - right, "accuracy": right / weight}
     squares = tree.stats[leaves, 2] if tree.linear is None else tree.linear.squares[leaves]
-    return {"n_rows": n_rows, "rmse": float(np.sqrt(squares.sum() / weight))}
-
-
-def _counts_answers(model: Model) -> bool:
-    """Say whether the leaves have counted each row once, where it is answered: no part of a row is in several."""
-    if model.config.missing not in ("fractional", "spread"):
-        return True
-    weights = model.tree.weight if model.task == "regression" else model.tree.stats
-    return bool(np.all(weights == np.rint(weights)))
+    return figures | {"rmse": float(np.sqrt(squares.sum() / weight))}

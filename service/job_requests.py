@@ -175,7 +175,8 @@ def plan_pruning(
     voting = None if voters is None else session.get(DataSet, voters)
     if parent is not None and method is not None and "params" in asked:
         found += faults_of_method(parent, method, voting, faults=found)
-    if parent is not None and "holdout" in asked:
+    # One reason why these rows cannot vote is enough: a second one would advise something else.
+    if parent is not None and "holdout" in asked and all(fault.pointer != "/holdout" for fault in found):
         found += faults_of_voters(session, parent, method, held_out)
     if found or version is None or parent is None:
         raise Rejected(found)

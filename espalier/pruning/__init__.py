@@ -8,7 +8,7 @@ from espalier.errors import NotApplicable
 from espalier.model import Model
 from espalier.progress import Progress
 from espalier.pruners import CostComplexity, ModelTree, Pessimistic, ReducedError, RulePostPruning
-from espalier.pruning.applicable import check_pruning, faults_of_voters
+from espalier.pruning.applicable import check_pruning, faults_of_backfit
 from espalier.pruning.cost_complexity import PruningPath, prune_cost_complexity, pruning_path
 from espalier.pruning.model_tree import prune_model_tree
 from espalier.pruning.pessimistic import add_errs, prune_pessimistic
@@ -23,7 +23,7 @@ __all__ = [
     "PruningRows",
     "add_errs",
     "check_pruning",
-    "faults_of_voters",
+    "faults_of_backfit",
     "pruning_path",
 ]
 

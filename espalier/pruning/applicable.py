@@ -6,7 +6,7 @@ from espalier.pruners import CostComplexity, Pessimistic, Pruner, RulePostPrunin
 from espalier.pruning_checks import pruning_faults
 from espalier.rules import RuleList
 
-__all__ = ["check_pruning", "faults_of_voters"]
+__all__ = ["check_pruning", "faults_of_backfit"]
 
 
 def check_pruning(model: Model, method: Pruner, *, has_training_rows: bool = True, voters: str | None = None) -> None:
@@ -35,21 +35,30 @@ def check_pruning(model: Model, method: Pruner, *, has_training_rows: bool = Tru
         message = "the model is a list of rules, and all methods prune trees: name the version that it was made from"
         raise ConfigError([Fault("/method", "not_a_tree", message)])
     faults = pruning_faults(method, model.config, model.task)
-    faults += _faults_of_rows(model, method) if has_training_rows else _faults_without_rows(method)
-    if needs_held_out(method):
-        faults += faults_of_voters(model, voters)
+    own = _faults_of_rows(model, method) if has_training_rows else _faults_without_rows(method)
+    said = {fault.path for fault in own}
+    faults += own + [fault for fault in faults_of_backfit(model, method, voters) if fault.path not in said]
     if faults:
         raise ConfigError(faults)
 
 
-def faults_of_voters(model: Model, voters: str | None) -> list[Fault]:
-    """Say so if the rows that are asked were learned from by an earlier pruning; `voters` as in `check_pruning`."""
+def faults_of_backfit(model: Model, method: Pruner, voters: str | None) -> list[Fault]:
+    """Say what an earlier pruning stands in the way of, by which the leaves have counted held-out rows, too.
+
+    voters: As `check_pruning` has it.
+    """
     record = model.training
-    if (record.fingerprint if voters is None else voters) not in record.backfitted:
+    if isinstance(method, Pessimistic) and method.raising and record.backfitted:
+        message = (
+            f"must be false: it counts {record.n_training_rows} training rows anew, and an earlier pruning has added "
+            "others to the leaves (backfit)"
+        )
+        return [Fault("/raising", "combination", message)]
+    if not needs_held_out(method) or (record.fingerprint if voters is None else voters) not in record.backfitted:
         return []
     message = (
-        "an earlier pruning has added these rows to the leaves (backfit), and what was learned from cannot vote: give "
-        "other rows, as a data set of their own, or prune the model from before that"
+        "must be rows of another data set: all rows of this one are learned from, since an earlier pruning has added "
+        "those held out to the leaves (backfit); or prune the version from before that"
     )
     return [Fault("/holdout", "learned_from", message)]
 
@@ -72,7 +81,4 @@ def _faults_of_rows(model: Model, method: Pruner) -> list[Fault]:
     if isinstance(method, CostComplexity) and method.select == "cv" and method.folds > n_rows:
         message = f"must be at most {n_rows}: so many rows the model was trained on"
         return [Fault("/folds", "out_of_range", message)]
-    if isinstance(method, Pessimistic) and method.raising and model.training.backfitted:
-        message = f"must be false: it counts {n_rows} training rows anew, and backfit has added others to the leaves"
-        return [Fault("/raising", "combination", message)]
     return []

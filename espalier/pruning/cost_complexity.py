@@ -146,6 +146,7 @@ def prune_cost_complexity(
             "method": pruner_name(parameters),
             "parameters": parameters_to_dict(parameters),
             "estimate": RISK_WORDS[parameters.risk],
+            "held_out_rows": judged.n_rows if judged is not None and judged is rows.held_out else None,
             **(notes_on_rows(model, judged) if judged is not None else {}),
             "before": counts(tree, float(risks[tree.test == LEAF].sum())),
             "after": counts(pruned, float(path.risk[place])),

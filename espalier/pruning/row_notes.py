@@ -9,6 +9,7 @@ from espalier.bulk_prediction import leaves_of
 from espalier.cells import cells_of, target_of, unseen_rows
 from espalier.dataset import Dataset
 from espalier.model import Model
+from espalier.rules import RuleList
 from espalier.tree import LEAF
 
 __all__ = ["notes_on_rows"]
@@ -18,7 +19,7 @@ def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> d
     """Give the notes of a trace on the rows that judged: ``{"notes": […]}``, nothing where there are none.
 
     Args:
-        model: The parent.
+        model: The parent, or what is tested on the rows; of a list of rules only the classes are looked at.
         dataset: The rows; those without weight are not looked at.
         in_parts: Whether a row that several leaves answer counts in parts, one a leaf.
 
@@ -27,6 +28,8 @@ def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> d
     """
     counted = dataset.weight > 0
     notes = _notes_on_classes(model, target_of(model, dataset)[counted])
+    if isinstance(model.body, RuleList):
+        return {"notes": notes} if notes else {}
     unseen = int(np.count_nonzero(unseen_rows(model, dataset) & counted))
     if unseen:
         notes.append(f"{_rows(unseen, 'has', 'have')} a category that the model has not seen: it counts as missing")

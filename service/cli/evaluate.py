@@ -37,6 +37,7 @@ CANDIDATES: Final[Mapping[str, tuple[str, ...]]] = {
 """Each published way with its prunings and without, by the task."""
 
 SMALL: Final = 1e-3
+SIGNIFICANT: Final = 0.05
 
 ABOUT: Final = """\
 leaves: mean over the folds. p: chance of a difference this large from the best if there were none; further right, of
@@ -77,6 +78,11 @@ def _arguments(parser: ArgumentParser) -> None:
 def evaluate(arguments: Namespace) -> int:
     """Compare candidates on each file, at each share of noise."""
     datasets = [(file, read_data(file, arguments)) for file in arguments.data]
+    for file, dataset in datasets:
+        if dataset.schema.task is None:
+            raise Refused(
+                f"{file}: there is nothing to learn: name the column with --target, or in {file.stem}.schema.json"
+            )
     table, watch = None, telling()
     endings = []
     for file, dataset in datasets:
@@ -92,6 +98,7 @@ def evaluate(arguments: Namespace) -> int:
             for line in table.block(file, noise, comparison):
                 print(line, flush=True)
             endings.append(_ending(file, dataset, noise, comparison, seconds))
+            endings += _notes(comparison)
     if table is not None:
         print("", *endings, ABOUT, sep="\n")
     return 0
@@ -156,13 +163,13 @@ class _Table:
         """Give the lines of one comparison; the head comes before the first."""
         yield from self.head
         self.head = [""]
-        best = {difference.other: f"{difference.p_value:.2g}" for difference in comparison.differences}
+        best = {difference.other: _chance(difference.p_value) for difference in comparison.differences}
         effects = {effect.pruned: effect for effect in comparison.pruning_effects}
         for place, entry in enumerate(comparison.to_dict()["candidates"]):
             figure = entry["figures"][comparison.measure]
             spread = _figure(figure["std"]) if figure["std"] is not None else ""
             effect = effects.get(entry["name"])
-            said = [_figure(effect.gain, sign="+"), f"{effect.p_value:.2g}", effect.verdict] if effect else ["", "", ""]
+            said = [_figure(effect.gain, sign="+"), _chance(effect.p_value), effect.verdict] if effect else ["", "", ""]
             where = [_name(file), f"{noise:.0%}"] if place == 0 else ["", ""]
             yield self._line(
                 [
@@ -190,6 +197,23 @@ def _figure(value: float, *, sign: str = "-") -> str:
     return f"{value:{sign}.4f}" if value == 0 or abs(value) >= SMALL else f"{value:{sign}.4g}"
 
 
+def _chance(p_value: float) -> str:
+    """Give two digits, or as many as show on which side of 0.05 it is."""
+    texts = (f"{p_value:.{digits}g}" for digits in range(2, 18))
+    return next(text for text in texts if (float(text) < SIGNIFICANT) == (p_value < SIGNIFICANT))
+
+
+def _notes(comparison: "espalier.Comparison") -> Iterator[str]:
+    """Give what is to be known of the rows that were tested on, once for the candidates of which it is true."""
+    of_note: dict[str, list[str]] = {}
+    for result in comparison.results:
+        for note in result.notes:
+            of_note.setdefault(note, []).append(result.candidate.name)
+    for note, names in of_note.items():
+        whose = "" if len(names) == len(comparison.results) else f" ({', '.join(names)})"
+        yield f"  of the test rows{whose}: {note}"
+
+
 def _name(file: Path) -> str:
     name = file.name.removesuffix(".gz")
     return name.removesuffix(Path(name).suffix)
@@ -198,7 +222,8 @@ def _name(file: Path) -> str:
 def _ending(
     file: Path, dataset: "espalier.Dataset", noise: float, comparison: "espalier.Comparison", seconds: float
 ) -> str:
-    runs = f"{comparison.n_folds} folds" if comparison.n_folds > 1 else "one split"
+    split = f"one split with {comparison.n_tested} rows to test on"
+    runs = f"{comparison.n_folds} folds" if comparison.n_folds > 1 else split
     noisy = f", {noise:.0%} of the training classes wrong" if noise else ""
     test = f" ({comparison.differences[0].test})" if comparison.differences else ""
     what = f"{_name(file)}, {dataset.n_rows} rows, {dataset.schema.task}, {runs}{noisy}, {seconds:.1f} s"

@@ -130,6 +130,10 @@ class EvaluatedCandidate(Shape):
     figures = shape("by measure: mean and standard deviation over the folds, and each fold's own", OBJECT)
     leaves = shape("of the trees: mean, and each fold's own; of a list of rules, how many rules", OBJECT)
     seconds = fields.Float(metadata={"description": "to train and prune, the mean over the folds"})
+    notes = shape(
+        "on one split: what one should know of the rows that it was tested on, such as classes that it has not learned",
+        {"type": "array", "items": {"type": "string"}},
+    )
 
 
 class Difference(Shape):
@@ -161,6 +165,7 @@ class Comparison(Shape):
     dataset = text("id of the data set")
     measure = text("what is compared: accuracy (more is better) or rmse (less is better)")
     n_rows = fields.Integer()
+    n_tested = fields.Integer(metadata={"description": "rows that each candidate was tested on, of all folds together"})
     folds = fields.Integer(metadata={"description": "how many trees of each candidate; 1 with a holdout"})
     label_noise = fields.Float()
     verdict = text("which is better, and whether the difference means anything")

@@ -95,7 +95,7 @@ def to_svg(
         RowError: The row has faults.
     """
     if isinstance(model.body, RuleList):
-        raise NotApplicable("a list of rules is no tree that could be drawn: take its text, JSON or formulas of logic")
+        raise NotApplicable("a list of rules is no tree that could be drawn: take its text, Mermaid or DOT")
     return svg_of(model, node=node, depth=depth, path=path, caption=caption)
 
 

@@ -132,14 +132,14 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     evidence = _evidence(model, parameters, rows.training, rows.held_out)
     ordered = _in_order(_shortened(model, evidence, progress), evidence)
     body = _rule_list(model, [alike[0] for alike in ordered], rows.training, evidence)
-    note = f"{body.n_rules} rules from {model.tree.n_leaves} leaves, with {body.n_conditions} conditions"
-    pruned = dataclasses.replace(model, body=body, pruning=pruner_to_dict(parameters), notes=(note,))
+    about = (_size_note(model, body), *_notes_on_order(body))
+    pruned = dataclasses.replace(model, body=body, pruning=pruner_to_dict(parameters), notes=about)
     judges = rows.training if evidence.pessimistic is not None or rows.held_out is None else rows.held_out
     which = "training" if judges is rows.training else "validation"
     notes = notes_on_rows(model, judges, in_parts=False)
     judged = Judged(which, judges.n_rows, _measured(model, judges), _measured(pruned, judges), notes)
     if judged.after > judged.before + _slack(evidence):
-        pruned = dataclasses.replace(pruned, notes=(note, _warning(judged)))
+        pruned = dataclasses.replace(pruned, notes=(*about, _warning(judged)))
     return Pruned(pruned, lambda: _trace(model, pruned, ordered, judged, parameters))
 
 
@@ -340,6 +340,18 @@ def _stats(model: Model, target: npt.NDArray[Any], weight: Floats) -> tuple[floa
         return tuple(np.bincount(target, weights=weight, minlength=len(model.schema.classes)).tolist())
     mean = float((weight * target).sum()) / mass
     return (mass, mean, float((weight * (target - mean) ** 2).sum()))
+
+
+def _size_note(model: Model, body: RuleList) -> str:
+    return f"{body.n_rules} rules from {model.tree.n_leaves} leaves, with {body.n_conditions} conditions"
+
+
+def _notes_on_order(body: RuleList) -> Iterator[str]:
+    """Say how many rules can never answer, since one before them holds for every row."""
+    never = body.n_rules - 1 - next((at for at, rule in enumerate(body.rules) if not rule.conditions), body.n_rules)
+    if never > 0:
+        stand = "1 rule stands" if never == 1 else f"{never} rules stand"
+        yield f"{stand} behind one that holds for every row, and can never answer"
 
 
 def _warning(judged: Judged) -> str:

@@ -85,6 +85,8 @@ def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
     if query["format"] == "text":
         return bytes_answer(f"{_head(decision, replay)}\n{_lines(decision, replay)}", content_type=TEXT)
     if query["format"] == "svg":
+        if isinstance(model.body, espalier.RuleList):
+            raise espalier.NotApplicable("a list of rules decided this, and has no tree to draw: take text or json")
         way = replay.explanation or replays.as_logged(model, decision, replay.reason or "")
         return pictured(espalier.to_svg(model, path=way, caption=_head(decision, replay)))
     return tagged_answer(

@@ -80,9 +80,7 @@ def evaluate(arguments: Namespace) -> int:
     datasets = [(file, read_data(file, arguments)) for file in arguments.data]
     for file, dataset in datasets:
         if dataset.schema.task is None:
-            raise Refused(
-                f"{file}: there is nothing to learn: name the column with --target, or in {file.stem}.schema.json"
-            )
+            raise Refused(f"{file}: names no column to learn: give --target, or say so in a file of its schema")
     table, watch = None, telling()
     endings = []
     for file, dataset in datasets:

@@ -26,9 +26,11 @@ __all__ = [
     "read_data",
     "read_model",
     "read_schema",
+    "read_tree",
     "refusals",
     "rows_of",
     "set_argument",
+    "voters_argument",
     "write_whole",
 ]
 
@@ -82,6 +84,16 @@ def set_argument(parser: ArgumentParser, meaning: str) -> None:
     """Declare ``--set``; `meaning` says what can be set and where it is listed."""
     parser.add_argument(
         "--set", metavar="FIELD=VALUE", action="append", default=[], help=f"{meaning}; the value is JSON, else text"
+    )
+
+
+def voters_argument(parser: ArgumentParser, when: str = "") -> None:
+    """Declare ``--holdout`` as prunings take it; `when` goes before what it means."""
+    parser.add_argument(
+        "--holdout",
+        metavar="FILE|JSON",
+        help=f"{when}rows that vote: a file of its own, or some of those set aside at training, such as "
+        '{"rows": [0, 5]} counted from 0 (default: all of those)',
     )
 
 
@@ -199,6 +211,18 @@ def read_model(file: Path) -> "espalier.Model":
 
     with refusals(file):
         return espalier.from_json(existing(file).read_bytes())
+
+
+def read_tree(file: Path) -> "espalier.Model":
+    """Read a model that is a tree, as every pruning needs one: known before the rows are read.
+
+    Raises:
+        Refused: Not there, not a model document, or a list of rules.
+    """
+    model = read_model(file)
+    with refusals(file):
+        _ = model.tree
+    return model
 
 
 def check_folder(file: Path) -> None:

@@ -6,7 +6,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from service.cli.command import Command
 from service.cli.files import (
@@ -19,17 +19,16 @@ from service.cli.files import (
     holdout_of,
     read_data,
     read_model,
+    read_tree,
     refusals,
     rows_of,
     set_argument,
+    voters_argument,
     write_whole,
 )
 from service.cli.presets import help_with_tables
 from service.cli.telling import telling
 from service.cli.traces import trace_lines
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["COMMANDS"]
 
@@ -56,7 +55,7 @@ def _prune_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--method", metavar="M", required=True, help="see `espalier presets`")
     set_argument(parser, "a parameter of the method; see `espalier presets`")
     parser.add_argument("--data", metavar="TRAIN", type=Path, help="the rows that the model was trained on")
-    parser.add_argument("--holdout", metavar="FILE", type=Path, help="rows that vote (default: those set aside)")
+    voters_argument(parser)
     _out_arguments(parser)
     help_with_tables(parser)
 
@@ -106,10 +105,10 @@ def prune(arguments: Namespace) -> int:
     import espalier  # noqa: PLC0415 - as above
 
     check_folder(arguments.out)
-    model = read_model(arguments.model)
+    model = read_tree(arguments.model)
     dataset = dataset_of(arguments.data, schema=model.schema) if arguments.data is not None else None
-    holdout = dataset_of(arguments.holdout, like=model.schema) if arguments.holdout is not None else None
     with refusals(None):
+        holdout = holdout_of(arguments.holdout, model.schema, seed=0)
         method = espalier.pruning_method(arguments.method, **assignments(arguments.set))
         begun = time.perf_counter()
         pruned = espalier.prune(model, method, dataset=dataset, holdout=holdout, progress=telling())

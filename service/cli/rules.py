@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from service.cli.command import Command, Refused
-from service.cli.files import assignments, check_folder, dataset_of, read_model, refusals, set_argument, write_whole
+from service.cli.files import (
+    assignments,
+    check_folder,
+    dataset_of,
+    holdout_of,
+    read_model,
+    read_tree,
+    refusals,
+    set_argument,
+    voters_argument,
+    write_whole,
+)
 
 if TYPE_CHECKING:
     import espalier
@@ -23,9 +34,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--prune", choices=["validation", "pessimistic"], help="shorten the rules, the best first")
     set_argument(parser, "with --prune, a parameter such as confidence; see `espalier presets`")
     parser.add_argument("--data", metavar="TRAIN", type=Path, help="with --prune, the rows it was trained on")
-    parser.add_argument(
-        "--holdout", metavar="FILE", type=Path, help="with --prune, rows that vote (default: those set aside)"
-    )
+    voters_argument(parser, "with --prune, ")
     parser.add_argument("--out", metavar="RULES.json", type=Path, help="write the list of rules as a model")
 
 
@@ -36,10 +45,10 @@ def rules(arguments: Namespace) -> int:
     if arguments.out is not None:
         check_folder(arguments.out)
     _check_options(arguments)
-    model = read_model(arguments.model)
+    pruned = _pruned(arguments) if arguments.prune else None
+    model = pruned.model if pruned is not None else read_model(arguments.model)
     with refusals(arguments.model):
-        pruned = _pruned(model, arguments) if arguments.prune else None
-        found = pruned.model if pruned is not None else espalier.extract_rules(model)
+        found = model if pruned is not None else espalier.extract_rules(model)
         if arguments.label is not None:
             text = _class_text(found, arguments)
         elif arguments.format == "json":
@@ -49,6 +58,10 @@ def rules(arguments: Namespace) -> int:
     if arguments.out is not None:
         write_whole(arguments.out, espalier.to_json(found))
     sys.stdout.write(text)
+    if pruned is not None:
+        # What stands on standard output are the rules alone, to be read by a program, too.
+        for note in (*pruned.trace.get("notes", ()), *pruned.model.notes):
+            print(f"note      {note}", file=sys.stderr)
     return 0
 
 
@@ -62,17 +75,21 @@ def _check_options(arguments: Namespace) -> None:
         given = [f"--{name}" for name in ("set", "data", "holdout") if getattr(arguments, name)]
         if given:
             raise Refused(f"{', '.join(given)}: only with --prune, which says by what the rules are shortened")
+    elif "estimate" in assignments(arguments.set):
+        raise Refused(f"--set estimate=…: --prune {arguments.prune} says by what the rules are shortened")
 
 
-def _pruned(model: "espalier.Model", arguments: Namespace) -> "espalier.Pruned":
+def _pruned(arguments: Namespace) -> "espalier.Pruned":
     import espalier  # noqa: PLC0415 - as above
 
     if arguments.data is None:
         raise Refused("--prune counts the rows that each rule answers: give the training rows with --data")
+    model = read_tree(arguments.model)
     dataset = dataset_of(arguments.data, schema=model.schema)
-    holdout = dataset_of(arguments.holdout, like=model.schema) if arguments.holdout is not None else None
-    method = espalier.pruning_method("rules", **{**assignments(arguments.set), "estimate": arguments.prune})
-    return espalier.prune(model, method, dataset=dataset, holdout=holdout)
+    with refusals(None):
+        holdout = holdout_of(arguments.holdout, model.schema, seed=0)
+        method = espalier.pruning_method("rules", **assignments(arguments.set), estimate=arguments.prune)
+        return espalier.prune(model, method, dataset=dataset, holdout=holdout)
 
 
 def _class_text(model: "espalier.Model", arguments: Namespace) -> str:

@@ -118,3 +118,51 @@ def test_a_list_of_rules_is_refused_before_its_rows_are_asked_for(method: str) -
     params = {"select": "validation"} if method == "cost_complexity" else {}
     with pytest.raises(NotApplicable, match="list of rules"):
         partial(espalier.prune, rules, method, **params)()
+
+
+@pytest.mark.parametrize(("method", "params"), VOTES)
+def test_only_rows_that_had_a_part_in_a_model_are_said_to_have_had_one(method: str, params: dict[str, Any]) -> None:
+    """The rows that measure a child are those of its own pruning, or others."""
+    grown = espalier.train(DATA, "cart", holdout=HOLDOUT, pruning=PLAIN)
+    assert grown.training.held_out_use == "validation"
+    assert grown.training.asked == (DATA.fingerprint,)
+    elsewhere = espalier.prune(grown, "cost_complexity", alpha=0.0, dataset=DATA, holdout=OTHER).model
+    assert elsewhere.training.held_out_use == "holdout"
+    again = espalier.prune(elsewhere, "cost_complexity", alpha=0.0, dataset=DATA).model
+    assert again.training.held_out_use == "validation"
+    asked = espalier.prune(elsewhere, method, dataset=DATA, holdout=OTHER, **params).model
+    assert asked.training.held_out_use == "validation"
+    assert asked.training.asked == (DATA.fingerprint, OTHER.fingerprint)
+
+
+def test_of_an_old_document_all_held_out_rows_may_have_had_a_part() -> None:
+    document = espalier.to_document(espalier.train(DATA, "cart", holdout=HOLDOUT, pruning=PLAIN))
+    del document["training"]["asked"]
+    model = espalier.from_document(document)
+    for holdout in (None, OTHER):
+        child = espalier.prune(model, "cost_complexity", alpha=0.0, dataset=DATA, holdout=holdout).model
+        assert child.training.held_out_use == "validation"
+
+
+def test_what_was_set_aside_and_never_asked_is_a_holdout() -> None:
+    model = espalier.train(DATA, "cart", holdout=HOLDOUT)
+    assert (model.training.held_out_use, model.training.asked) == ("holdout", ())
+    assert "asked" not in espalier.to_document(model)["training"]
+    stopped = espalier.train(DATA, "cart", holdout=OTHER, validation_stop=True).training
+    assert (stopped.held_out_use, stopped.asked) == ("validation", (OTHER.fingerprint,))
+
+
+@pytest.mark.parametrize(("field", "wrong"), [("asked", "text"), ("asked", [1]), ("divided", 1), ("divided", "no")])
+def test_a_record_that_is_none_is_refused_by_its_field(field: str, wrong: object) -> None:
+    document = espalier.to_document(espalier.train(DATA, "cart"))
+    with pytest.raises(espalier.DocumentError, match=f"/training/{field}"):
+        espalier.from_document({**document, "training": {**document["training"], field: wrong}})
+
+
+def test_a_trace_says_how_many_held_out_rows_chose_the_tree() -> None:
+    grown = espalier.train(DATA, "cart", holdout=HOLDOUT)
+    n_rows = DATA.n_rows - grown.training.n_training_rows
+    for method, params in VOTES:
+        assert espalier.prune(grown, method, dataset=DATA, **params).trace["held_out_rows"] == n_rows
+    for params in ({"select": "cv", "folds": 3}, {"alpha": 0.01}):
+        assert espalier.prune(grown, "cost_complexity", dataset=DATA, **params).trace["held_out_rows"] is None

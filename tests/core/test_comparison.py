@@ -191,7 +191,7 @@ def test_folds_that_are_not_legal_are_refused_by_path(asked: dict[str, object], 
 
 
 def test_two_candidates_of_one_name_are_refused() -> None:
-    with pytest.raises(espalier.ConfigError, match="its own name"):
+    with pytest.raises(espalier.ConfigError, match="its own name; 'stump' stands there more than once"):
         compare(drugs(), stump_and_tree()[:1] * 2, folds=5)
 
 
@@ -233,6 +233,51 @@ def test_every_fault_of_every_candidate_is_said_at_once() -> None:
         compare(drugs(), [Candidate("a", numbers), stump_and_tree()[0], Candidate("b", numbers)])
 
     assert [fault.path for fault in refused.value.faults] == ["/candidates/0/criterion", "/candidates/2/criterion"]
+
+
+def test_what_is_wrong_with_the_data_is_said_once_for_all_candidates() -> None:
+    data = espalier.dataset_from_rows([{"x": x, "y": "a"} for x in range(30)], target="y")
+    numbers = espalier.training_config("cart", criterion="squared_error")
+
+    with pytest.raises(espalier.ConfigError) as refused:
+        compare(data, [*stump_and_tree(), Candidate("numbers", numbers)])
+
+    assert [fault.path for fault in refused.value.faults] == ["/target", "/candidates/2/criterion"]
+
+
+def test_one_row_cannot_be_folded() -> None:
+    with pytest.raises(espalier.ConfigError, match="folds need two rows or more, and there is 1") as refused:
+        compare(drugs().take(np.array([0])), stump_and_tree(), folds=2)
+
+    assert [fault.path for fault in refused.value.faults] == ["/folds"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "n_tested"),
+    [
+        pytest.param({"folds": 5}, 200, id="each row once"),
+        pytest.param({"holdout": espalier.Holdout(rows=(0, 1, 5))}, 3, id="the rows of one split"),
+    ],
+)
+def test_a_comparison_tells_on_how_many_rows_it_rests(asked: dict[str, object], n_tested: int) -> None:
+    found = compare(drugs(), stump_and_tree(), **asked)  # type: ignore[arg-type]
+
+    assert found.n_tested == found.to_dict()["n_tested"] == n_tested
+
+
+def test_what_is_odd_about_the_rows_of_one_split_is_said_of_each_candidate() -> None:
+    data = drugs()
+    first = int(np.flatnonzero(data.columns[-1] == 0)[0])
+    same = tuple(np.flatnonzero(data.columns[-1] == data.columns[-1][first])[:4].tolist())
+    rules = Candidate("rules", espalier.training_config("cart", pruning={"method": "rules"}))
+
+    split = compare(data, [*stump_and_tree(), rules], holdout=espalier.Holdout(rows=same))
+    folded = compare(data, stump_and_tree(), folds=[int(row in same) for row in range(200)])
+
+    label = data.schema.classes[0]
+    for candidate in split.to_dict()["candidates"]:
+        assert any(label in note for note in candidate["notes"]), candidate
+    assert all("notes" not in candidate for candidate in folded.to_dict()["candidates"])
 
 
 def test_progress_only_grows_and_ends_with_the_last_training() -> None:

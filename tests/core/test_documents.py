@@ -222,6 +222,7 @@ DOCUMENTS = {make.__name__: to_document(make()) for make in MODELS}
 PLACES = [(name, path) for name, document in DOCUMENTS.items() for path in spots(document) if path]
 
 OPTIONAL = {"notes", "pruning", "surrogates", "held_out", "held_out_use", "holdout", "imputed"}
+OPTIONAL |= {"asked", "backfitted", "divided"}
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

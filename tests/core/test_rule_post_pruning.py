@@ -288,7 +288,8 @@ def test_a_list_that_does_worse_than_its_tree_says_so(estimate, rows, said):
     pruned = prune(train(data, "id3"), "rules", dataset=data, holdout=held_out, estimate=estimate)
     texts = [rule["text"] for rule in pruned.trace["rules"]]
     assert texts == ["if b is t then no", "always no", "if b is s then yes"]
-    assert pruned.model.notes[1].startswith(f"the list does worse than the tree, by the {rows} rows: {said}")
+    assert pruned.model.notes[1] == "1 rule stands behind one that holds for every row, and can never answer"
+    assert pruned.model.notes[2].startswith(f"the list does worse than the tree, by the {rows} rows: {said}")
     assert (pruned.trace["before"]["estimate"], pruned.trace["after"]["estimate"]) == tuple(
         float(number) for number in said.split(" instead of ")[::-1]
     )

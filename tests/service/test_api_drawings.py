@@ -128,11 +128,10 @@ def test_a_decision_by_another_strategy_for_missing_values_is_drawn_by_it(served
 def test_the_picture_of_a_decision_by_rules_is_refused_and_its_text_is_not(served: Served) -> None:
     served.keep("rules", espalier.extract_rules(tennis()))
     decision = served.predict("rules", {"rows": [SUNNY]})["predictions"][0]["decision_id"]
-    assert (
-        "list of rules"
-        in assert_problem(served.client.get(f"/v1/decisions/{decision}/explanation?format=svg"), 422)["detail"]
-    )
-    assert served.client.get(f"/v1/decisions/{decision}/explanation?format=text").status_code == 200
+    refused = assert_problem(served.client.get(f"/v1/decisions/{decision}/explanation?format=svg"), 422)
+    assert "take text or json" in refused["detail"]
+    for form in ("text", "json"):
+        assert served.client.get(f"/v1/decisions/{decision}/explanation?format={form}").status_code == 200
 
 
 def test_a_regression_is_drawn(served: Served) -> None:

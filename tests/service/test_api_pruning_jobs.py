@@ -98,6 +98,12 @@ def test_rows_that_the_version_has_learned_from_cannot_be_held_out(served: Serve
     assert served.post("/v1/pruning-jobs", body).status_code == 202
 
 
+def test_one_reason_why_rows_cannot_vote_is_enough(served: Served) -> None:
+    served.train("tennis", preset="reptree", holdout={"rows": [0, 1, 2, 3]})
+    body = {"model": "tennis", "method": "reduced_error", "holdout": {"rows": [3, 4]}}
+    assert_problem(served.post("/v1/pruning-jobs", body), 422, "/holdout")
+
+
 def test_rows_that_backfit_has_added_to_the_leaves_are_not_asked_again(served: Served, more_tennis: str) -> None:
     held_out = {"fraction": 0.3}
     served.train("tennis", preset="reptree", holdout=held_out)

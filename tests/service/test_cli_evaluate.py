@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from service.cli import main
-from service.cli.evaluate import CANDIDATES
+from service.cli.evaluate import CANDIDATES, _chance
 from tests.factories import ROOT
 
 DRUGS = ROOT / "service" / "examples" / "drug200.csv"
@@ -108,6 +108,35 @@ def test_one_split_is_a_share_rows_by_their_numbers_or_a_file(
 
     assert found[0] == found[1]
     assert found[2] == found[3] != found[0]
+
+
+def test_one_split_tells_its_rows_and_what_is_odd_about_them(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [str(DRUGS), "--target", "Drug", "--candidate", "cart max_depth=2", "--candidate", "cart"]
+    labels = [line.rsplit(",", 1)[1] for line in DRUGS.read_text().splitlines()[1:]]
+    rows = [row for row, label in enumerate(labels) if label == labels[0]][:7]
+    assert main(["evaluate", *arguments, "--holdout", json.dumps({"rows": rows})]) == 0
+
+    printed = capsys.readouterr().out
+    assert "one split with 7 rows to test on" in printed
+    notes = [line for line in printed.splitlines() if line.startswith("  of the test rows: ")]
+    assert len(notes) == 1  # true of both
+    assert labels[0] in notes[0]
+
+
+@pytest.mark.parametrize(
+    ("p_value", "shown"),
+    [(0.0497, "0.0497"), (0.04996, "0.04996"), (0.0503, "0.05"), (0.05, "0.05"), (0.2, "0.2"), (1.0, "1"), (0.0, "0")],
+)
+def test_a_chance_is_shown_on_its_own_side_of_the_line(p_value: float, shown: str) -> None:
+    assert _chance(p_value) == shown
+
+
+def test_without_a_column_to_learn_there_is_nothing_to_compare(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(DRUGS)]) == 2
+
+    printed = capsys.readouterr().err
+    assert "drug200.csv: names no column to learn: give --target" in printed
+    assert printed.count("\n") == 1
 
 
 @pytest.mark.parametrize(

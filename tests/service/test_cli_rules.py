@@ -90,6 +90,47 @@ def test_pruning_by_the_method_rules_prints_what_was_dropped(run, folder: Path, 
     assert any(line.startswith("rules     id3: 2 rules, 2 conditions") for line in lines)
 
 
+def test_some_of_the_rows_that_were_set_aside_may_vote(folder: Path, capsys) -> None:
+    aside = [0, 6, 12, 18]
+    files, model = [str(folder / "sky.csv")], str(folder / "aside.json")
+    train = ["train", *files, "--target", "play", "--preset", "id3", "--holdout", json.dumps({"rows": aside})]
+    assert main([*train, "--out", model]) == 0
+    capsys.readouterr()
+    for command in (
+        ["rules", model, "--prune", "validation", "--format", "json"],
+        ["prune", model, "--method", "reduced_error", "--out", str(folder / "out.json"), "--json"],
+    ):
+        assert main([*command, "--data", *files, "--holdout", json.dumps({"rows": aside[1:]})]) == 0
+        assert json.loads(capsys.readouterr().out)["trace"]["held_out_rows"] == 3
+
+
+def test_what_is_odd_stands_beside_the_rules(folder: Path, capsys) -> None:
+    (folder / "held_out.csv").write_text("sky,wind,play\nclear,weak,yes\nclear,strong,yes\n")
+    files = ["--data", str(folder / "sky.csv"), "--holdout", str(folder / "held_out.csv")]
+    capsys.readouterr()
+    assert main(["rules", str(folder / "model.json"), "--prune", "validation", *files, "--format", "json"]) == 0
+    out, notes = capsys.readouterr()
+    told = json.loads(out)["trace"]["notes"]
+    assert told
+    lines = notes.splitlines()
+    assert lines[: len(told)] == [f"note      {note}" for note in told]
+    assert "note      1 rule stands behind one that holds for every row, and can never answer" in lines
+
+
+@pytest.mark.parametrize(
+    "command", [["prune", "--method", "reduced_error", "--out", "x"], ["rules", "--prune", "validation"]]
+)
+def test_a_list_of_rules_is_refused_before_any_row_is_read(folder: Path, capsys, command: list[str]) -> None:
+    rules = str(folder / "rules.json")
+    assert main(["rules", str(folder / "model.json"), "--out", rules]) == 0
+    capsys.readouterr()
+    given = [str(folder / each) if each == "x" else each for each in command[1:]]
+    assert main([command[0], rules, *given, "--data", "none.csv", "--holdout", "none.csv"]) == 2
+    error = capsys.readouterr().err
+    assert "the model is a list of rules" in error
+    assert "none.csv" not in error
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -98,6 +139,13 @@ def test_pruning_by_the_method_rules_prints_what_was_dropped(run, folder: Path, 
         (["--prune", "validation", "--data", "DATA"], "rows that it has not learned from"),
         (["--set", "confidence=0.1", "--data", "DATA"], "--set, --data: only with --prune"),
         (["--holdout", "DATA"], "--holdout: only with --prune"),
+        (
+            ["--prune", "validation", "--data", "DATA", "--holdout", '{"rows": [0]}'],
+            "1 of the 1 rows were learned from",
+        ),
+        (["--prune", "validation", "--data", "DATA", "--holdout", "none.csv"], "none.csv: there is no such file"),
+        (["--prune", "pessimistic", "--data", "DATA", "--set", "confidence=2"], "confidence: must be"),
+        (["--prune", "pessimistic", "--data", "DATA", "--set", "estimate=validation"], "--set estimate=…: --prune"),
         (["--out", "/no/such/folder/x.json"], "there is no folder"),
     ],
 )

@@ -21,6 +21,7 @@ from tests.service.served import TENNIS, Served, serving
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 
+ParameterLocation = schemathesis.core.parameters.ParameterLocation
 N_REQUESTS = int(os.environ.get("ESPALIER_TEST_REQUESTS", "6"))
 SETTINGS = hypothesis.settings(
     max_examples=N_REQUESTS,
@@ -105,9 +106,9 @@ def test_what_one_answer_leads_to_is_as_described_too(existing: Existing) -> Non
 
     class Followed(schema.as_state_machine()):  # type: ignore[misc]
         def before_call(self, case: Any) -> None:
-            for name, value in {"name": MODEL, "alias": "a"}.items():
-                if name in case.path_parameters:
-                    case.path_parameters[name] = value
+            if is_path_as_described(case):
+                known = {"name": MODEL, "alias": "a"}
+                case.path_parameters.update({name: known[name] for name in known if name in case.path_parameters})
             if case.meta is None or case.meta.generation.mode.is_positive:
                 fill(existing, case, anew=True)
 
@@ -160,9 +161,14 @@ def key_of(served: Served) -> dict[str, str]:
 
 def place(existing: Existing, case: Any) -> None:
     """Have the path name what exists, unless what is wrong with the request is its path."""
-    part = case.meta.components.get(schemathesis.core.parameters.ParameterLocation.PATH)
-    if case.path_parameters and (part is None or part.mode.is_positive):
+    if is_path_as_described(case):
         case.path_parameters.update(existing.place(case.operation.label))
+
+
+def is_path_as_described(case: Any) -> bool:
+    """Say whether a path names something, and nothing that it must not."""
+    part = None if case.meta is None else case.meta.components.get(ParameterLocation.PATH)
+    return bool(case.path_parameters) and (part is None or part.mode.is_positive)
 
 
 def fill(existing: Existing, case: Any, *, anew: bool) -> None:

@@ -63,13 +63,14 @@ def class_sentences(model: Model, label: Label) -> tuple[str, ...]:
 def rules_to_text(model: Model) -> str:
     """Give a list of rules as sentences, each with the weight and the errors of the training rows that it answers.
 
-    ``rule 0: if Outlook is Overcast then Yes (4)``; what placed the rule stands behind: ``[0.2929]``. The last line is
-    the default: ``otherwise Yes (2/1)``.
+    ``rule 0: if Outlook is Overcast then Yes (4)``; what placed the rule stands behind: ``[accuracy 0.7071]``, or the
+    mean squared error. The last line is the default: ``otherwise Yes (2/1)``.
     """
     rules, answers = model.rules, rule_router(model).answers
+    figure = "accuracy" if model.task == "classification" else "mean squared error"
     lines = []
     for number, rule in enumerate(rules.rules):
-        placed = "" if rule.estimate is None else f"  [{rule.estimate:.4g}]"
+        placed = "" if rule.estimate is None else f"  [{figure} {rule.estimate:.4g}]"
         lines.append(f"rule {number}: {rule_sentence(model, number)} ({_counts(rule, answers[number])}){placed}")
     default = f" ({_counts(rules.default, answers[-1])})" if rules.default.weight > 0 else ""
     return "\n".join([*lines, f"{rule_sentence(model, rules.n_rules)}{default}"]) + "\n"

@@ -262,14 +262,25 @@ def test_held_out_rows_drop_the_condition_that_only_noise_asked_for():
     model = train(data, "cart")
     pruned = prune(model, "rules", dataset=data, holdout=held_out)
     assert to_text(pruned.model).splitlines() == [
-        "rule 0: if a is p then yes (8/1)  [1]",
-        "rule 1: if a is q then no (8)  [1]",
+        "rule 0: if a is p then yes (8/1)  [accuracy 1]",
+        "rule 1: if a is q then no (8)  [accuracy 1]",
         # No training row is left over: 7 of all 16 are yes.
         "otherwise no",
     ]
     assert pruned.model.training.held_out == {"n_rows": 4, "errors": 0.0, "accuracy": 1.0}
     assert pruned.model.training.held_out_use == "validation"
     assert pruned.model.pruning["method"] == "rules"
+
+
+def test_a_rule_of_numbers_is_placed_by_its_mean_squared_error():
+    listed = [{"a": a, "y": y} for a, y in (("p", 1), ("p", 3), ("q", 10), ("q", 10))]
+    data = dataset_from_rows(listed, target="y", task="regression")
+    held_out = dataset_from_rows([{"a": "p", "y": 3}, {"a": "p", "y": 3}, {"a": "q", "y": 10}], schema=data.schema)
+    model = prune(train(data, "cart", max_depth=1), "rules", dataset=data, holdout=held_out).model
+    assert [line.split("  ")[-1] for line in to_text(model).splitlines()[:2]] == [
+        "[mean squared error 0]",
+        "[mean squared error 1]",  # leaf p answers 2
+    ]
 
 
 def overlapping(times=1):

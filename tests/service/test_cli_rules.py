@@ -59,8 +59,8 @@ def test_rules_shortened_on_held_out_rows_are_written_as_a_model(run, folder: Pa
     files = ["--data", str(folder / "sky.csv"), "--holdout", str(folder / "held_out.csv")]
     out = folder / "rules.json"
     assert run("--prune", "validation", *files, "--out", str(out)).splitlines() == [
-        "rule 0: if sky is clear then yes (12/1)  [1]",
-        "rule 1: if sky is rain then no (11)  [1]",
+        "rule 0: if sky is clear then yes (12/1)  [accuracy 1]",
+        "rule 1: if sky is rain then no (11)  [accuracy 1]",
         "otherwise no",
     ]
     assert main(["show", str(out)]) == 0

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from espalier.dataset import Dataset
 from espalier.errors import DataError, Fault
 from espalier.model import Model
+from espalier.rules import RuleList
 from espalier.schema import Feature
 from espalier.tree import LEAF
 
@@ -131,18 +132,26 @@ def stands_for(given: Feature, wanted: Feature) -> bool:
     return given.coded == wanted.coded and (wanted.coded or given.kind is wanted.kind)
 
 
+def tested_places(model: Model) -> list[int]:
+    """Give the places, among the attributes, of those that a model's tests or rules ask for, in order."""
+    if isinstance(model.body, RuleList):
+        names = {condition.attribute.name for rule in model.body.rules for condition in rule.conditions}
+        return [place for place, feature in enumerate(model.schema.attributes) if feature.name in names]
+    return [int(place) for place in np.unique(model.tree.feature[model.tree.test != LEAF])]
+
+
 def unseen_rows(model: Model, dataset: Dataset) -> npt.NDArray[np.bool_]:
-    """Say of each row of `dataset` whether the tree asks for a category of it that the model has never seen.
+    """Say of each row of `dataset` whether it is asked for a category that the model has never seen.
 
     Raises:
         DataError: An attribute of the model is not there, or is of another kind.
     """
     cells_of(model, dataset)
-    asked = set(model.tree.feature[model.tree.test != LEAF].tolist())
     found = np.zeros(dataset.n_rows, dtype=np.bool_)
-    for number, feature in enumerate(model.schema.attributes):
+    for number in tested_places(model):
+        feature = model.schema.attributes[number]
         place = dataset.schema.place(feature.name)
-        if number in asked and place is not None:
+        if place is not None:
             recode = _recode(dataset.schema.features[place].categories, feature.categories)
             if recode is not None:
                 found |= recode[dataset.columns[place]] == UNSEEN

@@ -122,7 +122,7 @@ class Comparison:
     Attributes:
         measure: ``accuracy`` (more is better) or ``rmse`` (less is better).
         n_rows: Of the data set.
-        n_tested: Rows that each candidate was tested on, of all folds together.
+        n_tested: Rows with weight that each candidate was tested on, of all folds together.
         n_folds: How many times each candidate was trained; 1 with a holdout.
         label_noise: Share of the training rows whose class was replaced by another one.
         results: In the order of the candidates.
@@ -229,7 +229,7 @@ def compare(
         if result.candidate.config.pruning is not None
         and dataclasses.replace(result.candidate.config, pruning=None) == other.candidate.config
     )
-    n_tested = sum(evaluation.n_rows for evaluation in best.evaluations)
+    n_tested = len(best.misses)
     return Comparison(measure, dataset.n_rows, n_tested, len(tests), label_noise, tuple(results), differences, effects)
 
 

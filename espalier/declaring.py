@@ -100,7 +100,8 @@ def _declaration_like(schema: Schema, names: Collection[str] | None) -> Declarat
             feature.name,
             feature.kind,
             feature.role,
-            feature.categories if feature.coded else None,
+            # Those of a column that nobody looks at are the table's own: a model does not keep them.
+            (() if feature.role is Role.IGNORE else feature.categories) if feature.coded else None,
             more_categories=True,
         )
         for feature in schema.features

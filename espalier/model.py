@@ -36,6 +36,7 @@ class TrainingRecord:
         backfitted: Fingerprints of the data sets of which held-out rows were added to the leaves (``backfit``): these
             are learned from since, and are not asked again.
         divided: Whether rows may stand in several leaves, in parts: what those have counted are not the answers, then.
+            None by strategies for missing values that divide none, and in records from before it was written down.
     """
 
     n_rows: int
@@ -47,7 +48,7 @@ class TrainingRecord:
     held_out_use: str | None = None
     asked: tuple[str, ...] = ()
     backfitted: tuple[str, ...] = ()
-    divided: bool = False
+    divided: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ def record_document(record: TrainingRecord) -> dict[str, Any]:
     What most models do not have is not said of them: their documents, and the sums of these, stay as they were before
     there was such a field.
     """
-    told = [field.name for field in dataclasses.fields(record) if field.name not in RARE or getattr(record, field.name)]
+    fields = [field.name for field in dataclasses.fields(record)]
+    told = [name for name in fields if name not in RARE or getattr(record, name) not in ((), None)]
     return {
         **{name: getattr(record, name) for name in told},
         "train": dict(record.train),
@@ -57,7 +58,7 @@ def read_record(given: Mapping[str, Any]) -> TrainingRecord:
             ),
             ("asked", _are_texts(given.get("asked", [])), "must be a list of texts"),
             ("backfitted", _are_texts(given.get("backfitted", [])), "must be a list of texts"),
-            ("divided", isinstance(given.get("divided", False), bool), "must be true or false"),
+            ("divided", isinstance(given.get("divided"), bool | None), "must be true or false"),
         )
         if not holds
     ]
@@ -73,7 +74,7 @@ def read_record(given: Mapping[str, Any]) -> TrainingRecord:
         held_out_use=given.get("held_out_use"),
         asked=tuple(given.get("asked", [])),
         backfitted=tuple(given.get("backfitted", [])),
-        divided=given.get("divided", False),
+        divided=given.get("divided"),
     )
 
 

@@ -26,6 +26,7 @@ from espalier.model import Model, TrainingRecord
 from espalier.progress import Progress
 from espalier.pruners import PRUNERS, ModelTree, Pruner, ReducedError, changed_pruner, needs_held_out, pruning_method
 from espalier.pruning import PRUNING_FUNCTIONS, Pruned, PruningRows, faults_of_backfit
+from espalier.recorded import DIVIDING, is_among, recorded
 from espalier.rules import RuleList
 from espalier.schema import Role, Schema
 from espalier.small_work import done_small
@@ -37,8 +38,6 @@ __all__ = ["prune", "summary", "train", "train_traced"]
 UNPRUNED: Final = "unpruned: the tree is as it was grown"
 USES: Final = ("holdout", "validation")
 """What held-out rows were used for, by whether they had a part in making the model."""
-DIVIDING: Final = ("fractional", "spread")
-"""Strategies for missing values by which a row goes several ways."""
 LARGEST_EXACT: Final = 2.0**53
 """Sums of whole numbers below this are exact."""
 
@@ -136,9 +135,9 @@ def prune(
     for fault in faults_of_backfit(model, chosen, voters):
         raise NotApplicable(f"{fault.path.removeprefix('/')} {fault.message}")
     watch.check()
-    rows = PruningRows(training, held_out)
+    rows, parent = PruningRows(training, held_out), dataclasses.replace(model, training=recorded(model))
     method_of = PRUNING_FUNCTIONS[type(chosen)]
-    pruned = done_small(_n_cells(model, training, held_out), watch, lambda: method_of(model, chosen, rows, watch))
+    pruned = done_small(_n_cells(model, training, held_out), watch, lambda: method_of(parent, chosen, rows, watch))
     record = _record_of(pruned.model, rows, watch, by=chosen, voters=voters)
     watch.begin("done")
     return dataclasses.replace(pruned, model=dataclasses.replace(pruned.model, training=record))
@@ -225,7 +224,7 @@ def _learned(  # noqa: PLR0917 - what one training is made of
         held_out_use=USES[had_a_part] if held else None,
         asked=_with((), voters, if_so=had_a_part),
         backfitted=_with((), voters, if_so=_backfits(chosen.pruning)),
-        divided=chosen.missing in DIVIDING and not _tested_names(grown.tree, kept.schema).isdisjoint(kept.incomplete),
+        divided=_divides(grown.tree, kept) if chosen.missing in DIVIDING else None,
     )
     watch.begin("done")
     return dataclasses.replace(model, training=record), pruned
@@ -240,13 +239,12 @@ def _record_of(model: Model, rows: PruningRows, watch: Progress, *, by: Pruner, 
         figures = _figures_of_leaves(model)
     else:
         figures = _figures_of_training(model, rows.training, watch, counted=not backfitted)
-    # What had a part in making the parent had a part in making the child; old documents do not say which rows had.
-    had_a_part = voters in asked or (parent.held_out_use == "validation" and not parent.asked)
     return dataclasses.replace(
         parent,
         train=figures,
         held_out=None if rows.held_out is None else _measured(model, rows.held_out, watch),
-        held_out_use=None if rows.held_out is None else USES[had_a_part],
+        # What had a part in making the parent had a part in making the child.
+        held_out_use=None if rows.held_out is None else USES[is_among(voters, asked)],
         asked=asked,
         backfitted=backfitted,
     )
@@ -322,10 +320,12 @@ def _figures_of_training(model: Model, kept: Dataset, watch: Progress, *, counte
     """
     told = counted and model.task == "classification" and isinstance(model.body, Tree)
     told = told and model.config.class_weight is None and _has_whole_weights(kept)
-    if not told or not _tested_names(model.tree, model.schema).isdisjoint(kept.incomplete):
+    if not told or _divides(model.tree, kept):
         return _measured(model, kept, watch)
     leaves = np.flatnonzero(model.tree.test == LEAF)
     total = float(kept.weight.sum())
+    if float(model.tree.stats[leaves].sum()) != total:  # an old record does not say that they have counted others, too
+        return _measured(model, kept, watch)
     errors = total - float(model.tree.stats[leaves, model.tree.value[leaves]].sum())
     return {"n_rows": kept.n_rows, "errors": errors, "accuracy": 1 - errors / total}
 
@@ -337,20 +337,23 @@ def _has_whole_weights(kept: Dataset) -> bool:
     return float(kept.weight.sum()) < LARGEST_EXACT and bool(np.all(kept.weight == np.rint(kept.weight)))
 
 
-def _tested_names(tree: Tree, schema: Schema) -> set[str]:
-    return {schema.attributes[place].name for place in np.unique(tree.feature).tolist() if place >= 0}
+def _divides(tree: Tree, kept: Dataset) -> bool:
+    """Say whether a value is missing that the tree asks for: by some strategies such a row goes several ways."""
+    tested = np.unique(tree.feature[tree.test != LEAF]).tolist()
+    return not {kept.schema.attributes[place].name for place in tested}.isdisjoint(kept.incomplete)
 
 
 def _figures_of_leaves(model: Model) -> Mapping[str, float]:
     """Give the training figures where the rows are not at hand: what the leaves have counted, if that is the answers.
 
     It is not where they have counted other rows, too, or weights of classes, or a row in several leaves, nor where the
-    nodes above mix in.
+    nodes above mix in, or leaves answer with medians.
     """
-    tree, record = model.tree, model.training
+    tree, record, config = model.tree, model.training, model.config
     figures: dict[str, float] = {"n_rows": record.n_training_rows}
-    config = model.config
-    if record.backfitted or record.divided or config.class_weight is not None or config.smoothing is not None:
+    is_weighed = config.class_weight is not None or config.smoothing is not None
+    # What a leaf has counted is about its mean, and it answers with its median.
+    if record.backfitted or record.divided or is_weighed or config.criterion == "absolute_error":
         return figures
     leaves = tree.test == LEAF
     weight = float(tree.weight[leaves].sum())

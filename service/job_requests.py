@@ -171,7 +171,9 @@ def plan_pruning(
     parent = None if version is None else parent_of(session, models, version)
     learned = None if parent is None else parent.learned
     held_out = read_holdout(session, asked.get("holdout"), learned=learned, faults=found)
-    voters = held_out.data_set_id or (None if version is None else version.holdout_data_set_id)
+    # Rows of the version's own data set may be asked, also where it remembers another one's.
+    remembers = version is not None and asked.get("holdout") is None
+    voters = version.holdout_data_set_id if version is not None and remembers else held_out.data_set_id
     voting = None if voters is None else session.get(DataSet, voters)
     if parent is not None and method is not None and "params" in asked:
         found += faults_of_method(parent, method, voting, faults=found)

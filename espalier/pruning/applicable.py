@@ -4,6 +4,7 @@ from espalier.errors import ConfigError, Fault
 from espalier.model import Model
 from espalier.pruners import CostComplexity, Pessimistic, Pruner, RulePostPruning, needs_held_out
 from espalier.pruning_checks import pruning_faults
+from espalier.recorded import is_among, recorded
 from espalier.rules import RuleList
 
 __all__ = ["check_pruning", "faults_of_backfit"]
@@ -47,18 +48,18 @@ def faults_of_backfit(model: Model, method: Pruner, voters: str | None) -> list[
 
     voters: As `check_pruning` has it.
     """
-    record = model.training
+    record = recorded(model)
     if isinstance(method, Pessimistic) and method.raising and record.backfitted:
         message = (
             f"must be false: it counts {record.n_training_rows} training rows anew, and an earlier pruning has added "
             "others to the leaves (backfit)"
         )
         return [Fault("/raising", "combination", message)]
-    if not needs_held_out(method) or (record.fingerprint if voters is None else voters) not in record.backfitted:
+    if not needs_held_out(method) or not is_among(record.fingerprint if voters is None else voters, record.backfitted):
         return []
     message = (
-        "must be rows of another data set: all rows of this one are learned from, since an earlier pruning has added "
-        "those held out to the leaves (backfit); or prune the version from before that"
+        "must be rows of another data set: an earlier pruning has added held-out rows of this one to the leaves "
+        "(backfit), and what was learned from has no vote; or prune the model from before that"
     )
     return [Fault("/holdout", "learned_from", message)]
 

@@ -117,7 +117,9 @@ def _candidates(texts: Sequence[str]) -> "list[espalier.Candidate]":
         lexer.whitespace_split = True
         preset, *fields = list(lexer) or [""]
         with refusals(None):
-            candidates.append(espalier.Candidate(text, espalier.training_config(preset, **assignments(fields))))
+            candidates.append(
+                espalier.Candidate(text, espalier.training_config(preset, **assignments(fields, besides="preset")))
+            )
     return candidates
 
 

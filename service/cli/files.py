@@ -29,6 +29,7 @@ __all__ = [
     "read_tree",
     "refusals",
     "rows_of",
+    "seed_of",
     "set_argument",
     "voters_argument",
     "write_whole",
@@ -38,11 +39,15 @@ SHOWN_NAMES = 12
 FORMATS = "CSV, JSON, NDJSON, Parquet, Arrow or ARFF by the ending of its name, each also with .gz"
 
 
-def assignments(given: list[str]) -> dict[str, Any]:
+def assignments(given: list[str], *, besides: str = "") -> dict[str, Any]:
     """Read ``field=value`` texts; a value is JSON, else text; ``a.b=1`` reaches inside the object ``a``.
 
+    Args:
+        given: The texts.
+        besides: A field that has a place of its own on the command line.
+
     Raises:
-        Refused: A text without ``=``.
+        Refused: A text without ``=``, or of that field.
 
     >>> assignments(["max_depth=4", "criterion=gini", "pruning.confidence=0.1"])
     {'max_depth': 4, 'criterion': 'gini', 'pruning': {'confidence': 0.1}}
@@ -51,13 +56,15 @@ def assignments(given: list[str]) -> dict[str, Any]:
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise Refused(f"--set {text}: must be FIELD=VALUE, such as max_depth=4")
+            raise Refused(f"{text}: must be FIELD=VALUE, such as max_depth=4")
+        if name == besides:
+            raise Refused(f"{text}: the {name} is given before the fields, not among them")
         *outer, last = name.split(".")
         inside = fields
         for part in outer:
             inside = inside.setdefault(part, {})
             if not isinstance(inside, dict):
-                raise Refused(f"--set {text}: {part} was set to a plain value before")
+                raise Refused(f"{text}: {part} was set to a plain value before")
         inside[last] = json_or_text(value)
     return fields
 
@@ -147,7 +154,7 @@ def holdout_of(given: str | None, schema: "espalier.Schema", seed: int) -> "espa
 
     Raises:
         Refused: No such file, or what is wrong with it.
-        espalier.ConfigError: A share or rows that are not legal.
+        espalier.ConfigError: A share or rows that are not legal, below ``/holdout``.
     """
     import espalier  # noqa: PLC0415 - as above
 
@@ -156,9 +163,21 @@ def holdout_of(given: str | None, schema: "espalier.Schema", seed: int) -> "espa
     value = json_or_text(given)
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = {"fraction": value, "seed": seed}
-    if isinstance(value, dict):
-        return espalier.holdout_from_dict({"seed": seed, **value} if "fraction" in value else value)
-    return dataset_of(Path(given), like=schema)
+    if isinstance(value, str) and value:
+        return dataset_of(Path(value), like=schema)
+    if isinstance(value, dict) and "fraction" in value:
+        value = {"seed": seed, **value}
+    try:
+        return espalier.holdout_from_dict(value)
+    except espalier.ConfigError as error:
+        faults = [espalier.Fault(f"/holdout{fault.path}", fault.code, fault.message) for fault in error.faults]
+        raise espalier.ConfigError(faults) from None
+
+
+def seed_of(model: "espalier.Model") -> int:
+    """Give the seed by which a model's held-out share was drawn: a smaller share is a part of that; else 0."""
+    remembered = model.training.holdout
+    return 0 if remembered is None or remembered.fraction is None else remembered.seed
 
 
 def rows_of(schema: "espalier.Schema", file: Path) -> list[Any]:

@@ -22,6 +22,7 @@ from service.cli.files import (
     read_tree,
     refusals,
     rows_of,
+    seed_of,
     set_argument,
     voters_argument,
     write_whole,
@@ -83,7 +84,7 @@ def train(arguments: Namespace) -> int:
 
     check_folder(arguments.out)
     dataset = read_data(arguments.data, arguments)
-    fields = {"seed": arguments.seed, **assignments(arguments.set)}
+    fields = {"seed": arguments.seed, **assignments(arguments.set, besides="preset")}
     with refusals(None):
         config = espalier.training_config(arguments.preset, **fields)
         holdout = holdout_of(arguments.holdout, dataset.schema, arguments.seed)
@@ -108,8 +109,8 @@ def prune(arguments: Namespace) -> int:
     model = read_tree(arguments.model)
     dataset = dataset_of(arguments.data, schema=model.schema) if arguments.data is not None else None
     with refusals(None):
-        holdout = holdout_of(arguments.holdout, model.schema, seed=0)
-        method = espalier.pruning_method(arguments.method, **assignments(arguments.set))
+        holdout = holdout_of(arguments.holdout, model.schema, seed_of(model))
+        method = espalier.pruning_method(arguments.method, **assignments(arguments.set, besides="method"))
         begun = time.perf_counter()
         pruned = espalier.prune(model, method, dataset=dataset, holdout=holdout, progress=telling())
         seconds = time.perf_counter() - begun
@@ -181,7 +182,7 @@ def _figures_text(n_rows: int, errors: float | None, accuracy: float | None, rms
     if errors is not None and accuracy is not None:
         return f"{_counted(errors, 'error', 'errors')} in {n_rows} rows, accuracy {accuracy:.5f}"
     if rmse is None:
-        # The answers of smoothed leaves mix those of the nodes above: only the rows themselves tell how far they miss.
+        # Leaves that mix in the nodes above, or have counted other rows, or parts, do not tell how far they miss.
         return f"error not known without the {n_rows} rows: give them with --data"
     return f"root mean squared error {rmse:.6g} on {n_rows} rows"
 

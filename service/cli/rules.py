@@ -16,6 +16,7 @@ from service.cli.files import (
     read_model,
     read_tree,
     refusals,
+    seed_of,
     set_argument,
     voters_argument,
     write_whole,
@@ -75,20 +76,21 @@ def _check_options(arguments: Namespace) -> None:
         given = [f"--{name}" for name in ("set", "data", "holdout") if getattr(arguments, name)]
         if given:
             raise Refused(f"{', '.join(given)}: only with --prune, which says by what the rules are shortened")
-    elif "estimate" in assignments(arguments.set):
-        raise Refused(f"--set estimate=…: --prune {arguments.prune} says by what the rules are shortened")
 
 
 def _pruned(arguments: Namespace) -> "espalier.Pruned":
     import espalier  # noqa: PLC0415 - as above
 
+    model = read_tree(arguments.model)
     if arguments.data is None:
         raise Refused("--prune counts the rows that each rule answers: give the training rows with --data")
-    model = read_tree(arguments.model)
     dataset = dataset_of(arguments.data, schema=model.schema)
     with refusals(None):
-        holdout = holdout_of(arguments.holdout, model.schema, seed=0)
-        method = espalier.pruning_method("rules", **assignments(arguments.set), estimate=arguments.prune)
+        holdout = holdout_of(arguments.holdout, model.schema, seed_of(model))
+        params = assignments(arguments.set, besides="method")
+        if "estimate" in params:
+            raise Refused(f"--set estimate=…: --prune {arguments.prune} says by what the rules are shortened")
+        method = espalier.pruning_method("rules", **params, estimate=arguments.prune)
         return espalier.prune(model, method, dataset=dataset, holdout=holdout)
 
 

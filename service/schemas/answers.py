@@ -165,7 +165,9 @@ class Comparison(Shape):
     dataset = text("id of the data set")
     measure = text("what is compared: accuracy (more is better) or rmse (less is better)")
     n_rows = fields.Integer()
-    n_tested = fields.Integer(metadata={"description": "rows that each candidate was tested on, of all folds together"})
+    n_tested = fields.Integer(
+        metadata={"description": "rows with weight that each was tested on, of all folds together"}
+    )
     folds = fields.Integer(metadata={"description": "how many trees of each candidate; 1 with a holdout"})
     label_noise = fields.Float()
     verdict = text("which is better, and whether the difference means anything")

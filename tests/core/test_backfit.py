@@ -135,13 +135,59 @@ def test_only_rows_that_had_a_part_in_a_model_are_said_to_have_had_one(method: s
     assert asked.training.asked == (DATA.fingerprint, OTHER.fingerprint)
 
 
-def test_of_an_old_document_all_held_out_rows_may_have_had_a_part() -> None:
-    document = espalier.to_document(espalier.train(DATA, "cart", holdout=HOLDOUT, pruning=PLAIN))
-    del document["training"]["asked"]
-    model = espalier.from_document(document)
-    for holdout in (None, OTHER):
-        child = espalier.prune(model, "cost_complexity", alpha=0.0, dataset=DATA, holdout=holdout).model
-        assert child.training.held_out_use == "validation"
+def old(model: Model, *fields: str) -> Model:
+    """The same model as a document from before these fields held it."""
+    document = espalier.to_document(model)
+    kept = {name: value for name, value in document["training"].items() if name not in fields}
+    return espalier.from_document({**document, "training": kept})
+
+
+def test_of_an_old_document_and_all_that_comes_of_it_all_held_out_rows_may_have_had_a_part() -> None:
+    grown = espalier.train(DATA, "cart", holdout=HOLDOUT, pruning=PLAIN)
+    pruned = espalier.prune(espalier.train(DATA, "cart"), "reduced_error", dataset=DATA, holdout=THIRD).model
+    for model in (grown, pruned):
+        first = old(model, "asked")
+        assert espalier.to_json(first) == espalier.to_json(old(first, "asked"))
+        second = espalier.prune(first, "reduced_error", dataset=DATA, holdout=OTHER).model
+        for parent in (first, second):
+            child = espalier.prune(parent, "cost_complexity", alpha=0.0, dataset=DATA, holdout=rows(4)).model
+            assert child.training.held_out_use == "validation"
+
+
+@pytest.mark.parametrize("made", [remembered, a_data_set_of_its_own, added_by_an_earlier_pruning])
+def test_of_an_old_document_that_was_backfitted_no_row_is_asked_again_or_counted_as_another(made: Any) -> None:
+    model, given = made()
+    first = old(model, "asked", "backfitted")
+    if made is not added_by_an_earlier_pruning:  # what was pruned again since does not tell
+        with pytest.raises(NotApplicable, match="backfit"):
+            espalier.prune(first, "reduced_error", **given)
+        child = espalier.prune(first, "cost_complexity", alpha=0.0).model
+        assert child.training.train == {"n_rows": model.training.n_training_rows}
+    with_rows = espalier.prune(first, "cost_complexity", alpha=0.0, dataset=DATA).model
+    kept = np.setdiff1d(np.arange(DATA.n_rows), espalier.holding_out.held_out_rows(HOLDOUT, DATA))
+    learned = DATA.take(kept) if model.training.holdout else DATA
+    assert with_rows.training.train == espalier.evaluate(with_rows, learned).figures()
+
+
+def test_the_very_file_that_was_held_out_is_known_again_whatever_its_ignored_columns_hold(tmp_path: Any) -> None:
+    """A model keeps no ids of the rows that it was trained on."""
+
+    def table(name: str, seed: int) -> Any:
+        draw = np.random.default_rng(seed)
+        lines = [
+            f"{name}{n},{x},{'ab'[(x > 20) ^ (n % 5 == 0)]}" for n, x in enumerate(draw.integers(0, 40, 90).tolist())
+        ]
+        (tmp_path / name).write_text("id,x,y\n" + "\n".join(lines) + "\n")
+        return tmp_path / name
+
+    train, other = table("train.csv", 1), table("other.csv", 2)
+    data = espalier.dataset_from_csv(train, target="y", ignore=["id"])
+    model = espalier.train(data, "reptree", holdout=espalier.dataset_from_csv(other, like=data.schema))
+    again = espalier.dataset_from_csv(other, like=model.schema)
+    with pytest.raises(NotApplicable, match="backfit"):
+        espalier.prune(model, "reduced_error", dataset=data, holdout=again)
+    measured = espalier.prune(model, "cost_complexity", alpha=0.0, dataset=data, holdout=again).model
+    assert measured.training.held_out_use == "validation"
 
 
 def test_what_was_set_aside_and_never_asked_is_a_holdout() -> None:

@@ -163,6 +163,8 @@ def holdout_of(given: str | None, schema: "espalier.Schema", seed: int) -> "espa
     value = json_or_text(given)
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = {"fraction": value, "seed": seed}
+    if isinstance(value, dict) and value.keys() == {"dataset"}:
+        value = value["dataset"]
     if isinstance(value, str) and value:
         return dataset_of(Path(value), like=schema)
     if isinstance(value, dict) and "fraction" in value:

@@ -265,6 +265,40 @@ def test_a_comparison_tells_on_how_many_rows_it_rests(asked: dict[str, object], 
     assert found.n_tested == found.to_dict()["n_tested"] == n_tested
 
 
+@pytest.mark.parametrize("asked", [{"holdout": espalier.Holdout(rows=(0, 1, 2))}, {"folds": [0, 0, 0, 1, 1, 1]}])
+def test_a_comparison_does_not_rest_on_rows_without_weight(asked: dict[str, object]) -> None:
+    found = compare(weighted([1, 0, 0, 2, 1, 3]), stump_and_tree(), **asked)  # type: ignore[arg-type]
+
+    assert found.n_tested == (1 if "holdout" in asked else 4)
+
+
+def test_a_class_of_which_no_row_was_learned_is_told_of_though_the_table_lists_it() -> None:
+    listed = [{"x": x, "y": "ab"[x > 9]} for x in range(20)] + [{"x": 3, "y": "rare"} for _ in range(4)]
+    rules = Candidate("rules", espalier.training_config("cart", pruning={"method": "rules", "estimate": "pessimistic"}))
+    holdout = espalier.Holdout(rows=(0, 10, 20, 21, 22, 23))
+
+    found = compare(espalier.dataset_from_rows(listed, target="y"), [*stump_and_tree(), rules], holdout=holdout)
+
+    note = "4 rows are of a class that the model has not learned: every answer to them is an error"
+    assert [result.notes for result in found.results] == [(note,)] * 3
+
+
+def test_a_category_that_nobody_has_seen_is_told_of_once_and_of_rules_too() -> None:
+    listed = [{"c": "pqr"[row % 3], "y": "ab"[row % 3 > 0]} for row in range(30)]
+    data = espalier.dataset_from_rows(listed, target="y")
+    tested = [{"c": "s", "y": "a"}, {"c": None, "y": "b"}, {"c": "s", "y": "b"}, {"c": "p", "y": "a"}]
+    rules = Candidate("rules", espalier.training_config("cart", pruning={"method": "rules", "estimate": "pessimistic"}))
+    tree = Candidate("tree", espalier.training_config("cart"))
+
+    found = compare(data, [tree, rules], holdout=espalier.dataset_from_rows(tested, like=data.schema))
+
+    for result, asked in zip(found.results, ("the tree asks", "the rules ask"), strict=True):
+        assert result.notes == (
+            "2 rows have a category that the model has not seen: it counts as missing",
+            f"1 row has no value of any attribute that {asked} for",
+        )
+
+
 def test_what_is_odd_about_the_rows_of_one_split_is_said_of_each_candidate() -> None:
     data = drugs()
     first = int(np.flatnonzero(data.columns[-1] == 0)[0])

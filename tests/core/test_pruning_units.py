@@ -83,6 +83,29 @@ def test_holes_in_what_no_node_asks_for_part_no_row() -> None:
     assert espalier.prune(model, "cost_complexity", alpha=0.0).model.training.train == model.training.train
 
 
+@pytest.mark.parametrize("criterion", ["squared_error", "absolute_error"])
+def test_leaves_that_answer_with_medians_do_not_tell_how_far_they_miss(criterion: str) -> None:
+    listed = [{"x": x, "y": x * x % 37 + (x > 20) * 50} for x in range(60)]
+    data = espalier.dataset_from_rows(listed, target="y", task="regression")
+    model = espalier.train(data, "cart", criterion=criterion, max_depth=2)
+    without = espalier.prune(model, "cost_complexity", alpha=0.0, risk="error").model.training.train
+    if criterion == "absolute_error":
+        assert without == {"n_rows": 60}
+    else:
+        assert without["rmse"] == pytest.approx(espalier.evaluate(model, data).rmse)
+
+
+def test_an_old_record_does_not_say_that_no_row_was_divided() -> None:
+    listed = [{"x": x if x % 5 else None, "y": "ab"[(x > 20) ^ (x % 7 == 0)]} for x in range(40)]
+    model = espalier.train(espalier.dataset_from_rows(listed, target="y"), "c45", pruning=None)
+    document = espalier.to_document(model)
+    assert document["training"].pop("divided") is True
+    old = espalier.from_document(document)
+    child = espalier.prune(old, "cost_complexity", alpha=0.0).model
+    assert child.training.train == {"n_rows": 40}
+    assert espalier.prune(child, "cost_complexity", alpha=0.0).model.training.train == {"n_rows": 40}
+
+
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_figures_without_the_rows_are_not_those_of_leaves_that_count_others_too(weight: str | None) -> None:
     rows = [{"x": float(place), "w": 2, "y": "ab"[place * place % 7 > 2]} for place in range(90)]

@@ -67,6 +67,7 @@ class Served:
         model: espalier.Model,
         *,
         data_set_id: str | None = None,
+        holdout_data_set_id: str | None = None,
         trace: Mapping[str, Any] | None = None,
     ) -> None:
         """Add a version that is trained already."""
@@ -77,6 +78,7 @@ class Served:
             summary=espalier.summary(model),
             seconds=0.1,
             data_set_id=data_set_id,
+            holdout_data_set_id=holdout_data_set_id,
             trace=trace,
         )
         with db.transaction(self.service.sessions) as session:

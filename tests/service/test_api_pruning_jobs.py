@@ -3,9 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
+from sqlalchemy import select
 
 import espalier
+from service import db
 from service.settings import Settings
+from service.tables import Job
 from tests.service.served import HOURS, TENNIS, UNKNOWN, Served, assert_problem, serving
 
 
@@ -114,6 +117,29 @@ def test_rows_that_backfit_has_added_to_the_leaves_are_not_asked_again(served: S
     unknown = body | {"holdout": {"dataset": UNKNOWN}}
     assert_problem(served.post("/v1/pruning-jobs", unknown), 422, "/holdout/dataset")
     assert served.post("/v1/pruning-jobs", body | {"holdout": {"dataset": more_tennis}}).status_code == 202
+
+
+@pytest.mark.parametrize("preset", ["id3", "reptree"])
+def test_rows_of_the_own_data_set_may_be_asked_of_a_version_that_remembers_another_one(
+    served: Served, more_tennis: str, preset: str
+) -> None:
+    """Of reptree they are in the leaves, by its own pruning; those of the other data set are, by the one after it."""
+    data = espalier.dataset_from_csv(TENNIS, target="PlayTennis")
+    other = espalier.dataset_from_csv(TENNIS + "Overcast,Mild,High,Weak,Yes\n", target="PlayTennis")
+    own = served.train("other")
+    model = espalier.train(data, preset, holdout=espalier.Holdout(rows=(0, 1, 2, 3)))
+    pruned = espalier.prune(model, "reduced_error", dataset=data, holdout=other, backfit=True).model
+    served.keep("tennis", pruned, data_set_id=own, holdout_data_set_id=more_tennis)
+    body = {"model": "tennis", "method": "reduced_error"}
+    refused = served.post("/v1/pruning-jobs", body)
+    assert "backfit" in assert_problem(refused, 422, "/holdout")["detail"]
+    answer = served.post("/v1/pruning-jobs", body | {"holdout": {"rows": [0, 1, 2]}})
+    if preset == "reptree":
+        assert "backfit" in assert_problem(answer, 422, "/holdout")["detail"]
+    else:
+        assert answer.status_code == 202
+        with db.reading(served.service.sessions) as session:
+            assert session.scalars(select(Job)).one().holdout_data_set_id is None
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,13 @@ def held_out(data: Path, holdout: str, capsys: pytest.CaptureFixture[str]) -> ob
 
 @pytest.mark.parametrize(
     ("holdout", "n_rows"),
-    [("0.3", 6), ('{"fraction": 0.4, "seed": 2}', 8), ('{"rows": [0, 3, 5]}', 3), ("{file}", 20)],
+    [
+        ("0.3", 6),
+        ('{"fraction": 0.4, "seed": 2}', 8),
+        ('{"rows": [0, 3, 5]}', 3),
+        ("{file}", 20),
+        ('{"dataset": "{file}"}', 20),
+    ],
 )
 def test_rows_are_set_aside_by_share_by_number_and_by_file(
     data: Path, holdout: str, n_rows: int, capsys: pytest.CaptureFixture[str]
@@ -40,6 +46,9 @@ def test_rows_are_set_aside_by_share_by_number_and_by_file(
         ('{"rows": [1, 1]}', "rows: must be a list of different row numbers"),
         ('{"share": 0.3}', 'must be {"fraction": 0.3, "seed": 1, "stratified": true} or {"rows": [0, 5'),
         ("nothing.csv", "nothing.csv: there is no such file"),
+        ("1", "holdout.fraction: must be a number above 0 and below 1"),
+        ("[0, 5]", 'holdout: must be {"fraction": 0.3'),
+        ("", 'holdout: must be {"fraction": 0.3'),
     ],
 )
 def test_what_cannot_be_set_aside_is_refused_with_what_can(
@@ -47,3 +56,45 @@ def test_what_cannot_be_set_aside_is_refused_with_what_can(
 ) -> None:
     assert main(["train", str(data), "--target", "play", "--holdout", holdout, "--out", str(data) + ".json"]) != 0
     assert said in capsys.readouterr().err
+
+
+def test_a_share_to_prune_by_is_a_part_of_the_share_that_was_set_aside(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, pruned = str(data.with_suffix(".json")), str(data.parent / "pruned.json")
+    assert main(["train", str(data), "--target", "play", "--holdout", "0.6", "--seed", "7", "--out", model]) == 0
+    capsys.readouterr()
+    arguments = ["--method", "reduced_error", "--data", str(data), "--holdout", "0.3", "--out", pruned, "--json"]
+    assert main(["prune", model, *arguments]) == 0
+    assert json.loads(capsys.readouterr().out)["trace"]["held_out_rows"] == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["train", "DATA", "--target", "play", "--set", "preset=c45", "--out", "x.json"],
+            "preset=c45: the preset is given",
+        ),
+        (["evaluate", "DATA", "--target", "play", "--candidate", "cart preset=c45"], "preset=c45: the preset is given"),
+        (
+            ["prune", "MODEL", "--method", "rules", "--set", "method=x", "--out", "x.json"],
+            "method=x: the method is given",
+        ),
+        (
+            ["rules", "MODEL", "--prune", "pessimistic", "--data", "DATA", "--set", "method=x"],
+            "method=x: the method is given",
+        ),
+    ],
+)
+def test_what_has_a_place_of_its_own_is_not_set_among_the_fields(
+    data: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    model = str(data.with_suffix(".json"))
+    assert main(["train", str(data), "--target", "play", "--out", model]) == 0
+    capsys.readouterr()
+    known = {"DATA": str(data), "MODEL": model, "x.json": str(data.parent / "x.json")}
+    assert main([known.get(each, each) for each in arguments]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1

@@ -125,10 +125,11 @@ def test_a_list_of_rules_is_refused_before_any_row_is_read(folder: Path, capsys,
     assert main(["rules", str(folder / "model.json"), "--out", rules]) == 0
     capsys.readouterr()
     given = [str(folder / each) if each == "x" else each for each in command[1:]]
-    assert main([command[0], rules, *given, "--data", "none.csv", "--holdout", "none.csv"]) == 2
-    error = capsys.readouterr().err
-    assert "the model is a list of rules" in error
-    assert "none.csv" not in error
+    for rows in ([], ["--data", "none.csv", "--holdout", "none.csv"]):
+        assert main([command[0], rules, *given, *rows]) == 2
+        error = capsys.readouterr().err
+        assert "the model is a list of rules" in error
+        assert "none.csv" not in error
 
 
 @pytest.mark.parametrize(

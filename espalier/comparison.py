@@ -20,6 +20,7 @@ from espalier.progress import Progress
 from espalier.pruning.row_notes import notes_on_rows
 from espalier.resampling import Test, check_comparison, parts_of, tests_of, with_label_noise
 from espalier.rules import RuleList
+from espalier.schema import Label
 from espalier.training import train
 
 __all__ = [
@@ -121,6 +122,7 @@ class Comparison:
 
     Attributes:
         measure: ``accuracy`` (more is better) or ``rmse`` (less is better).
+        classes: In the order of the confusion matrices; none of a regression.
         n_rows: Of the data set.
         n_tested: Rows with weight that each candidate was tested on, of all folds together.
         n_folds: How many times each candidate was trained; 1 with a holdout.
@@ -131,6 +133,7 @@ class Comparison:
     """
 
     measure: str
+    classes: tuple[Label, ...]
     n_rows: int
     n_tested: int
     n_folds: int
@@ -156,6 +159,7 @@ class Comparison:
         """Give the JSON form."""
         return {
             "measure": self.measure,
+            **({"classes": list(self.classes)} if self.classes else {}),
             "n_rows": self.n_rows,
             "n_tested": self.n_tested,
             "folds": self.n_folds,
@@ -230,7 +234,10 @@ def compare(
         and dataclasses.replace(result.candidate.config, pruning=None) == other.candidate.config
     )
     n_tested = len(best.misses)
-    return Comparison(measure, dataset.n_rows, n_tested, len(tests), label_noise, tuple(results), differences, effects)
+    classes = dataset.schema.classes
+    return Comparison(
+        measure, classes, dataset.n_rows, n_tested, len(tests), label_noise, tuple(results), differences, effects
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,10 +338,12 @@ def _result_document(result: Result) -> Mapping[str, Any]:
         if None not in values:
             deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
             figures[name] = {"mean": float(np.mean(values)), "std": deviation, "folds": values}
+    confusions = [each.confusion for each in result.evaluations if each.confusion is not None]
     return {
         "name": result.candidate.name,
         "config": config_to_dict(result.candidate.config),
         "figures": figures,
+        **({"confusion": np.sum(confusions, axis=0).tolist()} if confusions else {}),
         "leaves": {"mean": float(np.mean(result.leaves)), "folds": list(result.leaves)},
         "seconds": float(np.mean(result.seconds)),
         **({"notes": list(result.notes)} if result.notes else {}),

@@ -18,7 +18,7 @@ from espalier.rule_explanation import looked_at, passed_over, rule_sentence, rul
 from espalier.rule_prediction import RuleRouter
 from espalier.rules import Condition, label_line, number_text, one_line
 from espalier.shap import ShapleyValues, shapley_values
-from espalier.steps import DecisionStep, PassedOver, passed_over_text, step_text
+from espalier.steps import DecisionStep, PassedOver, own_values, passed_over_text, step_text
 from espalier.strategies import answering_with
 from espalier.tree_steps import conditions_of, rule_of_tree, told, tree_steps
 
@@ -209,7 +209,10 @@ def _by_tree(model: Model, way: Router, prediction: Prediction, detail: str) -> 
     linear = None if way.smoothing is None else linear_answer(model, way.smoothing, prediction)
     explanation = Explanation(
         prediction=prediction,
-        paths=tuple(tree_steps(model, way, prediction.row.values, visit, said) for visit in prediction.visits),
+        paths=tuple(
+            own_values(tree_steps(model, way, prediction.row.values, visit, said), prediction.row)
+            for visit in prediction.visits
+        ),
         conditions=conditions,
         rule=rule,
         linear=linear,
@@ -232,7 +235,7 @@ def _by_tree(model: Model, way: Router, prediction: Prediction, detail: str) -> 
 def _by_rule(model: Model, prediction: Prediction, detail: str) -> Explanation:
     return Explanation(
         prediction=prediction,
-        paths=(rule_steps(model, prediction),),
+        paths=(own_values(rule_steps(model, prediction), prediction.row),),
         conditions=model.rules.answers[prediction.leaf].conditions,
         rule=rule_sentence(model, prediction.leaf),
         passed_over=passed_over(model, prediction) if detail == "full" else None,

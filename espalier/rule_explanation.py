@@ -35,7 +35,8 @@ def rule_steps(model: Model, prediction: Prediction) -> tuple[DecisionStep, ...]
 
 def passed_over(model: Model, prediction: Prediction) -> tuple[PassedOver, ...]:
     """Give the rules before the one that fired, each with the first of its conditions that does not hold."""
-    way = rule_router(model)
+    way, row = rule_router(model), prediction.row
+    stood_in = dict.fromkeys(row.missing, "missing") | dict.fromkeys(row.unseen, "unseen")
     found = []
     for number in range(prediction.leaf):
         rule = model.rules.rules[number]
@@ -43,8 +44,10 @@ def passed_over(model: Model, prediction: Prediction) -> tuple[PassedOver, ...]:
         value = _value(model, prediction, failed)
         absent = value != value or (failed.attribute.coded and value < 0)  # noqa: PLR0124 - NaN
         reason = step_reason(failed.attribute, value, absent=absent, known_here=True)
-        shown = None if absent else shown_value(failed.attribute, value)
-        found.append(PassedOver(number, rule_sentence(model, number), failed, shown, reason))
+        shown, imputed = None if absent else shown_value(failed.attribute, value), None
+        if failed.attribute.name in stood_in:
+            shown, imputed, reason = None, shown, stood_in[failed.attribute.name]
+        found.append(PassedOver(number, rule_sentence(model, number), failed, shown, reason, imputed))
     return tuple(found)
 
 

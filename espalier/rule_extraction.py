@@ -26,7 +26,8 @@ def extract_rules(model: Model) -> Model:
     A row without missing values, whose categories training has seen at each test, gets the answer of the tree, number
     for number; one with missing values gets the default, the answer of the root, where no rule holds. A category that a
     node sends to its fallback branch is listed with that branch. A path that asks for two things at once that exclude
-    each other gives no rule. A list of rules is given back as it is.
+    each other gives no rule, which a note counts: rows come there only by values that they miss. A list of rules is
+    given back as it is.
 
     Raises:
         NotApplicable: The leaves answer with linear models, not with a value.
@@ -47,7 +48,14 @@ def extract_rules(model: Model) -> Model:
         rules.append(Rule(conditions, answers[leaf], float(tree.weight[leaf]), leaf_stats(tree, leaf)))
     default = Rule((), answers[0], 0.0, leaf_stats(tree, 0))
     body = RuleList(tuple(rules), default, exclusive=True)
-    return dataclasses.replace(model, body=body, notes=(*model.notes, AS_A_TREE))
+    return dataclasses.replace(model, body=body, notes=(*model.notes, AS_A_TREE, *_note_on_leaves(tree, len(rules))))
+
+
+def _note_on_leaves(tree: Tree, n_rules: int) -> Iterator[str]:
+    left = tree.n_leaves - n_rules
+    if left:
+        which = "1 leaf gives" if left == 1 else f"{left} of {tree.n_leaves} leaves give"
+        yield f"{which} no rule: rows come there only by values that they miss"
 
 
 def class_dnf(model: Model, label: Label) -> ClassDescription:

@@ -85,6 +85,7 @@ def rules_to_dict(model: Model) -> dict[str, Any]:
         "exclusive": rules.exclusive,
         "n_rules": rules.n_rules,
         "n_conditions": rules.n_conditions,
+        "notes": list(model.notes),
         "rules": [
             {
                 "number": number,

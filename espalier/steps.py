@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from espalier.rows import EncodedRow
 from espalier.rules import Condition, condition_text, label_line, number_text, one_line
 from espalier.schema import Feature, FeatureKind, Label, instant_text
 
@@ -11,6 +12,7 @@ __all__ = [
     "DecisionStep",
     "PassedOver",
     "StandIn",
+    "own_values",
     "passed_over_text",
     "shown_value",
     "step_reason",
@@ -63,6 +65,7 @@ class DecisionStep(NamedTuple):
         distribution: Share of each class among the training rows at the node; None for a regression.
         mean: Of the training rows at the node; None for a classification.
         surrogate: The test that decided where the row's own value could not; None where none did.
+        imputed: The value that stood in for the row's own, by ``missing="imputed"``; None where none did.
     """
 
     node: int
@@ -78,6 +81,7 @@ class DecisionStep(NamedTuple):
     distribution: Mapping[str, float] | None
     mean: float | None
     surrogate: StandIn | None = None
+    imputed: Label | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Give the JSON form."""
@@ -91,6 +95,8 @@ class DecisionStep(NamedTuple):
             document["reason"] = self.reason
         if self.surrogate is not None:
             document["surrogate"] = self.surrogate.to_dict()
+        if self.imputed is not None:
+            document["imputed"] = self.imputed
         if self.margin is not None:
             document["margin"] = self.margin
         document["weight"] = self.weight
@@ -110,6 +116,7 @@ class PassedOver:
         failed: The first of its conditions that does not hold.
         value: The row's own value of that attribute; None where it is missing.
         reason: ``value``, or why the condition does not hold without one: ``missing``, ``unseen``.
+        imputed: The value that stood in for the row's own and does not fit; None where none did.
     """
 
     number: int
@@ -117,11 +124,13 @@ class PassedOver:
     failed: Condition
     value: Label | None
     reason: str
+    imputed: Label | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Give the JSON form."""
         document = {"number": self.number, "rule": self.rule, "failed": self.failed.to_dict(), "value": self.value}
-        return document if self.reason == "value" else {**document, "reason": self.reason}
+        stood_in = {} if self.imputed is None else {"imputed": self.imputed}
+        return document if self.reason == "value" else {**document, "reason": self.reason, **stood_in}
 
 
 def step_text(step: DecisionStep) -> str:
@@ -130,6 +139,8 @@ def step_text(step: DecisionStep) -> str:
     if step.surrogate is not None:
         other = _test_text(step.surrogate)
         return f"{test}  (the value is {step.reason}; in its place {other}: it is {_label_text(step.surrogate.value)})"
+    if step.imputed is not None:
+        return f"{test}  (the value is {step.reason}; in its place stands {_label_text(step.imputed)})"
     if step.reason != "value":
         return f"{test}  (taken because the value is {step.reason})"
     return f"{test}  ({value_text(step)})"
@@ -156,6 +167,8 @@ def _label_text(value: Label | None) -> str:
 def passed_over_text(rule: PassedOver) -> str:
     """Write why a rule did not fire: ``rule 2, if … (it is 3.5, which is not: length ≤ 1.5)``."""
     found = f"it is {_label_text(rule.value)}" if rule.reason == "value" else f"it is {rule.reason}"
+    if rule.imputed is not None:
+        found += f"; in its place stands {_label_text(rule.imputed)}"
     return f"rule {rule.number}, {rule.rule}: {condition_text(rule.failed)} does not hold ({found})"
 
 
@@ -164,6 +177,19 @@ def step_reason(feature: Feature, value: float, *, absent: bool, known_here: boo
     if absent:
         return "unseen" if feature.coded and value < -1 else "missing"
     return "value" if known_here else "unseen"
+
+
+def own_values(steps: tuple[DecisionStep, ...], row: EncodedRow) -> tuple[DecisionStep, ...]:
+    """Tell the row's own values from those that stood in for them (``missing="imputed"``): a row holds both alike."""
+    if not row.missing and not row.unseen:
+        return steps
+    reason = dict.fromkeys(row.missing, "missing") | dict.fromkeys(row.unseen, "unseen")
+    return tuple(
+        step._replace(value=None, imputed=step.value, reason=reason[step.attribute.name], margin=None)
+        if step.attribute.name in reason and step.value is not None
+        else step
+        for step in steps
+    )
 
 
 def shown_value(feature: Feature, value: float) -> Label:

@@ -71,7 +71,9 @@ def _check(model: Model, missing: object) -> None:
         raise ConfigError([Fault("/missing", "unknown_value", legal)])
     own = f"this model takes missing values by {model.config.missing} only"
     if isinstance(model.body, RuleList):
-        message = f"{own}: a condition of its rules on a missing value does not hold"
+        filled = model.preparation.imputed is not None
+        how = "its rules see what stands in" if filled else "a condition of its rules on a missing value does not hold"
+        message = f"{own}: {how}"
     elif model.linear is not None:
         message = f"{own}: its linear models need every value"
     elif missing in LEARNED:

@@ -63,10 +63,14 @@ def read_holdout(session: Session, given: object, *, learned: Learned | None, fa
         return HeldOut()
     if isinstance(given, Mapping) and "dataset" in given:
         return HeldOut(data_set=_read_data_set(session, given, learned=learned, faults=faults))
+    if not isinstance(given, Mapping) or not given.keys() & {"fraction", "rows"}:
+        legal = 'must be {"fraction": 0.3, "seed": 1, "stratified": true}, {"rows": [0, 5, …]} or {"dataset": "an id"}'
+        faults.append(Fault("/holdout", "wrong_type", legal))
+        return HeldOut()
     rows: espalier.Holdout | None = None
     n_rows = 0
     with collected(faults, placed("/holdout")):
-        rows = espalier.holdout_from_dict(given)  # type: ignore[arg-type] # it says so if it is no mapping
+        rows = espalier.holdout_from_dict(given)
         if learned is not None and learned.data_set is not None:
             n_rows = check_rows(session, rows, data_set=learned.data_set, faults=faults)
     return HeldOut(rows=rows, n_rows=n_rows)

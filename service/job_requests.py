@@ -133,6 +133,7 @@ def plan_training(
                 check_rows(session, own, data_set=data_set, faults=found)
     if data_set is not None and config is not None:
         found += _faults_of_parts(config.pruning, "/params/pruning", n_rows=data_set.n_rows - held_out.n_rows)
+        found += _faults_of_counts(session, data_set, config, "/params/criterion")
     if found or data_set is None or config is None:
         raise Rejected(found)
     payload = payloads.TrainingPayload(
@@ -229,10 +230,11 @@ def plan_evaluation(
         n_parts = asked.get("folds") or espalier.DEFAULT_FOLDS
         n_tested = held_out.n_rows if asked.get("holdout") else -(-data_set.n_rows // n_parts)
         for place, (one, candidate) in enumerate(zip(given, candidates, strict=True)):
+            found += _faults_of_counts(session, data_set, candidate.config, f"/candidates/{place}/params/criterion")
             pointer = f"/candidates/{place}/{'pruning' if 'pruning' in one else 'params/pruning'}"
             found += _faults_of_parts(candidate.config.pruning, pointer, n_rows=data_set.n_rows - n_tested)
         if not any(fault.pointer.startswith(("/dataset", "/folds", "/holdout", "/label_noise")) for fault in found):
-            _check_parts(session, data_set, candidates, asked, held_out, faults=found)
+            _check_parts(session, data_set, list(zip(given, candidates, strict=True)), asked, held_out, faults=found)
     if found or data_set is None:
         raise Rejected(found)
     payload = payloads.EvaluationPayload(
@@ -320,21 +322,35 @@ def _faults_of_parts(pruner: object, pointer: str, *, n_rows: int) -> Iterator[F
         yield Fault(f"{pointer}/folds", "out_of_range", message)
 
 
+def _faults_of_counts(
+    session: Session, data_set: DataSet, config: espalier.TrainingConfig, pointer: str
+) -> Iterator[Fault]:
+    """Say why the target cannot be counts, where the criterion takes it for that."""
+    if config.criterion == "poisson" and data_set.task == "regression":
+        target = load_judges(session, data_set).target
+        if target is not None and bool((target < 0).any()):
+            yield Fault(pointer, "target", "must not be poisson: the target is below 0 in some rows")
+
+
 def _check_parts(
     session: Session,
     data_set: DataSet,
-    candidates: Sequence[espalier.Candidate],
+    given: Sequence[tuple[Mapping[str, Any], espalier.Candidate]],
     asked: Mapping[str, Any],
     held_out: HeldOut,
     *,
     faults: list[Fault],
 ) -> None:
-    """See whether every training will find rows to learn from, to be tested on, and to set aside where it does that."""
+    """See whether every training will find rows to learn from, to be tested on, and to set aside where it does that.
+
+    given: Each candidate as the request has it, and what it is.
+    """
+    candidates = [candidate for _, candidate in given]
     asks = any(one.config.validation_stop or espalier.needs_held_out(one.config.pruning) for one in candidates)
-    if not asks and espalier.Schema.from_dict(data_set.declared).weight is None:
+    if not given or (not asks and espalier.Schema.from_dict(data_set.declared).weight is None):
         return
     places = {}
-    for place, one in enumerate(asked["candidates"]):
+    for place, (one, _) in enumerate(given):
         inside = "params/pruning" if "pruning" in (one.get("params") or {}) else "pruning"
         places[f"/candidates/{place}/pruning"] = f"/candidates/{place}/{inside}"
         places[f"/candidates/{place}/validation_stop"] = f"/candidates/{place}/params/validation_stop"

@@ -49,6 +49,9 @@ SAID = {
     "Invalid input type.": ("wrong_type", "must be an object"),
     "Not a valid string.": ("wrong_type", "must be text"),
     "Not a valid integer.": ("wrong_type", "must be a whole number"),
+    "Not a valid number.": ("wrong_type", "must be a number"),
+    "Not a valid boolean.": ("wrong_type", "must be true or false"),
+    "Not a valid list.": ("wrong_type", "must be a list"),
     "Not a valid mapping type.": ("wrong_type", "must be an object"),
     "Not a valid aware datetime.": ("wrong_type", "must be a moment by ISO 8601, with its zone"),
 }
@@ -107,14 +110,27 @@ class ContractParser(FlaskParser):
 
     def handle_error(self, error: ma.ValidationError, req: Request, schema: ma.Schema, **_: Any) -> NoReturn:
         by_location = cast(dict[str, object], error.messages)
-        names = (field.data_key or name for name, field in schema.load_fields.items())
-        legal = f"there is no such field; legal: {', '.join(names)}"
         faults = [
-            Fault(fault.pointer, fault.code, legal) if fault.code == "unknown_field" else fault
+            Fault(fault.pointer, fault.code, _legal_fields(schema, fault.pointer))
+            if fault.code == "unknown_field"
+            else fault
             for messages in by_location.values()
             for fault in _faults("", messages)
         ]
         raise Misshapen(faults, error.valid_data if isinstance(error.valid_data, Mapping) else {}) from None
+
+
+def _legal_fields(schema: ma.Schema, pointer: str) -> str:
+    """Name the fields of the object in which there is none at `pointer`."""
+    for key in pointer.split("/")[1:-1]:
+        fields = {field.data_key or name: field for name, field in schema.load_fields.items()}
+        inner: Any = fields.get(key)
+        if isinstance(inner, ma.fields.List):
+            inner = inner.inner
+        if isinstance(inner, ma.fields.Nested):
+            schema = inner.schema
+    names = (field.data_key or name for name, field in schema.load_fields.items())
+    return f"there is no such field; legal: {', '.join(names)}"
 
 
 def refuse_repeated(query: MultiDict[str, str]) -> None:

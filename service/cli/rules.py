@@ -59,9 +59,11 @@ def rules(arguments: Namespace) -> int:
     if arguments.out is not None:
         write_whole(arguments.out, espalier.to_json(found))
     sys.stdout.write(text)
-    if pruned is not None:
-        # What stands on standard output are the rules alone, to be read by a program, too.
-        for note in (*pruned.trace.get("notes", ()), *pruned.model.notes):
+    # What stands on standard output are the rules alone, to be read by a program, too.
+    for note in pruned.trace.get("notes", ()) if pruned is not None else ():
+        print(f"note      {note}", file=sys.stderr)
+    for note in found.notes:
+        if pruned is not None or note not in model.notes:
             print(f"note      {note}", file=sys.stderr)
     return 0
 

@@ -128,6 +128,10 @@ class EvaluatedCandidate(Shape):
     name = fields.String()
     config = shape("every field, as it was trained", OBJECT)
     figures = shape("by measure: mean and standard deviation over the folds, and each fold's own", OBJECT)
+    confusion = shape(
+        "of a classification, all folds together: the weight of each true class (a row each) by what was answered",
+        {"type": "array", "items": {"type": "array", "items": {"type": "number"}}},
+    )
     leaves = shape("of the trees: mean, and each fold's own; of a list of rules, how many rules", OBJECT)
     seconds = fields.Float(metadata={"description": "to train and prune, the mean over the folds"})
     notes = shape(
@@ -164,6 +168,7 @@ class Comparison(Shape):
 
     dataset = text("id of the data set")
     measure = text("what is compared: accuracy (more is better) or rmse (less is better)")
+    classes = fields.List(shape("a class", LABEL), metadata={"description": "of the confusion matrices, in this order"})
     n_rows = fields.Integer()
     n_tested = fields.Integer(
         metadata={"description": "rows with weight that each was tested on, of all folds together"}
@@ -255,6 +260,7 @@ class Step(Shape):
     branch = text("whether the test held: yes or no")
     reason = text("why the branch was taken without a value: missing or unseen")
     surrogate = shape("the test that decided where the value could not: attribute, test, value, branch", OBJECT)
+    imputed = shape("the value that stood in for one that is missing or unseen, where the training said so", LABEL)
     margin = fields.Float(metadata={"description": "distance of the value from the threshold"})
     weight = fields.Float(metadata={"description": "training weight at the node"})
     distribution = shape("share of each class at the node (classification)", SHARES)

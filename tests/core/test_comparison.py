@@ -265,6 +265,18 @@ def test_a_comparison_tells_on_how_many_rows_it_rests(asked: dict[str, object], 
     assert found.n_tested == found.to_dict()["n_tested"] == n_tested
 
 
+def test_the_confusion_matrices_of_all_folds_are_one() -> None:
+    data = drugs()
+    document = compare(data, stump_and_tree(), folds=5).to_dict()
+
+    assert document["classes"] == list(data.schema.classes)
+    for candidate in document["candidates"]:
+        matrix = np.array(candidate["confusion"])
+        assert matrix.sum(axis=1).tolist() == np.bincount(data.target, minlength=5).tolist()
+        right = sum(accuracy * 40 for accuracy in candidate["figures"]["accuracy"]["folds"])
+        assert np.trace(matrix) == pytest.approx(right)
+
+
 @pytest.mark.parametrize("asked", [{"holdout": espalier.Holdout(rows=(0, 1, 2))}, {"folds": [0, 0, 0, 1, 1, 1]}])
 def test_a_comparison_does_not_rest_on_rows_without_weight(asked: dict[str, object]) -> None:
     found = compare(weighted([1, 0, 0, 2, 1, 3]), stump_and_tree(), **asked)  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from espalier import (
     Schema,
     dataset_from_rows,
     explain,
+    extract_rules,
     predict,
     render_explanation,
     train,
@@ -343,3 +344,27 @@ def test_a_step_that_a_surrogate_decided_names_it_with_its_own_test():
     assert only(model, {"p": 7}).paths[0][0].surrogate is None
     assert only(model, {}).paths[0][0].surrogate is None
     assert "surrogate" not in only(model, {}).to_dict()["path"][0]
+
+
+@pytest.mark.parametrize("as_rules", [False, True])
+def test_what_stood_in_for_a_value_is_not_shown_as_the_rows_own(as_rules):
+    rows = [{"c": "pqr"[n % 3], "x": n, "y": "no" if n % 3 == 0 else "yes" if n > 20 else "may"} for n in range(60)]
+    grown = train(dataset_from_rows(rows, target="y"), "id3", missing="imputed", numeric="best")
+    model = extract_rules(grown) if as_rules else grown
+    own, no_number, no_category, nothing = explain(
+        model, [{"c": "q", "x": 50}, {"c": "q"}, {"c": "new", "x": 3}, {}], detail="full"
+    )
+    mean, most = 29.5, "p"  # of 0 to 59; of equally many categories the first
+    assert [(step.value, step.imputed, step.reason) for step in own.paths[0]] == [
+        ("q", None, "value"),
+        (50, None, "value"),
+    ]
+    asked = [(step.value, step.imputed, step.reason, step.margin) for step in no_number.paths[0]]
+    assert asked == [("q", None, "value", None), (None, mean, "missing", None)]
+    assert [(step.value, step.imputed, step.reason) for step in no_category.paths[0]] == [(None, most, "unseen")]
+    assert [step.to_dict()["imputed"] for step in nothing.paths[0]] == [most]
+    assert f"(the value is missing; in its place stands {mean})" in render_explanation(no_number)
+    if as_rules:
+        [passed] = [rule for rule in no_number.passed_over if rule.failed.attribute.name == "x"]
+        assert (passed.value, passed.imputed, passed.reason) == (None, mean, "missing")
+        assert f"(it is missing; in its place stands {mean})" in render_explanation(no_number)

@@ -21,6 +21,7 @@ from espalier import (
     evaluate,
     extract_rules,
     predict,
+    rules_to_dict,
     to_logic,
     to_text,
     train,
@@ -307,3 +308,15 @@ def test_leaves_that_are_linear_models_give_no_rules():
         extract_rules(train(data, "m5"))
     smoothed = train(data, "m5", leaf="constant", pruning=None)
     assert evaluate(extract_rules(smoothed), data) == evaluate(smoothed, data)
+
+
+def test_leaves_that_only_rows_with_missing_values_reach_are_counted_in_a_note():
+    rows = [{"x": n if n % 4 else None, "y": "none" if n % 4 == 0 else "ab"[n > 20]} for n in range(40)]
+    model = train(dataset_from_rows(rows, target="y"), "cart")
+    found = extract_rules(model)
+    left = model.tree.n_leaves - found.rules.n_rules
+    assert left == 1
+    assert found.notes[-1] == "1 leaf gives no rule: rows come there only by values that they miss"
+    assert rules_to_dict(model)["notes"] == list(found.notes)
+    complete = train(dataset_from_rows([row for row in rows if row["x"]], target="y"), "cart")
+    assert len(extract_rules(complete).notes) == len(complete.notes) + 1

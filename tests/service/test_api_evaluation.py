@@ -130,6 +130,7 @@ def test_every_fault_is_said_at_once_those_of_form_first(served: Served) -> None
         pytest.param({"seed": -1}, ["/seed"], id="a negative seed"),
         pytest.param({"seed": 2**63}, ["/seed"], id="a seed of 64 bits"),
         pytest.param({"colour": "red"}, ["/colour"], id="an unknown field"),
+        pytest.param({"label_noise": "x"}, ["/label_noise"], id="noise in words"),
     ],
 )
 def test_a_bad_request_is_refused_with_its_place(
@@ -137,6 +138,41 @@ def test_a_bad_request_is_refused_with_its_place(
 ) -> None:
     body = {"dataset": tennis, "candidates": [{"preset": "cart"}]} | change
     assert_problem(served.post("/v1/evaluation-jobs", body), 422, *pointers)
+
+
+@pytest.mark.parametrize("candidates", [[], None, "x", {}, [None], [{}] * 60, ...])
+@pytest.mark.parametrize("weight", [{}, {"weight": "w"}])
+def test_candidates_that_are_none_are_refused_whatever_the_rows_weigh(
+    served: Served, weight: dict[str, str], candidates: Any
+) -> None:
+    dataset = served.upload("a,w,y\n" + "1,1,p\n2,0.5,q\n" * 20, target="y", **weight)["id"]
+    body = {"dataset": dataset} | ({} if candidates is ... else {"candidates": candidates})
+    place = "/candidates/0" if candidates == [None] else "/candidates"
+    assert_problem(served.post("/v1/evaluation-jobs", body), 422, place)
+
+
+def test_an_unknown_field_of_a_candidate_is_told_with_those_of_candidates(served: Served, tennis: str) -> None:
+    body = {"dataset": tennis, "candidates": [{}, {"name": "X", "seed": 1}], "folds": 3, "colour": 1}
+    problem = assert_problem(served.post("/v1/evaluation-jobs", body), 422, "/candidates/1/seed", "/colour")
+    legal = {fault["pointer"]: fault["message"].split("legal: ")[1] for fault in problem["errors"]}
+    assert legal["/candidates/1/seed"] == "name, preset, params, pruning"
+    assert legal["/colour"] == "dataset, candidates, folds, holdout, label_noise, seed"
+
+
+@pytest.mark.parametrize("holdout", [{}, {"share": 0.3}, 0.3, [1], "all"])
+def test_a_holdout_that_is_none_is_told_all_three_forms(served: Served, tennis: str, holdout: Any) -> None:
+    body = {"dataset": tennis, "candidates": [{}], "holdout": holdout}
+    message = assert_problem(served.post("/v1/evaluation-jobs", body), 422, "/holdout")["errors"][0]["message"]
+    assert all(form in message for form in ("fraction", "rows", "dataset"))
+
+
+def test_a_target_that_cannot_be_counts_is_said_at_the_request(served: Served) -> None:
+    dataset = served.upload("a,y\n" + "".join(f"{a},{a % 7 - 3}.5\n" for a in range(40)), target="y")["id"]
+    poisson = {"params": {"criterion": "poisson"}}
+    body = {"dataset": dataset, "candidates": [{}, poisson]}
+    assert_problem(served.post("/v1/evaluation-jobs", body), 422, "/candidates/1/params/criterion")
+    training = {"dataset": dataset, "model": "m"} | poisson
+    assert_problem(served.post("/v1/training-jobs", training), 422, "/params/criterion")
 
 
 def test_classes_of_numbers_cannot_be_made_wrong(served: Served, hours: str) -> None:

@@ -59,7 +59,7 @@ OF_TRAINING = {  # which fields go together, with each other and with the data
     *("combination", "required", "task", "criterion", "not_legal", "unknown_attribute", "unknown_class"),
     *("unknown_field", "unknown_value", "out_of_range", "no_weight", "no_training_rows", "learned_from"),
     *("unknown_data_set", "unknown_model", "unknown_version", "not_applicable", "kind", "leaf", "missing"),
-    "unknown_category",
+    *("unknown_category", "target"),
 }
 UNSAID = {
     "POST /v1/datasets": OF_NAMES | OF_TABLES,

@@ -6,7 +6,7 @@ from typing import Final
 from espalier.explanation import conditions_of
 from espalier.model import Model
 from espalier.prediction import router
-from espalier.rules import bound_text, condition_text, label_line, number_text, one_line
+from espalier.rules import bound_text, category_text, condition_text, label_line, name_text, number_text
 from espalier.schema import Label
 from espalier.tree import NOMINAL, NUMERIC
 
@@ -31,7 +31,7 @@ class BranchWords:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._names = [one_line(feature.name) for feature in model.schema.attributes]
+        self._names = [name_text(feature) for feature in model.schema.attributes]
         self._categories: dict[int, list[list[Label]]] = {}
 
     def attribute(self, node: int) -> str:
@@ -139,7 +139,7 @@ def _alternatives(labels: Sequence[Label] | None) -> str:
     """Join categories by "or", no further than a line goes."""
     texts, n_characters = [], 0
     for label in labels or ():
-        texts.append(cut(label_line(label)))
+        texts.append(cut(category_text(label)))
         n_characters += len(texts[-1])
         if n_characters > LONGEST_LINE:
             break

@@ -146,9 +146,12 @@ class Comparison:
     def verdict(self) -> str:
         """Say in one sentence which is better and whether the difference means anything."""
         best = _best(self.results, self.measure)
+        equal = [difference.other for difference in self.differences if difference.by == 0]
         beaten = [difference.other for difference in self.differences if difference.means_something]
-        level = [difference.other for difference in self.differences if not difference.means_something]
+        level = [each.other for each in self.differences if each.by > 0 and not each.means_something]
         parts = [f"{best.candidate.name} has the best {self.measure} ({_figure_text(best.score(self.measure))})"]
+        if equal:
+            parts[0] += f", as {'has ' + equal[0] if len(equal) == 1 else ', '.join(equal) + ' have'}"
         if beaten:
             parts.append(f"the difference to {', '.join(beaten)} means something (p < {SIGNIFICANCE})")
         if level:

@@ -8,7 +8,16 @@ from espalier.model import Model
 from espalier.rule_explanation import rule_sentence
 from espalier.rule_extraction import class_dnf, extract_rules
 from espalier.rule_prediction import rule_router
-from espalier.rules import ClassDescription, Condition, Rule, condition_text, label_line, one_line, sentence
+from espalier.rules import (
+    ClassDescription,
+    Condition,
+    Rule,
+    category_text,
+    condition_text,
+    label_line,
+    name_text,
+    sentence,
+)
 from espalier.schema import FeatureKind, Label
 
 __all__ = ["class_sentences", "logic_lines", "rules_to_dict", "rules_to_mermaid", "rules_to_text", "to_logic"]
@@ -131,14 +140,20 @@ def _conjunction(conditions: Sequence[Condition], *, alone: bool) -> str:
 def _literal(condition: Condition) -> str:
     """Write one condition: a truth value by its name alone, ``sold`` or ``¬sold``."""
     feature, labels = condition.attribute, condition.categories
-    name = one_line(feature.name)
+    name = name_text(feature)
     if labels is not None and len(labels) == 1:
         if feature.kind is FeatureKind.BOOLEAN and isinstance(labels[0], bool):
             return name if labels[0] else f"¬{name}"
-        return f"{name} = {label_line(labels[0])}"
+        return f"{name} = {category_text(labels[0])}"
     if labels is not None:
-        return f"{name} ∈ {{{', '.join(label_line(label) for label in labels)}}}"
+        return f"{name} ∈ {{{', '.join(map(_member_text, labels))}}}"
     return condition_text(condition)
+
+
+def _member_text(label: Label) -> str:
+    """Write a category among others, which commas part."""
+    text = category_text(label)
+    return f'"{text}"' if "," in text and not text.startswith('"') else text
 
 
 def _counts(rule: Rule, answer: LeafAnswer) -> str:

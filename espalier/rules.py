@@ -6,6 +6,7 @@ answers.
 """
 
 import math
+import re
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,6 +20,8 @@ LINE_BREAKERS: Final = frozenset({"Cc", "Zl", "Zp"})
 """Unicode categories of what ends a line or drives a terminal."""
 TURNING: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """What turns the direction in which the rest of a line is read."""
+PARTING: Final = re.compile(r'^$|^[\s"]|\s$| (?:or|and|then|is|<|≤|>|=) |[∧∨¬⇔→∈{}]')
+"""What a name, or a category, would be taken for a part of the sentence by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +159,11 @@ class ClassDescription:
 
 def condition_text(condition: Condition) -> str:
     """Write a condition as a person would: ``2.45 < petal length ≤ 4.95``, ``Outlook is Sunny or Rain``."""
-    name = one_line(condition.attribute.name)
+    name = name_text(condition.attribute)
     if condition.known is False:
         return f"{name} is missing"
     if condition.categories is not None:
-        return f"{name} is {' or '.join(label_line(label) for label in condition.categories)}"
+        return f"{name} is {' or '.join(map(category_text, condition.categories))}"
     low = bound_text(condition.attribute, condition.above) if condition.above > -math.inf else ""
     high = bound_text(condition.attribute, condition.at_most) if condition.at_most < math.inf else ""
     if low and high:
@@ -196,6 +199,24 @@ def one_line(text: str) -> str:
 def label_line(label: Label) -> str:
     """Write a label on one line; see `one_line`."""
     return one_line(label_text(label))
+
+
+def name_text(feature: Feature) -> str:
+    """Write the name of an attribute in a sentence; see `category_text`."""
+    return _set_apart(one_line(feature.name))
+
+
+def category_text(label: Label) -> str:
+    """Write a category in a sentence, in quotes where one could not tell where it ends.
+
+    >>> print(category_text("Sunny"), category_text("Sunny or Rain"), category_text(""))
+    Sunny "Sunny or Rain" ""
+    """
+    return _set_apart(label_line(label))
+
+
+def _set_apart(text: str) -> str:
+    return text if PARTING.search(text) is None else '"' + text.replace('"', '\\"') + '"'
 
 
 def number_text(value: float) -> str:

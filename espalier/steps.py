@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from espalier.rows import EncodedRow
-from espalier.rules import Condition, condition_text, label_line, number_text, one_line
+from espalier.rules import Condition, condition_text, label_line, name_text, number_text
 from espalier.schema import Feature, FeatureKind, Label, instant_text
 
 __all__ = [
@@ -154,10 +154,10 @@ def value_text(step: DecisionStep) -> str:
 def _test_text(step: DecisionStep | StandIn) -> str:
     if step.test == "<=" and step.threshold is not None:
         sign = "≤" if step.branch == "yes" else ">"
-        return f"{one_line(step.attribute.name)} {sign} {_label_text(step.threshold)}"
+        return f"{name_text(step.attribute)} {sign} {_label_text(step.threshold)}"
     if step.categories is not None:
         return condition_text(Condition(step.attribute, categories=step.categories))
-    return f"{one_line(step.attribute.name)} is {'known' if step.branch == 'yes' else 'missing'}"
+    return f"{name_text(step.attribute)} is {'known' if step.branch == 'yes' else 'missing'}"
 
 
 def _label_text(value: Label | None) -> str:

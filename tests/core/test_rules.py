@@ -1,6 +1,7 @@
 """Rules taken from trees answer as the trees do, and describe a class no longer than its paths."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -19,8 +20,10 @@ from espalier import (
     dataset_from_csv,
     dataset_from_rows,
     evaluate,
+    explain,
     extract_rules,
     predict,
+    render_explanation,
     rules_to_dict,
     to_logic,
     to_text,
@@ -320,3 +323,41 @@ def test_leaves_that_only_rows_with_missing_values_reach_are_counted_in_a_note()
     assert rules_to_dict(model)["notes"] == list(found.notes)
     complete = train(dataset_from_rows([row for row in rows if row["x"]], target="y"), "cart")
     assert len(extract_rules(complete).notes) == len(complete.notes) + 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "text", "logic"),
+    [
+        pytest.param(
+            {"p": ("a, b", "c"), "q": ("a", "b, c")},
+            ["if k is a or b, c then q", "if k is a, b or c then p"],
+            ['p ⇔ k ∈ {"a, b", c}', 'q ⇔ k ∈ {a, "b, c"}'],
+            id="commas",
+        ),
+        pytest.param(
+            {"p": ("a or c", "b"), "q": ("a", "c or b")},
+            ['if k is a or "c or b" then q', 'if k is "a or c" or b then p'],
+            ['p ⇔ k ∈ {"a or c", b}', 'q ⇔ k ∈ {a, "c or b"}'],
+            id="words",
+        ),
+        pytest.param(
+            {"p": (" ", '"'), "q": ("}",)},
+            ['if k is " " or "\\"" then p', 'if k is "}" then q'],
+            ['p ⇔ k ∈ {" ", "\\""}', 'q ⇔ k = "}"'],
+            id="signs",
+        ),
+    ],
+)
+def test_categories_that_read_like_a_part_of_the_sentence_stand_in_quotes(rows, text, logic):
+    listed = [{"k": k, "y": y} for y, some in rows.items() for k in some for _ in range(4)]
+    model = train(dataset_from_rows(listed, target="y"), "cart", nominal="subset")
+    assert sorted(re.findall("if .* then .", to_text(extract_rules(model)))) == sorted(text)
+    assert to_logic(model).splitlines() == logic
+
+
+def test_a_name_that_reads_like_a_condition_stands_in_quotes():
+    rows = [{"x ≤ y": n / 4, "y": "ab"[n > 3]} for n in range(8)]
+    model = train(dataset_from_rows(rows, target="y"), "cart")
+    assert to_text(extract_rules(model)).startswith('rule 0: if "x ≤ y" ≤ 0.875 then a')
+    assert to_text(model).startswith('"x ≤ y" ≤ 0.875: a')
+    assert '"x ≤ y" ≤ 0.875  (it is 0.5)' in render_explanation(explain(model, [{"x ≤ y": 0.5}])[0])

@@ -27,6 +27,8 @@ def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> d
     """
     counted = dataset.weight > 0
     notes = _notes_on_classes(model, target_of(model, dataset)[counted])
+    if model.schema.weight is not None and dataset.schema.weight is None:
+        notes.append(f"the rows have no weights ({model.schema.weight.name!r} is not there): each counts 1")
     unseen = unseen_rows(model, dataset) & counted
     if n_unseen := int(np.count_nonzero(unseen)):
         notes.append(f"{_rows(n_unseen, 'has', 'have')} a category that the model has not seen: it counts as missing")

@@ -313,6 +313,16 @@ def test_a_category_that_nobody_has_seen_is_told_of_once_and_of_rules_too() -> N
         )
 
 
+def test_rows_to_test_on_that_have_no_weights_are_told_of() -> None:
+    tested = espalier.dataset_from_rows([{"a": 1, "y": "y"}, {"a": 2, "y": "n"}], target="y")
+
+    found = compare(weighted([1, 2, 3, 1, 2, 3]), stump_and_tree(), holdout=tested)
+
+    assert all(
+        result.notes == ("the rows have no weights ('w' is not there): each counts 1",) for result in found.results
+    )
+
+
 def test_what_is_odd_about_the_rows_of_one_split_is_said_of_each_candidate() -> None:
     data = drugs()
     first = int(np.flatnonzero(data.columns[-1] == 0)[0])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from espalier.errors import DataError, Fault, SchemaError
-from espalier.schema import ColumnDeclaration, Declaration, Role, Schema, parse_declaration
+from espalier.schema import ColumnDeclaration, Declaration, Feature, FeatureKind, Role, Schema, parse_declaration
 
 __all__ = ["Declared"]
 
@@ -100,14 +100,19 @@ def _declaration_like(schema: Schema, names: Collection[str] | None) -> Declarat
             feature.name,
             feature.kind,
             feature.role,
-            # Those of a column that nobody looks at are the table's own: a model does not keep them.
-            (() if feature.role is Role.IGNORE else feature.categories) if feature.coded else None,
+            (() if _are_its_own(feature) else feature.categories) if feature.coded else None,
             more_categories=True,
         )
         for feature in schema.features
         if names is None or feature.name in names
     )
     return Declaration(declared, schema.task, schema.missing_values)
+
+
+def _are_its_own(feature: Feature) -> bool:
+    """Say whether a table lists its own categories of a column that nobody looks at: a model does not keep them."""
+    is_text = all(isinstance(label, str) for label in feature.categories)
+    return feature.role is Role.IGNORE and feature.kind is FeatureKind.NOMINAL and is_text
 
 
 def _without_target(column: object, target: str) -> object:

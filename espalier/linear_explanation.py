@@ -1,5 +1,6 @@
 """What a linear leaf answers and why: its equation, the terms of one row, and what the nodes above mixed in."""
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,18 +27,22 @@ class LinearTerm:
     Attributes:
         attribute: What it looks at.
         categories: For a nominal attribute: the term counts where the category is one of these.
-        value: The row's own value, or what stood in for a missing one.
+        value: The row's own value; None where it is missing or unseen.
         column: The number that is multiplied: the value, the place of an ordinal one, or 1 or 0.
         coefficient: After smoothing.
         contribution: coefficient × column.
+        reason: ``value``, or why there is none: ``missing``, ``unseen``.
+        imputed: The value that stood in for the row's own; None where none did.
     """
 
     attribute: Feature
     categories: tuple[Label, ...] | None
-    value: Label
+    value: Label | None
     column: float
     coefficient: float
     contribution: float
+    reason: str = "value"
+    imputed: Label | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Give the JSON form."""
@@ -45,6 +50,7 @@ class LinearTerm:
             "attribute": self.attribute.name,
             **({} if self.categories is None else {"in": list(self.categories)}),
             "value": self.value,
+            **({} if self.imputed is None else {"reason": self.reason, "imputed": self.imputed}),
             "column": self.column,
             "coefficient": self.coefficient,
             "contribution": self.contribution,
@@ -93,14 +99,17 @@ def linear_answer(model: Model, answers: LinearAnswers | None, prediction: Predi
     """
     if answers is None or len(prediction.visits) > 1:
         return None
-    leaf = answers.leaf_model(prediction.nodes)
+    leaf, stood_in = answers.leaf_model(prediction.nodes), prediction.row.stood_in()
     terms = []
     for feature, cut, coefficient in leaf.terms:
         attribute = model.schema.attributes[feature]
         column = answers.column_value(feature, cut, prediction.row.values)
         value = shown_value(attribute, prediction.row.values[feature])
         categories = _categories(answers, attribute, feature, cut) if cut else None
-        terms.append(LinearTerm(attribute, categories, value, column, coefficient, coefficient * column))
+        term = LinearTerm(attribute, categories, value, column, coefficient, coefficient * column)
+        if reason := stood_in.get(attribute.name):
+            term = dataclasses.replace(term, value=None, reason=reason, imputed=value)
+        terms.append(term)
     smoothing = answers.smoothing(prediction.nodes, prediction.row.values) if answers.constant is not None else ()
     return LinearAnswer(leaf.intercept, tuple(terms), answers.constant, smoothing)
 
@@ -123,6 +132,7 @@ def linear_lines(answer: LinearAnswer) -> list[str]:
     for term in answer.terms:
         sign, size = "-" if term.contribution < 0 else "+", abs(term.contribution)
         column = f"{number_text(term.column)} ({_column_text(term.attribute, term.categories)})"
+        column += "" if term.imputed is None else f"  (the value is {term.reason}; another stands in its place)"
         lines.append(f"  {sign} {size:.6g} = {term.coefficient:.6g} × {column}")
     for place, step in enumerate(answer.smoothing):
         node = f"node {step.node} (weight {step.weight:g}) says {step.value:.6g}"

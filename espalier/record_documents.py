@@ -16,8 +16,7 @@ RARE: Final = ("asked", "backfitted", "divided")
 def record_document(record: TrainingRecord) -> dict[str, Any]:
     """Give a record as JSON values.
 
-    What most models do not have is not said of them: their documents, and the sums of these, stay as they were before
-    there was such a field.
+    What does not apply to a model is not said of it: documents that have it say something by it.
     """
     fields = [field.name for field in dataclasses.fields(record)]
     told = [name for name in fields if name not in RARE or getattr(record, name) not in ((), None)]

@@ -39,6 +39,10 @@ class EncodedRow(NamedTuple):
     missing: tuple[str, ...]
     unseen: tuple[str, ...]
 
+    def stood_in(self) -> dict[str, str]:
+        """Give the attributes without a value of their own, with the reason: ``missing`` or ``unseen``."""
+        return dict.fromkeys(self.missing, "missing") | dict.fromkeys(self.unseen, "unseen")
+
 
 class RowEncoder:
     """Reads rows into numbers by a schema.

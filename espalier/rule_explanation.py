@@ -35,8 +35,7 @@ def rule_steps(model: Model, prediction: Prediction) -> tuple[DecisionStep, ...]
 
 def passed_over(model: Model, prediction: Prediction) -> tuple[PassedOver, ...]:
     """Give the rules before the one that fired, each with the first of its conditions that does not hold."""
-    way, row = rule_router(model), prediction.row
-    stood_in = dict.fromkeys(row.missing, "missing") | dict.fromkeys(row.unseen, "unseen")
+    way, stood_in = rule_router(model), prediction.row.stood_in()
     found = []
     for number in range(prediction.leaf):
         rule = model.rules.rules[number]

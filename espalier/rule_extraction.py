@@ -48,7 +48,9 @@ def extract_rules(model: Model) -> Model:
         rules.append(Rule(conditions, answers[leaf], float(tree.weight[leaf]), leaf_stats(tree, leaf)))
     default = Rule((), answers[0], 0.0, leaf_stats(tree, 0))
     body = RuleList(tuple(rules), default, exclusive=True)
-    return dataclasses.replace(model, body=body, notes=(*model.notes, AS_A_TREE, *_note_on_leaves(tree, len(rules))))
+    # What stands in for a missing value is a value like any other.
+    about = () if model.preparation.imputed is not None else (AS_A_TREE,)
+    return dataclasses.replace(model, body=body, notes=(*model.notes, *about, *_note_on_leaves(tree, len(rules))))
 
 
 def _note_on_leaves(tree: Tree, n_rules: int) -> Iterator[str]:

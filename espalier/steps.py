@@ -183,7 +183,7 @@ def own_values(steps: tuple[DecisionStep, ...], row: EncodedRow) -> tuple[Decisi
     """Tell the row's own values from those that stood in for them (``missing="imputed"``): a row holds both alike."""
     if not row.missing and not row.unseen:
         return steps
-    reason = dict.fromkeys(row.missing, "missing") | dict.fromkeys(row.unseen, "unseen")
+    reason = row.stood_in()
     return tuple(
         step._replace(value=None, imputed=step.value, reason=reason[step.attribute.name], margin=None)
         if step.attribute.name in reason and step.value is not None

@@ -28,7 +28,7 @@ from espalier.pruners import PRUNERS, ModelTree, Pruner, ReducedError, changed_p
 from espalier.pruning import PRUNING_FUNCTIONS, Pruned, PruningRows, faults_of_backfit
 from espalier.recorded import DIVIDING, is_among, recorded
 from espalier.rules import RuleList
-from espalier.schema import Role, Schema
+from espalier.schema import Feature, FeatureKind, Role, Schema
 from espalier.small_work import done_small
 from espalier.training_checks import check_training
 from espalier.tree import LEAF, Tree
@@ -177,6 +177,8 @@ def _trained(
     check_training(dataset.schema, chosen)
     chosen = resolved(chosen, dataset.schema)
     holdout = needed_holdout(chosen, read_holdout(holdout))
+    if isinstance(holdout, Dataset) and holdout.n_rows == dataset.n_rows and holdout == dataset:
+        raise ConfigError([Fault("/holdout", "not_legal", "is the data set that is learned from: give other rows")])
     kept, held_out = set_aside(dataset, holdout)
     remembered = holdout if isinstance(holdout, Holdout) else None
     return done_small(
@@ -290,15 +292,20 @@ def _read_config(config: Mapping[str, Any] | str) -> TrainingConfig:
 
 def _looked_at(schema: Schema) -> Schema:
     """Leave out the categories of ignored columns: a model must not carry the ids of the rows it was trained on."""
-    if all(feature.role is not Role.IGNORE for feature in schema.features):
+    if not any(_may_hold_ids(feature) for feature in schema.features):
         return schema
     return Schema(
         tuple(
-            dataclasses.replace(feature, categories=()) if feature.role is Role.IGNORE else feature
+            dataclasses.replace(feature, categories=()) if _may_hold_ids(feature) else feature
             for feature in schema.features
         ),
         schema.missing_values,
     )
+
+
+def _may_hold_ids(feature: Feature) -> bool:
+    """Say whether an ignored column's categories come of its rows; those of an ordinal one were declared."""
+    return feature.role is Role.IGNORE and feature.kind is FeatureKind.NOMINAL
 
 
 def _chosen_method(method: Pruner | str, params: Mapping[str, Any]) -> Pruner:

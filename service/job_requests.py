@@ -133,7 +133,7 @@ def plan_training(
                 check_rows(session, own, data_set=data_set, faults=found)
     if data_set is not None and config is not None:
         found += _faults_of_parts(config.pruning, "/params/pruning", n_rows=data_set.n_rows - held_out.n_rows)
-        found += _faults_of_counts(session, data_set, config, "/params/criterion")
+        found += _faults_of_counts(session, data_set, [(config, "/params/criterion")], held_out)
     if found or data_set is None or config is None:
         raise Rejected(found)
     payload = payloads.TrainingPayload(
@@ -230,9 +230,10 @@ def plan_evaluation(
         n_parts = asked.get("folds") or espalier.DEFAULT_FOLDS
         n_tested = held_out.n_rows if asked.get("holdout") else -(-data_set.n_rows // n_parts)
         for place, (one, candidate) in enumerate(zip(given, candidates, strict=True)):
-            found += _faults_of_counts(session, data_set, candidate.config, f"/candidates/{place}/params/criterion")
             pointer = f"/candidates/{place}/{'pruning' if 'pruning' in one else 'params/pruning'}"
             found += _faults_of_parts(candidate.config.pruning, pointer, n_rows=data_set.n_rows - n_tested)
+        named = [(each.config, f"/candidates/{place}/params/criterion") for place, each in enumerate(candidates)]
+        found += _faults_of_counts(session, data_set, named, held_out)
         if not any(fault.pointer.startswith(("/dataset", "/folds", "/holdout", "/label_noise")) for fault in found):
             _check_parts(session, data_set, list(zip(given, candidates, strict=True)), asked, held_out, faults=found)
     if found or data_set is None:
@@ -323,13 +324,25 @@ def _faults_of_parts(pruner: object, pointer: str, *, n_rows: int) -> Iterator[F
 
 
 def _faults_of_counts(
-    session: Session, data_set: DataSet, config: espalier.TrainingConfig, pointer: str
+    session: Session,
+    data_set: DataSet,
+    configs: Sequence[tuple[espalier.TrainingConfig, str]],
+    held_out: HeldOut,
 ) -> Iterator[Fault]:
-    """Say why the target cannot be counts, where the criterion takes it for that."""
-    if config.criterion == "poisson" and data_set.task == "regression":
-        target = load_judges(session, data_set).target
-        if target is not None and bool((target < 0).any()):
-            yield Fault(pointer, "target", "must not be poisson: the target is below 0 in some rows")
+    """Say why the target of the rows that are learned from cannot be counts, where a criterion takes it for that.
+
+    configs: Each with the place of its criterion.
+    """
+    places = [place for config, place in configs if config.criterion == "poisson"]
+    if not places or data_set.task != "regression":
+        return
+    judges = load_judges(session, data_set)
+    below = judges.target < 0 if judges.target is not None else judges.weight < 0
+    if held_out.rows is not None:
+        below[espalier.held_out_rows(held_out.rows, judges)] = False
+    if below.any():
+        for place in places:
+            yield Fault(place, "target", "must not be poisson: the target is below 0 in some rows")
 
 
 def _check_parts(

@@ -139,7 +139,7 @@ def _compared(
             dataset,
             candidates,
             folds=arguments.folds,
-            holdout=holdout_of(arguments.holdout, dataset.schema, arguments.seed),
+            holdout=holdout_of(arguments.holdout, dataset.schema, {"seed": arguments.seed}),
             seed=arguments.seed,
             label_noise=noise,
             progress=watch,

@@ -3,7 +3,7 @@
 import json
 import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ __all__ = [
     "data_arguments",
     "data_lines",
     "dataset_of",
+    "drawn_as",
     "existing",
     "holdout_of",
     "json_or_text",
@@ -29,7 +30,6 @@ __all__ = [
     "read_tree",
     "refusals",
     "rows_of",
-    "seed_of",
     "set_argument",
     "voters_argument",
     "write_whole",
@@ -57,9 +57,9 @@ def assignments(given: list[str], *, besides: str = "") -> dict[str, Any]:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise Refused(f"{text}: must be FIELD=VALUE, such as max_depth=4")
-        if name == besides:
-            raise Refused(f"{text}: the {name} is given before the fields, not among them")
         *outer, last = name.split(".")
+        if besides in (name, *outer[:1]):
+            raise Refused(f"{text}: the {besides} is given before the fields, not among them")
         inside = fields
         for part in outer:
             inside = inside.setdefault(part, {})
@@ -149,8 +149,15 @@ def dataset_of(file: Path, **declared: Any) -> "espalier.Dataset":
         return espalier.dataset_from_file(existing(file), form=_form(file), **declared)
 
 
-def holdout_of(given: str | None, schema: "espalier.Schema", seed: int) -> "espalier.Holdout | espalier.Dataset | None":
+def holdout_of(
+    given: str | None, schema: "espalier.Schema", drawn: Mapping[str, Any]
+) -> "espalier.Holdout | espalier.Dataset | None":
     """Read what ``--holdout`` names: a share, rows as JSON, or a file; None where it is not given.
+
+    Args:
+        given: The argument.
+        schema: What a file is read like.
+        drawn: How a share is drawn that does not say it.
 
     Raises:
         Refused: No such file, or what is wrong with it.
@@ -162,13 +169,12 @@ def holdout_of(given: str | None, schema: "espalier.Schema", seed: int) -> "espa
         return None
     value = json_or_text(given)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        value = {"fraction": value, "seed": seed}
-    if isinstance(value, dict) and value.keys() == {"dataset"}:
-        value = value["dataset"]
-    if isinstance(value, str) and value:
-        return dataset_of(Path(value), like=schema)
+        value = {"fraction": value}
+    file = value.get("dataset") if isinstance(value, dict) and len(value) == 1 else value
+    if isinstance(file, str) and file:
+        return dataset_of(Path(file), like=schema)
     if isinstance(value, dict) and "fraction" in value:
-        value = {"seed": seed, **value}
+        value = {**drawn, **value}
     try:
         return espalier.holdout_from_dict(value)
     except espalier.ConfigError as error:
@@ -176,10 +182,12 @@ def holdout_of(given: str | None, schema: "espalier.Schema", seed: int) -> "espa
         raise espalier.ConfigError(faults) from None
 
 
-def seed_of(model: "espalier.Model") -> int:
-    """Give the seed by which a model's held-out share was drawn: a smaller share is a part of that; else 0."""
+def drawn_as(model: "espalier.Model") -> dict[str, Any]:
+    """Say how a model's held-out share was drawn: a smaller share, drawn so, is a part of it."""
     remembered = model.training.holdout
-    return 0 if remembered is None or remembered.fraction is None else remembered.seed
+    if remembered is None or remembered.fraction is None:
+        return {}
+    return {"seed": remembered.seed, "stratified": remembered.stratified}
 
 
 def rows_of(schema: "espalier.Schema", file: Path) -> list[Any]:

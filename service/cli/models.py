@@ -16,13 +16,13 @@ from service.cli.files import (
     data_arguments,
     data_lines,
     dataset_of,
+    drawn_as,
     holdout_of,
     read_data,
     read_model,
     read_tree,
     refusals,
     rows_of,
-    seed_of,
     set_argument,
     voters_argument,
     write_whole,
@@ -87,7 +87,7 @@ def train(arguments: Namespace) -> int:
     fields = {"seed": arguments.seed, **assignments(arguments.set, besides="preset")}
     with refusals(None):
         config = espalier.training_config(arguments.preset, **fields)
-        holdout = holdout_of(arguments.holdout, dataset.schema, arguments.seed)
+        holdout = holdout_of(arguments.holdout, dataset.schema, {"seed": arguments.seed})
         begun = time.perf_counter()
         model = espalier.train(dataset, config, holdout=holdout, progress=telling())
         seconds = time.perf_counter() - begun
@@ -109,7 +109,7 @@ def prune(arguments: Namespace) -> int:
     model = read_tree(arguments.model)
     dataset = dataset_of(arguments.data, schema=model.schema) if arguments.data is not None else None
     with refusals(None):
-        holdout = holdout_of(arguments.holdout, model.schema, seed_of(model))
+        holdout = holdout_of(arguments.holdout, model.schema, drawn_as(model))
         method = espalier.pruning_method(arguments.method, **assignments(arguments.set, besides="method"))
         begun = time.perf_counter()
         pruned = espalier.prune(model, method, dataset=dataset, holdout=holdout, progress=telling())

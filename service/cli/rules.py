@@ -12,11 +12,11 @@ from service.cli.files import (
     assignments,
     check_folder,
     dataset_of,
+    drawn_as,
     holdout_of,
     read_model,
     read_tree,
     refusals,
-    seed_of,
     set_argument,
     voters_argument,
     write_whole,
@@ -88,7 +88,7 @@ def _pruned(arguments: Namespace) -> "espalier.Pruned":
         raise Refused("--prune counts the rows that each rule answers: give the training rows with --data")
     dataset = dataset_of(arguments.data, schema=model.schema)
     with refusals(None):
-        holdout = holdout_of(arguments.holdout, model.schema, seed_of(model))
+        holdout = holdout_of(arguments.holdout, model.schema, drawn_as(model))
         params = assignments(arguments.set, besides="method")
         if "estimate" in params:
             raise Refused(f"--set estimate=…: --prune {arguments.prune} says by what the rules are shortened")

@@ -129,7 +129,8 @@ class EvaluatedCandidate(Shape):
     config = shape("every field, as it was trained", OBJECT)
     figures = shape("by measure: mean and standard deviation over the folds, and each fold's own", OBJECT)
     confusion = shape(
-        "of a classification, all folds together: the weight of each true class (a row each) by what was answered",
+        "of a classification, all folds together: the weight of each true class (a row each) by what was answered; "
+        "rows of a class that is not among these are in none of the cells",
         {"type": "array", "items": {"type": "array", "items": {"type": "number"}}},
     )
     leaves = shape("of the trees: mean, and each fold's own; of a list of rules, how many rules", OBJECT)

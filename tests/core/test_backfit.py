@@ -32,6 +32,12 @@ def rows(seed: int, n_rows: int = 150, *, weight: float = 1.0) -> Dataset:
 
 
 DATA, OTHER, THIRD = rows(1), rows(2), rows(3)
+UNWEIGHTED = espalier.Schema(
+    tuple(
+        replace(feature, role=espalier.Role.IGNORE) if feature.role is espalier.Role.WEIGHT else feature
+        for feature in DATA.schema.features
+    )
+)
 
 
 def remembered() -> tuple[Model, dict[str, Any]]:
@@ -154,15 +160,38 @@ def test_of_an_old_document_and_all_that_comes_of_it_all_held_out_rows_may_have_
             assert child.training.held_out_use == "validation"
 
 
-@pytest.mark.parametrize("made", [remembered, a_data_set_of_its_own, added_by_an_earlier_pruning])
+def added_from_another_data_set() -> tuple[Model, dict[str, Any]]:
+    grown = espalier.train(DATA, "cart", holdout=HOLDOUT)
+    return espalier.prune(grown, "reduced_error", dataset=DATA, holdout=OTHER, backfit=True).model, {
+        "dataset": DATA,
+        "holdout": OTHER,
+    }
+
+
+def added_without_weights() -> tuple[Model, dict[str, Any]]:
+    """The root tells that it has counted more rows than were learned from, whatever pruned it since."""
+    data, other = (espalier.Dataset(UNWEIGHTED, each.columns) for each in (DATA, OTHER))
+    grown = espalier.train(data, "cart")
+    once = espalier.prune(grown, "reduced_error", dataset=data, holdout=other, backfit=True).model
+    return espalier.prune(once, "cost_complexity", alpha=0.0).model, {"dataset": data, "holdout": other}
+
+
+@pytest.mark.parametrize(
+    "made", [remembered, a_data_set_of_its_own, added_from_another_data_set, added_without_weights]
+)
 def test_of_an_old_document_that_was_backfitted_no_row_is_asked_again_or_counted_as_another(made: Any) -> None:
     model, given = made()
     first = old(model, "asked", "backfitted")
-    if made is not added_by_an_earlier_pruning:  # what was pruned again since does not tell
-        with pytest.raises(NotApplicable, match="backfit"):
-            espalier.prune(first, "reduced_error", **given)
-        child = espalier.prune(first, "cost_complexity", alpha=0.0).model
-        assert child.training.train == {"n_rows": model.training.n_training_rows}
+    with pytest.raises(NotApplicable, match="backfit"):
+        espalier.prune(first, "reduced_error", **given)
+    child = espalier.prune(first, "cost_complexity", alpha=0.0).model
+    assert child.training.train == {"n_rows": model.training.n_training_rows}
+
+
+@pytest.mark.parametrize("made", [remembered, a_data_set_of_its_own, added_by_an_earlier_pruning])
+def test_of_an_old_document_that_was_backfitted_the_training_rows_are_answered_one_by_one(made: Any) -> None:
+    model, _ = made()
+    first = old(model, "asked", "backfitted")
     with_rows = espalier.prune(first, "cost_complexity", alpha=0.0, dataset=DATA).model
     kept = np.setdiff1d(np.arange(DATA.n_rows), espalier.holding_out.held_out_rows(HOLDOUT, DATA))
     learned = DATA.take(kept) if model.training.holdout else DATA
@@ -188,6 +217,32 @@ def test_the_very_file_that_was_held_out_is_known_again_whatever_its_ignored_col
         espalier.prune(model, "reduced_error", dataset=data, holdout=again)
     measured = espalier.prune(model, "cost_complexity", alpha=0.0, dataset=data, holdout=again).model
     assert measured.training.held_out_use == "validation"
+
+
+@pytest.mark.parametrize("preset", ["cart", "reptree"])
+def test_no_table_is_held_out_of_itself(preset: str) -> None:
+    with pytest.raises(espalier.ConfigError, match="/holdout: is the data set that is learned from"):
+        espalier.train(DATA, preset, holdout=rows(1))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        {"kind": "ordinal", "categories": ["lo", "mid", "hi"]},
+        {"kind": "nominal", "categories": [1, 2, 3]},
+        {"kind": "boolean"},
+        {"kind": "nominal"},
+    ],
+)
+def test_a_table_read_like_itself_is_itself_whatever_its_ignored_columns_are(column: dict[str, Any]) -> None:
+    values = {"ordinal": ["hi", "mid"], "boolean": [True]}.get(column["kind"], ["b", "a"])
+    values = [3, 2] if 1 in column.get("categories", ()) else values
+    listed = [{"z": values[n % len(values)], "x": n, "y": "ab"[n > 9]} for n in range(20)]
+    declared = {"columns": [{"name": "z", "role": "ignore", **column}]}
+    data = espalier.dataset_from_rows(listed, target="y", schema=declared)
+    again = espalier.dataset_from_rows(listed, like=data.schema)
+    assert again.fingerprint == data.fingerprint
+    espalier.prune(espalier.train(data, "cart"), "cost_complexity", alpha=0.0, dataset=again)
 
 
 def test_what_was_set_aside_and_never_asked_is_a_holdout() -> None:

@@ -193,7 +193,8 @@ def test_a_missing_or_unseen_value_enters_as_what_was_imputed():
     explanation = explain(model, [row])[0]
     mean = float(np.mean(reference_data("car_test_frame").attributes[6]))
     [power] = [term for term in explanation.linear.terms if term.attribute.name == "HP"]
-    assert power.value == pytest.approx(mean)
+    assert (power.value, power.reason, power.imputed) == (None, "missing", pytest.approx(mean))
+    assert "(the value is missing; another stands in its place)" in render_explanation(explanation)
     assert explanation.to_dict()["flags"] == {"missing": ["HP"], "unseen": ["Country"]}
 
 

@@ -28,14 +28,16 @@ def held_out(data: Path, holdout: str, capsys: pytest.CaptureFixture[str]) -> ob
         ("0.3", 6),
         ('{"fraction": 0.4, "seed": 2}', 8),
         ('{"rows": [0, 3, 5]}', 3),
-        ("{file}", 20),
-        ('{"dataset": "{file}"}', 20),
+        ("{file}", 21),
+        ('{"dataset": "{file}"}', 21),
     ],
 )
 def test_rows_are_set_aside_by_share_by_number_and_by_file(
     data: Path, holdout: str, n_rows: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert held_out(data, holdout.replace("{file}", str(data)), capsys) == n_rows
+    other = data.with_name("other.csv")
+    other.write_text(DATA + "weak,no\n")
+    assert held_out(data, holdout.replace("{file}", str(other)), capsys) == n_rows
 
 
 @pytest.mark.parametrize(
@@ -46,6 +48,8 @@ def test_rows_are_set_aside_by_share_by_number_and_by_file(
         ('{"rows": [1, 1]}', "rows: must be a list of different row numbers"),
         ('{"share": 0.3}', 'must be {"fraction": 0.3, "seed": 1, "stratified": true} or {"rows": [0, 5'),
         ("nothing.csv", "nothing.csv: there is no such file"),
+        ("{file}", "holdout: is the data set that is learned from: give other rows"),
+        ('{"dataset": {"rows": [1]}}', 'holdout: must be {"fraction": 0.3'),
         ("1", "holdout.fraction: must be a number above 0 and below 1"),
         ("[0, 5]", 'holdout: must be {"fraction": 0.3'),
         ("", 'holdout: must be {"fraction": 0.3'),
@@ -54,15 +58,18 @@ def test_rows_are_set_aside_by_share_by_number_and_by_file(
 def test_what_cannot_be_set_aside_is_refused_with_what_can(
     data: Path, holdout: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    holdout = holdout.replace("{file}", str(data))
     assert main(["train", str(data), "--target", "play", "--holdout", holdout, "--out", str(data) + ".json"]) != 0
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("stratified", ["true", "false"])
 def test_a_share_to_prune_by_is_a_part_of_the_share_that_was_set_aside(
-    data: Path, capsys: pytest.CaptureFixture[str]
+    data: Path, capsys: pytest.CaptureFixture[str], stratified: str
 ) -> None:
     model, pruned = str(data.with_suffix(".json")), str(data.parent / "pruned.json")
-    assert main(["train", str(data), "--target", "play", "--holdout", "0.6", "--seed", "7", "--out", model]) == 0
+    drawn = f'{{"fraction": 0.6, "seed": 7, "stratified": {stratified}}}'
+    assert main(["train", str(data), "--target", "play", "--holdout", drawn, "--out", model]) == 0
     capsys.readouterr()
     arguments = ["--method", "reduced_error", "--data", str(data), "--holdout", "0.3", "--out", pruned, "--json"]
     assert main(["prune", model, *arguments]) == 0

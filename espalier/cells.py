@@ -11,7 +11,6 @@ from espalier.errors import DataError, Fault
 from espalier.model import Model
 from espalier.rules import RuleList
 from espalier.schema import Feature
-from espalier.tree import LEAF
 
 __all__ = [
     "Cells",
@@ -137,7 +136,7 @@ def tested_places(model: Model) -> list[int]:
     if isinstance(model.body, RuleList):
         names = {condition.attribute.name for rule in model.body.rules for condition in rule.conditions}
         return [place for place, feature in enumerate(model.schema.attributes) if feature.name in names]
-    return [int(place) for place in np.unique(model.tree.feature[model.tree.test != LEAF])]
+    return model.tree.tested()
 
 
 def unseen_rows(model: Model, dataset: Dataset) -> npt.NDArray[np.bool_]:

@@ -124,7 +124,6 @@ class Comparison:
         measure: ``accuracy`` (more is better) or ``rmse`` (less is better).
         classes: In the order of the confusion matrices; none of a regression.
         n_rows: Of the data set.
-        n_tested: Rows with weight that each candidate was tested on, of all folds together.
         n_folds: How many times each candidate was trained; 1 with a holdout.
         label_noise: Share of the training rows whose class was replaced by another one.
         results: In the order of the candidates.
@@ -135,12 +134,16 @@ class Comparison:
     measure: str
     classes: tuple[Label, ...]
     n_rows: int
-    n_tested: int
     n_folds: int
     label_noise: float
     results: tuple[Result, ...]
     differences: tuple[Difference, ...]
     pruning_effects: tuple[PruningEffect, ...]
+
+    @property
+    def n_tested(self) -> int:
+        """Number of rows with weight that each candidate was tested on, of all folds together."""
+        return len(self.results[0].misses)
 
     @property
     def verdict(self) -> str:
@@ -236,11 +239,8 @@ def compare(
         if result.candidate.config.pruning is not None
         and dataclasses.replace(result.candidate.config, pruning=None) == other.candidate.config
     )
-    n_tested = len(best.misses)
-    classes = dataset.schema.classes
-    return Comparison(
-        measure, classes, dataset.n_rows, n_tested, len(tests), label_noise, tuple(results), differences, effects
-    )
+    of_rows = (dataset.schema.classes, dataset.n_rows, len(tests), label_noise)
+    return Comparison(measure, *of_rows, tuple(results), differences, effects)
 
 
 @dataclass(frozen=True, slots=True)

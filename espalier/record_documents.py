@@ -38,7 +38,25 @@ def read_record(given: Mapping[str, Any]) -> TrainingRecord:
         holdout: Holdout | None = None if given.get("holdout") is None else holdout_from_dict(given["holdout"])
     except InvalidInput as error:
         raise DocumentError(within("/training/holdout", error.faults)) from None
-    faults = [
+    faults = _faults_of_types(given)
+    if faults:
+        raise DocumentError(faults)
+    return TrainingRecord(
+        n_rows=given["n_rows"],
+        n_training_rows=given["n_training_rows"],
+        fingerprint=given["fingerprint"],
+        holdout=holdout,
+        train=given["train"],
+        held_out=given.get("held_out"),
+        held_out_use=given.get("held_out_use"),
+        asked=tuple(given.get("asked", [])),
+        backfitted=tuple(given.get("backfitted", [])),
+        divided=given.get("divided"),
+    )
+
+
+def _faults_of_types(given: Mapping[str, Any]) -> list[Fault]:
+    return [
         Fault(f"/training/{name}", "wrong_type", legal)
         for name, holds, legal in (
             ("n_rows", _is_count(given.get("n_rows")), "must be a whole number"),
@@ -61,20 +79,6 @@ def read_record(given: Mapping[str, Any]) -> TrainingRecord:
         )
         if not holds
     ]
-    if faults:
-        raise DocumentError(faults)
-    return TrainingRecord(
-        n_rows=given["n_rows"],
-        n_training_rows=given["n_training_rows"],
-        fingerprint=given["fingerprint"],
-        holdout=holdout,
-        train=given["train"],
-        held_out=given.get("held_out"),
-        held_out_use=given.get("held_out_use"),
-        asked=tuple(given.get("asked", [])),
-        backfitted=tuple(given.get("backfitted", [])),
-        divided=given.get("divided"),
-    )
 
 
 def _is_count(value: Any) -> bool:

@@ -79,7 +79,7 @@ def shapley_values(model: Model, way: Router, flow: Flow, *, place: int | None) 
     scale = 2.0 ** max(-1000, min(1000, int(np.frexp(np.max(np.abs(value)))[1])))
     game = _Game(model, flow, value / scale)
     added = game.integrals() * scale
-    tested = np.unique(model.tree.feature[model.tree.feature >= 0]).tolist()
+    tested = model.tree.tested()
     names = [feature.name for feature in model.schema.attributes]
     return ShapleyValues(game.baseline() * scale, {names[feature]: float(added[feature]) for feature in tested})
 

@@ -217,19 +217,23 @@ def _learned(  # noqa: PLR0917 - what one training is made of
     watch.begin("measuring")
     figures = _figures_of_training(model, kept, watch, counted=pruned is None or not _backfits(chosen.pruning))
     held = _measured(model, held_out, watch) if held_out is not None else None
-    had_a_part = chosen.validation_stop or needs_held_out(chosen.pruning)
-    voters = record.fingerprint if holdout is not None or held_out is None else held_out.fingerprint
-    record = dataclasses.replace(
-        record,
-        train=figures,
-        held_out=held,
-        held_out_use=USES[had_a_part] if held else None,
-        asked=_with((), voters, if_so=had_a_part),
-        backfitted=_with((), voters, if_so=_backfits(chosen.pruning)),
-        divided=_divides(grown.tree, kept) if chosen.missing in DIVIDING else None,
-    )
+    divided = _divides(grown.tree, kept) if chosen.missing in DIVIDING else None
+    record = dataclasses.replace(record, train=figures, held_out=held, divided=divided)
+    if held_out is not None:
+        record = _after_asking(record, chosen, record.fingerprint if holdout is not None else held_out.fingerprint)
     watch.begin("done")
     return dataclasses.replace(model, training=record), pruned
+
+
+def _after_asking(record: TrainingRecord, chosen: TrainingConfig, voters: str) -> TrainingRecord:
+    """Say in the record of a training what its held-out rows were used for; voters: as `faults_of_backfit` has it."""
+    had_a_part = chosen.validation_stop or needs_held_out(chosen.pruning)
+    return dataclasses.replace(
+        record,
+        held_out_use=USES[had_a_part],
+        asked=_with((), voters, if_so=had_a_part),
+        backfitted=_with((), voters, if_so=_backfits(chosen.pruning)),
+    )
 
 
 def _record_of(model: Model, rows: PruningRows, watch: Progress, *, by: Pruner, voters: str) -> TrainingRecord:
@@ -346,8 +350,7 @@ def _has_whole_weights(kept: Dataset) -> bool:
 
 def _divides(tree: Tree, kept: Dataset) -> bool:
     """Say whether a value is missing that the tree asks for: by some strategies such a row goes several ways."""
-    tested = np.unique(tree.feature[tree.test != LEAF]).tolist()
-    return not {kept.schema.attributes[place].name for place in tested}.isdisjoint(kept.incomplete)
+    return not {kept.schema.attributes[place].name for place in tree.tested()}.isdisjoint(kept.incomplete)
 
 
 def _figures_of_leaves(model: Model) -> Mapping[str, float]:

@@ -181,6 +181,10 @@ class Tree:
         splits[node] = child if self.test[child] != LEAF else -1
         return self.arranged(nodes, splits)
 
+    def tested(self) -> list[int]:
+        """Give the places, among the attributes, of those that a test asks for, ascending."""
+        return [int(place) for place in np.unique(self.feature[self.test != LEAF])]
+
     def arranged(
         self, nodes: npt.NDArray[Any], splits: npt.NDArray[Any], *, outline: tuple[Ints, Ints] | None = None
     ) -> "Tree":

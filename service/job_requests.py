@@ -133,7 +133,7 @@ def plan_training(
                 check_rows(session, own, data_set=data_set, faults=found)
     if data_set is not None and config is not None:
         found += _faults_of_parts(config.pruning, "/params/pruning", n_rows=data_set.n_rows - held_out.n_rows)
-        found += _faults_of_counts(session, data_set, [(config, "/params/criterion")], held_out)
+        found += _faults_of_counts(session, data_set, {"/params/criterion": config}, held_out, faults=found)
     if found or data_set is None or config is None:
         raise Rejected(found)
     payload = payloads.TrainingPayload(
@@ -227,15 +227,7 @@ def plan_evaluation(
                 on_one_split=asked.get("holdout") is not None,
                 label_noise=asked.get("label_noise", 0.0),
             )
-        n_parts = asked.get("folds") or espalier.DEFAULT_FOLDS
-        n_tested = held_out.n_rows if asked.get("holdout") else -(-data_set.n_rows // n_parts)
-        for place, (one, candidate) in enumerate(zip(given, candidates, strict=True)):
-            pointer = f"/candidates/{place}/{'pruning' if 'pruning' in one else 'params/pruning'}"
-            found += _faults_of_parts(candidate.config.pruning, pointer, n_rows=data_set.n_rows - n_tested)
-        named = [(each.config, f"/candidates/{place}/params/criterion") for place, each in enumerate(candidates)]
-        found += _faults_of_counts(session, data_set, named, held_out)
-        if not any(fault.pointer.startswith(("/dataset", "/folds", "/holdout", "/label_noise")) for fault in found):
-            _check_parts(session, data_set, list(zip(given, candidates, strict=True)), asked, held_out, faults=found)
+        _check_candidates(session, data_set, list(zip(given, candidates, strict=True)), asked, held_out, faults=found)
     if found or data_set is None:
         raise Rejected(found)
     payload = payloads.EvaluationPayload(
@@ -326,23 +318,47 @@ def _faults_of_parts(pruner: object, pointer: str, *, n_rows: int) -> Iterator[F
 def _faults_of_counts(
     session: Session,
     data_set: DataSet,
-    configs: Sequence[tuple[espalier.TrainingConfig, str]],
+    configs: Mapping[str, espalier.TrainingConfig],
     held_out: HeldOut,
-) -> Iterator[Fault]:
+    *,
+    faults: Sequence[Fault],
+) -> list[Fault]:
     """Say why the target of the rows that are learned from cannot be counts, where a criterion takes it for that.
 
-    configs: Each with the place of its criterion.
+    configs: By the place of each one's criterion. faults: Which rows those are is not known while the holdout has some.
     """
-    places = [place for config, place in configs if config.criterion == "poisson"]
-    if not places or data_set.task != "regression":
-        return
+    places = [place for place, config in configs.items() if config.criterion == "poisson"]
+    if not places or data_set.task != "regression" or any(fault.pointer.startswith("/holdout") for fault in faults):
+        return []
     judges = load_judges(session, data_set)
-    below = judges.target < 0 if judges.target is not None else judges.weight < 0
+    if judges.target is None:
+        return []
+    below = judges.target < 0
     if held_out.rows is not None:
         below[espalier.held_out_rows(held_out.rows, judges)] = False
-    if below.any():
-        for place in places:
-            yield Fault(place, "target", "must not be poisson: the target is below 0 in some rows")
+    message = "must not be poisson: the target is below 0 in some rows"
+    return [Fault(place, "target", message) for place in places] if below.any() else []
+
+
+def _check_candidates(
+    session: Session,
+    data_set: DataSet,
+    given: Sequence[tuple[Mapping[str, Any], espalier.Candidate]],
+    asked: Mapping[str, Any],
+    held_out: HeldOut,
+    *,
+    faults: list[Fault],
+) -> None:
+    """See whether the rows are such that each candidate can learn from them; given: as in `_check_parts`."""
+    n_parts = asked.get("folds") or espalier.DEFAULT_FOLDS
+    n_tested = held_out.n_rows if asked.get("holdout") else -(-data_set.n_rows // n_parts)
+    for place, (one, candidate) in enumerate(given):
+        pointer = f"/candidates/{place}/{'pruning' if 'pruning' in one else 'params/pruning'}"
+        faults += _faults_of_parts(candidate.config.pruning, pointer, n_rows=data_set.n_rows - n_tested)
+    configs = {f"/candidates/{place}/params/criterion": each.config for place, (_, each) in enumerate(given)}
+    faults += _faults_of_counts(session, data_set, configs, held_out, faults=faults)
+    if not any(fault.pointer.startswith(("/dataset", "/folds", "/holdout", "/label_noise")) for fault in faults):
+        _check_parts(session, data_set, given, asked, held_out, faults=faults)
 
 
 def _check_parts(

@@ -7,18 +7,7 @@ from espalier.comparison import Candidate, PruningEffect, compare
 from espalier.distributions import binomial_two_sided, student_t_two_sided
 from espalier.paired_tests import paired_differences, resampled_t
 from espalier.resampling import fold_of_rows, with_label_noise
-from tests.factories import ROOT
-
-
-def drugs() -> espalier.Dataset:
-    return espalier.dataset_from_csv(ROOT / "service" / "examples" / "drug200.csv", target="Drug")
-
-
-def stump_and_tree() -> list[Candidate]:
-    return [
-        Candidate("stump", espalier.training_config("cart", max_depth=1)),
-        Candidate("tree", espalier.training_config("cart")),
-    ]
+from tests.core.compared import drugs, stump_and_tree
 
 
 @pytest.mark.parametrize("statistic", [0.0, 0.01, 1.0, 2.5, 40.0])
@@ -247,97 +236,6 @@ def test_what_is_wrong_with_the_data_is_said_once_for_all_candidates() -> None:
     assert [fault.path for fault in refused.value.faults] == ["/target", "/candidates/2/criterion"]
 
 
-def test_one_row_cannot_be_folded() -> None:
-    with pytest.raises(espalier.ConfigError, match="folds need two rows or more, and there is 1") as refused:
-        compare(drugs().take(np.array([0])), stump_and_tree(), folds=2)
-
-    assert [fault.path for fault in refused.value.faults] == ["/folds"]
-
-
-@pytest.mark.parametrize(
-    ("asked", "n_tested"),
-    [
-        pytest.param({"folds": 5}, 200, id="each row once"),
-        pytest.param({"holdout": espalier.Holdout(rows=(0, 1, 5))}, 3, id="the rows of one split"),
-    ],
-)
-def test_a_comparison_tells_on_how_many_rows_it_rests(asked: dict[str, object], n_tested: int) -> None:
-    found = compare(drugs(), stump_and_tree(), **asked)  # type: ignore[arg-type]
-
-    assert found.n_tested == found.to_dict()["n_tested"] == n_tested
-
-
-def test_the_confusion_matrices_of_all_folds_are_one() -> None:
-    data = drugs()
-    document = compare(data, stump_and_tree(), folds=5).to_dict()
-
-    assert document["classes"] == list(data.schema.classes)
-    for candidate in document["candidates"]:
-        matrix = np.array(candidate["confusion"])
-        assert matrix.sum(axis=1).tolist() == np.bincount(data.target, minlength=5).tolist()
-        right = sum(accuracy * 40 for accuracy in candidate["figures"]["accuracy"]["folds"])
-        assert np.trace(matrix) == pytest.approx(right)
-
-
-@pytest.mark.parametrize("asked", [{"holdout": espalier.Holdout(rows=(0, 1, 2))}, {"folds": [0, 0, 0, 1, 1, 1]}])
-def test_a_comparison_does_not_rest_on_rows_without_weight(asked: dict[str, object]) -> None:
-    found = compare(weighted([1, 0, 0, 2, 1, 3]), stump_and_tree(), **asked)  # type: ignore[arg-type]
-
-    assert found.n_tested == (1 if "holdout" in asked else 4)
-
-
-def test_a_class_of_which_no_row_was_learned_is_told_of_though_the_table_lists_it() -> None:
-    listed = [{"x": x, "y": "ab"[x > 9]} for x in range(20)] + [{"x": 3, "y": "rare"} for _ in range(4)]
-    rules = Candidate("rules", espalier.training_config("cart", pruning={"method": "rules", "estimate": "pessimistic"}))
-    holdout = espalier.Holdout(rows=(0, 10, 20, 21, 22, 23))
-
-    found = compare(espalier.dataset_from_rows(listed, target="y"), [*stump_and_tree(), rules], holdout=holdout)
-
-    note = "4 rows are of a class that the model has not learned: every answer to them is an error"
-    assert [result.notes for result in found.results] == [(note,)] * 3
-
-
-def test_a_category_that_nobody_has_seen_is_told_of_once_and_of_rules_too() -> None:
-    listed = [{"c": "pqr"[row % 3], "y": "ab"[row % 3 > 0]} for row in range(30)]
-    data = espalier.dataset_from_rows(listed, target="y")
-    tested = [{"c": "s", "y": "a"}, {"c": None, "y": "b"}, {"c": "s", "y": "b"}, {"c": "p", "y": "a"}]
-    rules = Candidate("rules", espalier.training_config("cart", pruning={"method": "rules", "estimate": "pessimistic"}))
-    tree = Candidate("tree", espalier.training_config("cart"))
-
-    found = compare(data, [tree, rules], holdout=espalier.dataset_from_rows(tested, like=data.schema))
-
-    for result, asked in zip(found.results, ("the tree asks", "the rules ask"), strict=True):
-        assert result.notes == (
-            "2 rows have a category that the model has not seen: it counts as missing",
-            f"1 row has no value of any attribute that {asked} for",
-        )
-
-
-def test_rows_to_test_on_that_have_no_weights_are_told_of() -> None:
-    tested = espalier.dataset_from_rows([{"a": 1, "y": "y"}, {"a": 2, "y": "n"}], target="y")
-
-    found = compare(weighted([1, 2, 3, 1, 2, 3]), stump_and_tree(), holdout=tested)
-
-    assert all(
-        result.notes == ("the rows have no weights ('w' is not there): each counts 1",) for result in found.results
-    )
-
-
-def test_what_is_odd_about_the_rows_of_one_split_is_said_of_each_candidate() -> None:
-    data = drugs()
-    first = int(np.flatnonzero(data.columns[-1] == 0)[0])
-    same = tuple(np.flatnonzero(data.columns[-1] == data.columns[-1][first])[:4].tolist())
-    rules = Candidate("rules", espalier.training_config("cart", pruning={"method": "rules"}))
-
-    split = compare(data, [*stump_and_tree(), rules], holdout=espalier.Holdout(rows=same))
-    folded = compare(data, stump_and_tree(), folds=[int(row in same) for row in range(200)])
-
-    label = data.schema.classes[0]
-    for candidate in split.to_dict()["candidates"]:
-        assert any(label in note for note in candidate["notes"]), candidate
-    assert all("notes" not in candidate for candidate in folded.to_dict()["candidates"])
-
-
 def test_progress_only_grows_and_ends_with_the_last_training() -> None:
     seen: list[float] = []
 
@@ -372,11 +270,6 @@ def test_a_noise_that_is_no_share_is_refused(share: float) -> None:
         compare(drugs(), stump_and_tree(), label_noise=share)
 
 
-def weighted(weights: list[int]) -> espalier.Dataset:
-    lines = [f"{place},{'yn'[place % 2]},{weight}" for place, weight in enumerate(weights)]
-    return espalier.dataset_from_csv("a,y,w\n" + "\n".join(lines) + "\n", target="y", weight="w")
-
-
 def test_a_heavy_row_is_one_row_when_a_difference_is_tested() -> None:
     """One row of weight 100 speaks for the stump, twelve of weight 1 for the tree: the stump's lead may be chance."""
     rows = [{"x": x, "y": "ab"[x >= 20], "w": 1.0} for x in range(40)]
@@ -409,43 +302,3 @@ def test_a_weight_that_all_rows_share_changes_no_test() -> None:
     )
     assert light == heavy
     assert light[0].test == "McNemar's exact test (1947)"
-
-
-@pytest.mark.parametrize(
-    ("weights", "asked", "path", "what"),
-    [
-        pytest.param([1, 1, 0, 0, 1, 1], {"folds": [0, 0, 1, 1, 2, 2]}, "/folds", "fold 2 of 3", id="a fold"),
-        pytest.param([0, 0, 1, 1], {"folds": [0, 0, 1, 1]}, "/folds", "fold 1 of 2", id="the first fold"),
-        pytest.param([1, 1, 0, 0], {"folds": [0, 0, 1, 1]}, "/folds", "beside fold 1 of 2", id="the rest"),
-        pytest.param([1, 1, 1, 0], {"folds": 4}, "/folds", "of 4", id="a fold a row"),
-        pytest.param([1, 1, 0, 0], {"holdout": espalier.Holdout(rows=(2, 3))}, "/holdout", "the holdout", id="rows"),
-    ],
-)
-def test_a_test_on_rows_without_weight_is_refused_before_anything_is_trained(
-    weights: list[int], asked: dict[str, object], path: str, what: str
-) -> None:
-    with pytest.raises(espalier.ConfigError) as caught:
-        compare(weighted(weights), stump_and_tree(), **asked)  # type: ignore[arg-type]
-    (fault,) = caught.value.faults
-    assert (fault.path, fault.code) == (path, "no_weight")
-    assert what in fault.message
-
-
-@pytest.mark.parametrize(
-    ("weights", "folds"),
-    [
-        pytest.param([1, 1], [0, 1], id="a third of one row"),
-        pytest.param([1, 1, 1, 1], [0, 0, 0, 1], id="a third of one row in one of the folds"),
-        pytest.param([1, 1, 1, 0, 0, 1], [0, 0, 0, 1, 1, 1], id="rows of weight on one side only"),
-    ],
-)
-def test_rows_that_cannot_be_set_aside_in_a_fold_are_the_candidates_fault(weights: list[int], folds: list[int]) -> None:
-    grown = Candidate("grown", espalier.training_config("cart"))
-    pruned = Candidate("pruned", espalier.training_config("cart", pruning={"method": "reduced_error"}))
-    stopped = Candidate("stopped", espalier.training_config("cart", validation_stop=True))
-
-    with pytest.raises(espalier.ConfigError) as caught:
-        compare(weighted(weights), [grown, pruned, stopped], folds=folds)
-
-    paths = [fault.path for fault in caught.value.faults]
-    assert paths == ["/candidates/1/pruning", "/candidates/2/validation_stop"]

@@ -173,6 +173,9 @@ def test_a_target_that_cannot_be_counts_is_said_at_the_request(served: Served) -
     assert_problem(served.post("/v1/evaluation-jobs", body), 422, "/candidates/1/params/criterion")
     training = {"dataset": dataset, "model": "m"} | poisson
     assert_problem(served.post("/v1/training-jobs", training), 422, "/params/criterion")
+    for holdout, place in (({"rows": [99]}, "/holdout/rows"), ({"fraction": 1e-9}, "/holdout")):
+        for job, asked in (("training", training), ("evaluation", body)):
+            assert_problem(served.post(f"/v1/{job}-jobs", asked | {"holdout": holdout}), 422, place)
     below = {"holdout": {"rows": [row for row in range(40) if row % 7 < 3]}}
     for job, asked in (("training", training), ("evaluation", body)):
         assert served.post(f"/v1/{job}-jobs", asked | below).status_code == 202

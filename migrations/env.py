@@ -1,7 +1,7 @@
 """How Alembic runs the migrations: one process at a time, everything in one transaction.
 
-`service.db.migrate` hands its engine over, and its settings, which say whether a first key is wanted; on Alembic's own
-command line the URL comes from `Settings`.
+`service.database.migrate.migrate` hands its engine over, and its settings, which say whether a first key is wanted; on
+Alembic's own command line the URL comes from `Settings`.
 """
 
 from alembic import context
@@ -9,9 +9,9 @@ from sqlalchemy import Connection, Engine, text
 from sqlalchemy.pool import NullPool
 
 from service import keys
-from service.db import connect
+from service.database.engine import connect
+from service.database.tables import Table
 from service.settings import Settings
-from service.tables import Table
 
 ADVISORY_LOCK = 0x657370616C696572  # "espalier": whoever migrates holds it until the commit
 

@@ -17,11 +17,11 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from service.catalog import find_model, find_version, hold_model
-from service.db import now
+from service.database.clock import now
+from service.database.tables import AliasEvent, ModelName, Version
 from service.errors import Conflict, NotFound
 from service.paging import Page, check_page
 from service.recent import Recent
-from service.tables import AliasEvent, ModelName, Version
 
 DEFAULT = "production"  # answers where neither a version nor an alias is named
 ANY = object()  # whatever is in force may be replaced

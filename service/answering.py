@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from service import usecases
 from service.aliases import AliasCache
 from service.catalog import LoadedVersion
-from service.db import Sessions, reading
+from service.database.engine import Sessions, reading
 from service.errors import Conflict, NotFound
 from service.model_cache import ModelCache
 from service.operating import applied, at_point

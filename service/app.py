@@ -9,7 +9,6 @@ from flask import Flask, Request, Response, request
 from flask.sessions import SecureCookieSession, SessionInterface
 from werkzeug.routing import MapAdapter
 
-from service import db
 from service.api.access import admit_only_callers, refuse_foreign_pages, scopes_of
 from service.api.aliases import aliases
 from service.api.asking import asking
@@ -32,6 +31,7 @@ from service.api.problems import answer
 from service.api.request_lines import write_lines
 from service.api.request_traces import trace_requests
 from service.api.surroundings import surround
+from service.database.engine import connect, sessions
 from service.settings import Settings
 from service.traces import spanning
 
@@ -54,13 +54,13 @@ RESOURCES = (
 
 
 def create_app(settings: Settings) -> Flask:
-    """Make the application; a process of its own after a fork calls `db.forget_connections`."""
+    """Make the application; a process of its own after a fork calls `service.database.engine.forget_connections`."""
     app = (Measured if settings.metrics == "on" else Application)("service", static_folder=None)
     app.session_interface = NoSessions()
     app.config.update(
         API_VERSION=_version(), MAX_CONTENT_LENGTH=settings.max_body_mb * 1024 * 1024, PROPAGATE_EXCEPTIONS=False
     )
-    app.extensions[EXTENSION] = Service(settings, db.sessions(db.connect(settings)))
+    app.extensions[EXTENSION] = Service(settings, sessions(connect(settings)))
     app.url_map.converters.update(CONVERTERS, int=NumberConverter)
     app.url_map.merge_slashes = False  # no redirect, which would be a page of HTML at the address that Host says
     api = ProblemApi(app)

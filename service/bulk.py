@@ -21,7 +21,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from service.db import Sessions, transaction, translated
+from service.database.engine import Sessions, transaction, translated
 from service.log_growth import make_room
 
 __all__ = ["MUCH", "bulk_transaction", "take_over", "transaction_for"]
@@ -35,10 +35,10 @@ _alone = threading.Lock()
 
 @contextmanager
 def bulk_transaction(source: Sessions) -> Iterator[Session]:
-    """A session as that of `service.db.transaction`, for much data.
+    """A session as that of `service.database.engine.transaction`, for much data.
 
     Raises:
-        As `service.db.transaction`.
+        As `service.database.engine.transaction`.
     """
     with translated(), source.bulk.begin() as session:
         yield session
@@ -51,12 +51,12 @@ def bulk_transaction(source: Sessions) -> Iterator[Session]:
 
 @contextmanager
 def transaction_for(source: Sessions, n_bytes: int) -> Iterator[Session]:
-    """A session as that of `service.db.transaction`, to write so many bytes at once.
+    """A session as that of `service.database.engine.transaction`, to write so many bytes at once.
 
     Where they are many, who waits for them sees them before they are taken over; whoever wrote them waits for that.
 
     Raises:
-        As `service.db.transaction`.
+        As `service.database.engine.transaction`.
     """
     if n_bytes < MUCH:
         with transaction(source) as session:

@@ -14,10 +14,10 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, undefer
 
 import espalier
-from service.db import new_id, utc_now
+from service.database.clock import new_id, utc_now
+from service.database.tables import DataSet, Job, ModelName, State, Version
 from service.errors import Conflict, Fault, NotFound, Rejected
 from service.paging import Page, page
-from service.tables import DataSet, Job, ModelName, State, Version
 
 MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 MOST_LISTED = 100_000  # versions where all are given at once

@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 
 import espalier
 from service.catalog import LoadedVersion, hold_model
+from service.database.tables import ModelName, Version
 from service.errors import Fault, Rejected
 from service.model_cache import ModelCache
-from service.tables import ModelName, Version
 
 __all__ = ["LONGEST_DESCRIPTION", "LONGEST_TAG", "MOST_TAGS", "change"]
 

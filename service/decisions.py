@@ -19,12 +19,12 @@ from sqlalchemy import Table, func, insert, or_, select
 from sqlalchemy.orm import Session
 
 from service.catalog import LoadedVersion
-from service.db import new_id, utc_now
+from service.database.clock import new_id, utc_now
+from service.database.tables import DecisionRecord, ModelName, Version
 from service.errors import Fault, NotFound, Rejected
 from service.packed import PackedRow, PackedRows, unpack
 from service.paging import Page, check_page
 from service.policies import PLAIN, Policy
-from service.tables import DecisionRecord, ModelName, Version
 
 ANSWER_FIELDS = ("label", "value", "std", "distribution", "confidence", "support", "leaf", "flags", "errors")
 DECISION_ID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?::(0|[1-9][0-9]{0,8}))?")

@@ -10,9 +10,9 @@ from sqlalchemy.orm import Session
 
 from service import aliases
 from service.catalog import find_version, hold_model
-from service.db import utc_now
+from service.database.clock import utc_now
+from service.database.tables import AliasEvent, DecisionRecord, Job, ModelName, State, Version
 from service.errors import Conflict
-from service.tables import AliasEvent, DecisionRecord, Job, ModelName, State, Version
 
 __all__ = ["archive", "delete_model", "delete_version"]
 

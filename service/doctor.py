@@ -17,10 +17,12 @@ import sqlalchemy
 from sqlalchemy import Engine, func, or_, select
 
 import espalier
-from service import db
+from service.database.clock import now, utc_now
+from service.database.engine import connect_to_look, reading, sessions
+from service.database.migrate import revisions
+from service.database.tables import Key, Scope
 from service.errors import SettingsError
 from service.settings import Settings, check_listening, unknown_variables, variables
-from service.tables import Key, Scope
 
 __all__ = ["CHECKS", "Finding", "Level", "examine"]
 
@@ -136,7 +138,7 @@ def _database(settings: Settings) -> tuple[Engine | None, Found]:
     """Whether it answers, and which it is; a password is not shown."""
     named = str(settings.database_file or sqlalchemy.make_url(settings.database_url).render_as_string())
     try:
-        engine = db.connect_to_look(settings)
+        engine = connect_to_look(settings)
         with engine.connect() as connection:
             connection.execute(select(func.count()).select_from(sqlalchemy.text("(SELECT 1) AS one")))
             if settings.database_file is not None:
@@ -153,7 +155,7 @@ def _database(settings: Settings) -> tuple[Engine | None, Found]:
 def _migrations(place: Place) -> Iterator[Found]:
     if place.engine is None:
         return
-    found, needed = db.revisions(place.engine)
+    found, needed = revisions(place.engine)
     if found == {needed}:
         yield Level.OK, f"the tables are of this version ({needed})"
     else:
@@ -166,8 +168,8 @@ def _clock(place: Place) -> Iterator[Found]:
     if place.engine is None:
         return
     with place.engine.connect() as connection:
-        theirs = connection.scalar(select(db.now()))
-    apart = abs(theirs - db.utc_now()) if theirs is not None else timedelta()
+        theirs = connection.scalar(select(now()))
+    apart = abs(theirs - utc_now()) if theirs is not None else timedelta()
     if apart > MOST_APART:
         yield Level.WARNING, f"this host's clock and the database's are {apart.total_seconds():.0f} s apart"
     else:
@@ -214,13 +216,13 @@ def _keys(place: Place) -> Iterator[Found]:
     if place.settings.auth == "none":
         yield Level.OK, "keys are off: whoever is on this machine may do all"
         return
-    if place.engine is None or db.revisions(place.engine)[0] != {db.revisions(place.engine)[1]}:
+    if place.engine is None or revisions(place.engine)[0] != {revisions(place.engine)[1]}:
         return
-    live = select(Key).where(Key.revoked.is_(None), or_(Key.expires.is_(None), Key.expires > db.now()))
-    with db.reading(db.sessions(place.engine)) as session:
-        keys, now = session.scalars(live).all(), session.scalars(select(db.now())).one()
+    live = select(Key).where(Key.revoked.is_(None), or_(Key.expires.is_(None), Key.expires > now()))
+    with reading(sessions(place.engine)) as session:
+        keys, time = session.scalars(live).all(), session.scalars(select(now())).one()
     admins = [key for key in keys if Scope.ADMIN in key.scopes]
-    soon = [key for key in keys if key.expires is not None and key.expires <= now + SOON]
+    soon = [key for key in keys if key.expires is not None and key.expires <= time + SOON]
     if not admins:
         yield Level.FAULT, "there is no key with the scope admin: espalier keys create NAME --scope admin makes one"
     elif all(key in soon for key in admins):

@@ -7,10 +7,11 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session, undefer
 
-from service.db import Sessions, transaction, utc_now
+from service.database.clock import utc_now
+from service.database.engine import Sessions, transaction
+from service.database.tables import DecisionRecord
 from service.decisions import check_subject
 from service.packed import unpack
-from service.tables import DecisionRecord
 
 __all__ = ["Erased", "erase"]
 

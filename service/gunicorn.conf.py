@@ -17,7 +17,7 @@ from service.api.sharing import OpenConnections
 from service.cli.lifeline import end_with_parent
 from service.cli.listening import host_of
 from service.cli.pinning import cores, least_taken, pin
-from service.db import forget_connections
+from service.database.engine import forget_connections
 from service.logs import configuration
 from service.settings import Settings, check_listening
 

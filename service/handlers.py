@@ -14,12 +14,12 @@ from sqlalchemy.orm import Session
 import espalier
 from service import catalog, decisions, storage
 from service.catalog import NewVersion
-from service.db import Sessions, reading
+from service.database.engine import Sessions, reading
+from service.database.tables import Job, Kind, Version
 from service.errors import NotFound, Unavailable
 from service.operating import at_point
 from service.packed import pack
 from service.policies import policy_of
-from service.tables import Job, Kind, Version
 
 LOG = logging.getLogger(__name__)
 

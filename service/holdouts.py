@@ -9,9 +9,9 @@ from sqlalchemy.orm import Session
 
 import espalier
 from service import catalog, storage
+from service.database.tables import DataSet
 from service.errors import Fault, NotFound
 from service.faults import collected, placed
-from service.tables import DataSet
 
 __all__ = ["HeldOut", "Learned", "check_rows", "find_data_set", "load_judges", "read_holdout", "rows_of"]
 

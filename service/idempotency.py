@@ -18,9 +18,9 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from service.db import new_id, now
+from service.database.clock import new_id, now
+from service.database.tables import IdempotentRequest
 from service.errors import Conflict, StillRunning
-from service.tables import IdempotentRequest
 
 __all__ = ["Answer", "Claim", "Kept", "claim", "finish", "release", "sealed"]
 

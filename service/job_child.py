@@ -19,7 +19,8 @@ from multiprocessing.connection import Connection
 from sqlalchemy.pool import NullPool
 
 import espalier
-from service import db, logs
+from service import logs
+from service.database.engine import connect, sessions
 from service.handlers import JobLog, Part, perform
 from service.queue import Claim
 from service.settings import Settings
@@ -51,14 +52,14 @@ def child_main(settings: Settings, claim: Claim, pipe: Connection) -> None:
     threading.Thread(target=listen, args=(pipe, progress), daemon=True).start()
     reporter = threading.Thread(target=_report, args=(pipe, progress, sending, done), daemon=True)
     reporter.start()
-    engine = db.connect(settings, pool=NullPool)
+    engine = connect(settings, pool=NullPool)
 
     def keep(part: Part) -> None:
         with sending:
             pipe.send(part)
 
     log = JobLog(claim.job_id, keep)
-    outcome = perform(db.sessions(engine), kind=claim.kind, payload=claim.payload, progress=progress, log=log)
+    outcome = perform(sessions(engine), kind=claim.kind, payload=claim.payload, progress=progress, log=log)
     done.set()
     with sending:
         pipe.send(outcome)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from service.db import now
+from service.database.clock import now
+from service.database.tables import Job, JobEvent, State
 from service.queue import Claim, Event
-from service.tables import Job, JobEvent, State
 
 __all__ = ["JobFigures", "job_figures", "note_fenced_out"]
 

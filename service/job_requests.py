@@ -19,13 +19,13 @@ from sqlalchemy.orm import Session
 import espalier
 from service import catalog, payloads, queue
 from service.candidates import read_candidates
+from service.database.tables import DataSet, Job, Kind, ModelName, Version
 from service.errors import Conflict, Fault, NotFound, Rejected
 from service.faults import collected, placed
 from service.holdouts import HeldOut, Learned, check_rows, find_data_set, load_judges, read_holdout
 from service.model_cache import ModelCache
 from service.parents import faults_of_method, faults_of_voters, parent_of
 from service.settings import Settings
-from service.tables import DataSet, Job, Kind, ModelName, Version
 
 __all__ = [
     "Plan",

@@ -9,7 +9,7 @@ import numpy as np
 import espalier
 from service import decisions
 from service.answer_lines import CsvLines, JsonLines, TableBatch
-from service.db import Sessions, reading
+from service.database.engine import Sessions, reading
 from service.errors import Conflict
 
 __all__ = ["NONE_KEPT", "PARQUET", "RESULT_TYPES", "write_result"]

@@ -18,12 +18,13 @@ from sqlalchemy import Connection, insert, select
 from sqlalchemy.orm import Session
 
 from service.catalog import check_model_name
-from service.db import Sessions, database_time, new_id, now, reading, utc_now
+from service.database.clock import database_time, new_id, now, utc_now
+from service.database.engine import Sessions, reading
+from service.database.tables import Job, Key, Scope
 from service.errors import Fault, Forbidden, NotFound, Rejected, Unidentified
 from service.paging import Page, page
 from service.recent import Recent
 from service.settings import TOKEN
-from service.tables import Job, Key, Scope
 
 NAME_LENGTH = 200
 SECRET_BYTES = 32

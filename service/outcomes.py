@@ -8,9 +8,9 @@ from sqlalchemy.orm import Session
 
 import espalier
 from service import decisions
-from service.db import utc_now
+from service.database.clock import utc_now
+from service.database.tables import Outcome
 from service.errors import Conflict, Fault, Rejected
-from service.tables import Outcome
 
 __all__ = ["MISSING", "accuracy", "is_right", "record"]
 

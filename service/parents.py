@@ -7,11 +7,11 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 import espalier
+from service.database.tables import DataSet, Version
 from service.errors import Fault
 from service.faults import collected, placed
 from service.holdouts import HeldOut, Learned, rows_of
 from service.model_cache import ModelCache
-from service.tables import DataSet, Version
 
 __all__ = ["Parent", "faults_of_method", "faults_of_voters", "parent_of"]
 

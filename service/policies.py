@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from service.database.tables import ModelName, Version
 from service.errors import NotFound
 from service.operating import Said
 from service.recent import Recent
-from service.tables import ModelName, Version
 
 __all__ = ["PLAIN", "Policy", "PolicyCache", "policy_of"]
 

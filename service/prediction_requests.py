@@ -7,13 +7,13 @@ from sqlalchemy.orm import Session
 
 import espalier
 from service import aliases, payloads
+from service.database.tables import Kind, Version
 from service.errors import Fault, Rejected
 from service.faults import collected, placed
 from service.job_requests import Plan, asked_version, fingerprints, named_data_set
 from service.model_cache import ModelCache
 from service.operating import applied
 from service.policies import policy_of
-from service.tables import Kind, Version
 
 __all__ = ["plan_prediction"]
 

@@ -12,9 +12,9 @@ import orjson
 from sqlalchemy import Engine, Select, Table, event
 from sqlalchemy.exc import DBAPIError
 
-from service.db import translated
+from service.database.engine import translated
+from service.database.sqlite import begin_alone
 from service.postgres import KeptStatement
-from service.sqlite import begin_alone
 
 __all__ = ["Inserted", "Prepared"]
 
@@ -38,7 +38,7 @@ class _Connections:
         """Give what `ask` gives for a connection; it is called again with another one if the first was cut off.
 
         Raises:
-            As `service.db.transaction`.
+            As `service.database.engine.transaction`.
         """
         with translated():
             try:
@@ -75,7 +75,9 @@ class _Connections:
         pooled = self._engine.raw_connection()
         connection: Any = pooled.driver_connection
         pooled.detach()
-        if self._engine.dialect.name == "postgresql":  # of SQLite `service.db` has told the driver so already
+        if (
+            self._engine.dialect.name == "postgresql"
+        ):  # of SQLite `service.database.engine` has told the driver so already
             connection.autocommit = True
             self._kept.keep(connection)
         return connection
@@ -148,7 +150,7 @@ class Inserted:
         """Add rows; when this comes back they are committed, all of them. Columns that a row does not name are null.
 
         Raises:
-            As `service.db.transaction`.
+            As `service.database.engine.transaction`.
         """
         self._connections.asked(lambda connection: self._insert(connection, rows))
 

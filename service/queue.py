@@ -21,11 +21,12 @@ from typing import Any
 from sqlalchemy import exists, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from service.db import new_id, now, take_turn
+from service.database.clock import new_id, now
+from service.database.engine import take_turn
+from service.database.tables import Job, JobEvent, Kind, State
 from service.errors import Conflict, LeaseLost, NotFound, TooMany
 from service.paging import Page, page
 from service.settings import LONGEST_LEASE
-from service.tables import Job, JobEvent, Kind, State
 
 BACK_OFF_SECONDS = 1.0  # before the second attempt; doubled for each further one
 BACK_OFF_LONGEST = 60.0

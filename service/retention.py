@@ -14,9 +14,10 @@ from datetime import timedelta
 from sqlalchemy import delete, exists, or_, select
 from sqlalchemy.orm import Session
 
-from service.db import Sessions, database_time, reading, transaction
+from service.database.clock import database_time
+from service.database.engine import Sessions, reading, transaction
+from service.database.tables import DecisionRecord, Job, ModelName, Version
 from service.queue import FINAL
-from service.tables import DecisionRecord, Job, ModelName, Version
 
 __all__ = ["RECORDS_AT_ONCE", "Cleaner", "delete_ended_jobs", "delete_expired"]
 

@@ -13,11 +13,11 @@ from sqlalchemy.orm import Session
 
 import espalier
 from service.chunks import CHUNK_ROWS, Chunk, unpack_rows
-from service.db import Sessions, reading
+from service.database.engine import Sessions, reading
+from service.database.sqlite import StoredBytes
+from service.database.tables import DataSet, DataSetChunk
 from service.errors import NotFound
 from service.log_growth import has_grown, make_room
-from service.sqlite import StoredBytes
-from service.tables import DataSet, DataSetChunk
 
 __all__ = ["CHUNK_ROWS", "Chunk", "datasets", "load", "replace", "rows", "save", "stream"]
 

@@ -16,7 +16,7 @@ import espalier
 from service import decisions, packed, refusals, usecases
 from service.answer_lines import AnswerLines, TableBatch
 from service.catalog import LoadedVersion
-from service.db import Sessions, transaction
+from service.database.engine import Sessions, transaction
 from service.policies import Policy
 from service.settings import Settings
 

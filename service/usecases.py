@@ -12,11 +12,11 @@ from sqlalchemy.orm import Session
 
 import espalier
 from service import aliases, catalog, decisions, replays, storage
+from service.database.tables import DataSet
 from service.errors import Conflict, Fault, NotFound, Rejected, TooLarge
 from service.model_cache import ModelCache
 from service.settings import Settings
 from service.staging import StagedDataSet, TableInChunks
-from service.tables import DataSet
 
 __all__ = [
     "CELL",

@@ -26,10 +26,11 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from service import catalog, db, decisions, logs, queue
+from service import catalog, decisions, logs, queue
 from service.bulk import transaction_for
 from service.commits import Commits
-from service.db import Sessions, reading, transaction
+from service.database.engine import Sessions, connect, end_idle_transactions, reading, sessions, transaction
+from service.database.migrate import check_tables
 from service.errors import LeaseLost, OtherTables, Unavailable
 from service.freed import give_back
 from service.handlers import Cancelled, Failed, Finished, GivenBack, Outcome, Part, Reported, problem
@@ -120,9 +121,9 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: Child
             # In a thread of its own: this one may hold the event's lock, being about to wait.
             signal.signal(number, lambda *_, stop=stop: threading.Thread(target=stop.set, daemon=True).start())
     traces = spanning(settings)
-    engine = db.connect(settings)
-    db.end_idle_transactions(engine, seconds=settings.lease_seconds)
-    source = db.sessions(engine)
+    engine = connect(settings)
+    end_idle_transactions(engine, seconds=settings.lease_seconds)
+    source = sessions(engine)
     name = f"{socket.gethostname()}:{os.getpid()}"
     spare = Spare(settings, child or child_main)
     commits = Commits(engine)
@@ -149,11 +150,11 @@ def _work_once(
     """Do one job if there is one; True if it is worth looking for the next at once."""
     try:
         with reading(source) as session:
-            db.check_tables(session)
+            check_tables(session)
             if not queue.has_work(session):
                 return False
         with transaction(source) as session:
-            db.check_tables(session)
+            check_tables(session)
             claim = queue.claim(session, worker=name, lease_seconds=settings.lease_seconds)
         if claim is None:
             return False
@@ -359,7 +360,7 @@ def _settle(source: Sessions, claim: Claim, outcome: Outcome | Lost, stop: threa
         n_bytes = len(outcome.version.document) if isinstance(outcome, Finished) else 0
         try:
             with transaction_for(source, n_bytes) as session:
-                db.check_tables(session)  # a migration may have come in between
+                check_tables(session)  # a migration may have come in between
                 state = _save(session, claim, outcome)
             LOG.info("job %s: %s", claim.job_id, state)
             return state

@@ -16,10 +16,10 @@ from flask import Flask, g, request
 
 from service.api.context import ADMITTED, RAISED, Service, here
 from service.api.contract import Resource
+from service.database.tables import Scope
 from service.errors import Foreign, Unidentified
 from service.keys import EVERYBODY, Caller
 from service.settings import Settings, is_loopback
-from service.tables import Scope
 
 __all__ = [
     "OPEN",

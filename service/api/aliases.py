@@ -11,8 +11,8 @@ from service.api.context import caller, here
 from service.api.contract import Resource, answers, answers_tagged, refuses, takes_json, takes_query
 from service.api.names import ALIAS, MODEL
 from service.api.once import remember
-from service.db import reading, transaction
-from service.tables import Scope
+from service.database.engine import reading, transaction
+from service.database.tables import Scope
 
 __all__ = ["aliases"]
 

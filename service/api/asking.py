@@ -12,8 +12,8 @@ from service.api.answers import JSON
 from service.api.context import caller, here
 from service.api.contract import Resource, answers, refuses, takes_json, takes_query
 from service.api.names import MODEL
-from service.db import reading
-from service.tables import Scope
+from service.database.engine import reading
+from service.database.tables import Scope
 
 __all__ = ["asking"]
 

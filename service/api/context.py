@@ -15,7 +15,8 @@ from service.answering import Finder
 from service.api.metrics import Metrics
 from service.api.rates import Rates
 from service.catalog import NEWEST, LoadedVersion
-from service.db import Sessions, check_tables, reading
+from service.database.engine import Sessions, reading
+from service.database.migrate import check_tables
 from service.decision_log import DecisionLog
 from service.keys import Caller, KeyRing
 from service.logs import Seldom

@@ -17,9 +17,9 @@ from werkzeug.datastructures import MultiDict
 
 from service.api.bodies import JSON, read_json
 from service.api.once import HEADER, REPLAYED, once
+from service.database.tables import Scope
 from service.errors import Fault, Rejected
 from service.schemas import InferenceError
-from service.tables import Scope
 
 __all__ = [
     "SECURITY",

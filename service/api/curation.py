@@ -15,8 +15,8 @@ from service.api.context import here
 from service.api.contract import Resource, answers, answers_changed, guarded, refuses, takes_json
 from service.api.names import MODEL, VERSION
 from service.catalog import find_version, hold_model
-from service.db import transaction
-from service.tables import Scope
+from service.database.engine import transaction
+from service.database.tables import Scope
 
 __all__ = ["curation"]
 

@@ -32,11 +32,11 @@ from service.api.contract import (
 from service.api.once import remember
 from service.api.uploading import open_upload
 from service.bulk import bulk_transaction
-from service.db import reading, transaction
+from service.database.engine import reading, transaction
+from service.database.tables import Scope
 from service.errors import Conflict
 from service.freed import give_back
 from service.redeclaring import redeclared
-from service.tables import Scope
 from service.uploads import read_upload
 
 __all__ = ["data_sets"]

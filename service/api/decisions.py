@@ -12,9 +12,9 @@ from service.api.answers import TEXT, bytes_answer, json_answer, page_answer, ta
 from service.api.context import caller, here
 from service.api.contract import Resource, answers, answers_tagged, refuses, takes_query
 from service.api.drawings import SVG, pictured
-from service.db import reading
+from service.database.engine import reading
+from service.database.tables import Scope
 from service.operating import at_point
-from service.tables import Scope
 
 __all__ = ["decisions"]
 

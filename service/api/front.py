@@ -34,10 +34,10 @@ from service.api.predicting import answer_body
 from service.api.receiving import receiving_into
 from service.api.recording import Inquiry, Record
 from service.api.surroundings import SAFE
+from service.database.tables import Scope
 from service.errors import Unavailable
 from service.schemas import ALIAS, MODEL_NAME
 from service.settings import Settings
-from service.tables import Scope
 
 __all__ = ["LATER", "Front", "Later", "NotHere"]
 

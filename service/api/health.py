@@ -2,13 +2,14 @@
 
 from flask import Response
 
-from service import db, schemas
+from service import schemas
 from service.api.answers import json_answer
 from service.api.context import caller, here
 from service.api.contract import Resource, answers, refuses
 from service.api.metrics import CONTENT_TYPE
+from service.database import migrate
+from service.database.tables import Scope
 from service.errors import NotFound, Unavailable
-from service.tables import Scope
 
 __all__ = ["health"]
 
@@ -29,7 +30,7 @@ def is_ready() -> Response:
     """Say whether requests can be answered: the database is there, its tables are ours, nobody has asked to stop."""
     if here().is_stopping():
         raise Unavailable("this process was asked to stop: it finishes what it has begun, and takes nothing new")
-    if not db.is_ready(here().sessions.engine):
+    if not migrate.is_ready(here().sessions.engine):
         raise Unavailable("the database does not answer, or its tables are not of this version (espalier migrate)")
     return json_answer({"status": "ready"})
 

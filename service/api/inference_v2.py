@@ -9,7 +9,7 @@ from typing import Any
 
 from flask import Response, current_app, request
 
-from service import catalog, db, schemas
+from service import catalog, schemas
 from service.answering import Answering
 from service.api.answers import json_answer
 from service.api.context import RAISED, caller, here
@@ -19,9 +19,10 @@ from service.api.inference_body import HEADER_LENGTH, read_framed
 from service.api.inferring import answer_inference
 from service.api.names import INFERENCE, INFERENCE_MODEL, INFERENCE_VERSION
 from service.api.recording import Inquiry
-from service.db import reading
+from service.database.engine import reading
+from service.database.migrate import is_ready
+from service.database.tables import Scope
 from service.errors import Fault, Rejected, Unavailable
-from service.tables import Scope
 
 __all__ = ["inference"]
 
@@ -65,7 +66,7 @@ def inference_is_live() -> Response:
 @refuses_inference(503)
 def inference_is_ready() -> Response:
     """Say whether requests can be answered."""
-    if here().is_stopping() or not db.is_ready(here().sessions.engine):
+    if here().is_stopping() or not is_ready(here().sessions.engine):
         raise Unavailable("the database does not answer, or its tables are not of this version (espalier migrate)")
     return json_answer({"live": True, "ready": True})
 

@@ -27,9 +27,10 @@ from typing import Any
 import orjson
 
 from service import queue, schemas
-from service.db import Sessions, now, reading
+from service.database.clock import now
+from service.database.engine import Sessions, reading
+from service.database.tables import Job, JobEvent, State
 from service.errors import Unavailable, Unidentified
-from service.tables import Job, JobEvent, State
 
 __all__ = ["CONTENT_TYPE", "Look", "events", "look"]
 

@@ -17,11 +17,11 @@ from service.api.context import caller, here
 from service.api.contract import Resource, answers, answers_tagged, documents, refuses, takes_query, takes_request
 from service.api.once import remember
 from service.commits import Commits
-from service.db import reading, transaction
+from service.database.engine import reading, transaction
+from service.database.tables import Job, Kind, Scope, State
 from service.errors import Conflict, Fault, NotFound, Rejected
 from service.job_results import NONE_KEPT, RESULT_TYPES, write_result
 from service.prediction_requests import plan_prediction
-from service.tables import Job, Kind, Scope, State
 
 __all__ = ["jobs"]
 

@@ -10,9 +10,9 @@ from service.api.answers import json_answer, page_answer
 from service.api.context import here
 from service.api.contract import Resource, answers, answers_tagged, refuses, takes_json, takes_query
 from service.api.once import remember
-from service.db import reading, transaction
+from service.database.engine import reading, transaction
+from service.database.tables import Scope
 from service.errors import Conflict
-from service.tables import Scope
 
 __all__ = ["keys"]
 

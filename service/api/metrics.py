@@ -15,7 +15,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
 from prometheus_client.metrics_core import GaugeMetricFamily
 
-from service.db import Sessions, reading
+from service.database.engine import Sessions, reading
 from service.errors import Unavailable
 from service.job_figures import job_figures
 

@@ -15,10 +15,10 @@ from service.api.contract import Resource, answers, answers_tagged, documents, r
 from service.api.drawings import DOT, SVG, drawn
 from service.api.names import MODEL, VERSION
 from service.api.once import remember
-from service.db import reading, transaction
+from service.database.engine import reading, transaction
+from service.database.tables import Scope
 from service.errors import NotFound
 from service.row_schemas import row_schema
-from service.tables import Scope
 
 __all__ = ["models"]
 

@@ -20,7 +20,7 @@ from werkzeug.wsgi import get_input_stream
 
 from service import idempotency
 from service.api.context import caller, here
-from service.db import transaction
+from service.database.engine import transaction
 from service.errors import Fault, Rejected, Unavailable
 
 __all__ = ["HEADER", "REPLAYED", "once", "remember"]

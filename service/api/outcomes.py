@@ -11,8 +11,8 @@ from service.api.answers import json_answer, tagged_answer
 from service.api.context import caller, here
 from service.api.contract import Resource, answers, answers_tagged, refuses, takes_json
 from service.api.names import VERSION
-from service.db import reading, transaction
-from service.tables import Scope
+from service.database.engine import reading, transaction
+from service.database.tables import Scope
 
 __all__ = ["outcomes"]
 

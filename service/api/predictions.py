@@ -16,8 +16,8 @@ from service.api.names import MODEL, VERSION
 from service.api.predicting import FIELDS, answer_body
 from service.api.prediction_streams import KINDS, PARAMETERS, answer_stream
 from service.api.recording import Inquiry
+from service.database.tables import Scope
 from service.errors import Fault, Rejected
-from service.tables import Scope
 
 __all__ = ["predictions"]
 

@@ -11,8 +11,8 @@ from service.cli.command import Command, Refused
 from service.cli.database import failing_clearly, read_settings
 
 if TYPE_CHECKING:
-    from service.db import Sessions
-    from service.tables import Key
+    from service.database.engine import Sessions
+    from service.database.tables import Key
 
 __all__ = ["COMMANDS"]
 
@@ -25,8 +25,9 @@ LONGEST_DAYS = 36500
 def create(arguments: Namespace) -> int:
     """Make a key and print it: the only time that it is shown."""
     from service import keys  # noqa: PLC0415 - `espalier --help` needs no database
-    from service.db import database_time, transaction  # noqa: PLC0415 - as above
-    from service.tables import Scope  # noqa: PLC0415 - as above
+    from service.database.clock import database_time  # noqa: PLC0415 - as above
+    from service.database.engine import transaction  # noqa: PLC0415 - as above
+    from service.database.tables import Scope  # noqa: PLC0415 - as above
 
     scopes = [Scope(scope) for scope in arguments.scope]
     with _database() as source, transaction(source) as session:
@@ -40,7 +41,8 @@ def create(arguments: Namespace) -> int:
 def show(_: Namespace) -> int:
     """Print every key on a line, newest first; of their secrets nothing is shown."""
     from service import keys  # noqa: PLC0415 - as above
-    from service.db import database_time, reading  # noqa: PLC0415 - as above
+    from service.database.clock import database_time  # noqa: PLC0415 - as above
+    from service.database.engine import reading  # noqa: PLC0415 - as above
 
     print(COLUMNS.format("id", "name", "scopes", "models", "state"))
     with _database() as source, reading(source) as session:
@@ -56,7 +58,7 @@ def show(_: Namespace) -> int:
 def revoke(arguments: Namespace) -> int:
     """End a key for good."""
     from service import keys  # noqa: PLC0415 - as above
-    from service.db import transaction  # noqa: PLC0415 - as above
+    from service.database.engine import transaction  # noqa: PLC0415 - as above
 
     with _database() as source, transaction(source) as session:
         keys.revoke(session, arguments.id)
@@ -96,7 +98,8 @@ COMMANDS: Mapping[str, Command] = {"keys": Command("make, list and revoke API ke
 @contextmanager
 def _database() -> "Iterator[Sessions]":
     """Give sessions on the database of the settings; what is refused becomes lines for a person."""
-    from service.db import connect, is_current, sessions  # noqa: PLC0415 - as above
+    from service.database.engine import connect, sessions  # noqa: PLC0415 - as above
+    from service.database.migrate import is_current  # noqa: PLC0415 - as above
     from service.errors import NotFound, Rejected  # noqa: PLC0415 - as above
 
     settings = read_settings()

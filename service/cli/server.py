@@ -89,7 +89,7 @@ def migrate(arguments: Namespace) -> int:
     """Bring the database's tables up to this version."""
     settings = _settings(arguments)
     with failing_clearly():
-        from service.db import migrate as upgrade  # noqa: PLC0415 - `espalier --help` needs no database
+        from service.database.migrate import migrate as upgrade  # noqa: PLC0415 - `espalier --help` needs no database
 
         first_key = upgrade(settings)
     if arguments.parent is None:

@@ -3,8 +3,8 @@
 import marshmallow as ma
 from marshmallow import fields
 
+from service.database.tables import Kind, Scope, State
 from service.schemas.shape import LABEL, OBJECT, POINT, SHARES, Listed, Shape, shape, text
-from service.tables import Kind, Scope, State
 
 __all__ = [
     "AliasEvent",

@@ -3,6 +3,7 @@
 from marshmallow import fields
 
 import espalier
+from service.database.tables import Kind, Scope, State
 from service.schemas.shape import (
     CATEGORY,
     DECISION_ID,
@@ -18,7 +19,6 @@ from service.schemas.shape import (
     sought,
     text,
 )
-from service.tables import Kind, Scope, State
 
 __all__ = [
     "DataSetChange",

@@ -13,10 +13,11 @@ import httpx
 import pytest
 from sqlalchemy import func, select, update
 
-from service import db
-from service.db import Sessions, now, reading, transaction
+from service.database import engine as db
+from service.database.clock import now
+from service.database.engine import Sessions, reading, transaction
+from service.database.tables import DataSet, IdempotentRequest
 from service.settings import Settings
-from service.tables import DataSet, IdempotentRequest
 from tests.acceptance.running import Running, running, until
 from tests.factories import ROOT
 from tests.service.conftest import empty_database

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from service import db
+from service.database.migrate import migrate
 from service.settings import Settings
 from tests.acceptance.running import free_port
 
@@ -65,7 +65,7 @@ def sqlite(folder: Path) -> Iterator[Database]:
     """Give an SQLite file."""
     with disk(folder) as has_disk:
         url = f"sqlite:///{folder}/espalier.db"
-        db.migrate(Settings(database_url=url))
+        migrate(Settings(database_url=url))
         yield Database(url, folder, has_disk)
 
 
@@ -84,7 +84,7 @@ def postgresql(folder: Path) -> Iterator[Database]:
         control(cluster, "start")
         try:
             url = f"postgresql+psycopg://{POSTGRES_USER}@127.0.0.1:{port}/postgres"
-            db.migrate(Settings(database_url=url))
+            migrate(Settings(database_url=url))
             yield Database(url, folder, has_disk)
         finally:
             control(cluster, "stop", "--mode", "immediate", check=False)

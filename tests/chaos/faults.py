@@ -11,8 +11,8 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 
+from service.database.tables import Job, JobEvent, State
 from service.queue import FINAL, Event
-from service.tables import Job, JobEvent, State
 from tests.acceptance.running import until
 from tests.chaos.databases import Database
 from tests.chaos.load import Load

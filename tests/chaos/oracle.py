@@ -11,8 +11,8 @@ import httpx
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from service.database.tables import DecisionRecord, Job, JobEvent, Kind, State, Version
 from service.queue import FINAL, TRANSITIONS, Event
-from service.tables import DecisionRecord, Job, JobEvent, Kind, State, Version
 from tests.chaos.load import Promises
 from tests.chaos.system import MINUTES, System
 

@@ -15,8 +15,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
-from service import db
-from service.db import Sessions, reading
+from service.database import engine as db
+from service.database.engine import Sessions, reading
 from service.errors import Unavailable
 from service.settings import Settings
 from tests.acceptance.running import children, job_process, until

@@ -4,7 +4,7 @@ import os
 import re
 from pathlib import Path
 
-from service.tables import Scope
+from service.database.tables import Scope
 from tests.acceptance.running import running
 from tests.documentation.pages import blocks, session, text_of
 

@@ -11,10 +11,10 @@ from typing import Any
 import espalier
 from service import handlers, job_child, worker
 from service.catalog import NewVersion
-from service.db import Sessions
+from service.database.engine import Sessions
+from service.database.tables import Kind
 from service.queue import Claim
 from service.settings import Settings
-from service.tables import Kind
 from tests.service.waiting import until
 
 

@@ -13,4 +13,4 @@ def set_wrong(monkeypatch: pytest.MonkeyPatch, *, hours: float) -> None:
         def now(cls, tz: tzinfo | None = None) -> "Shifted":  # type: ignore[override] # of a subclass
             return datetime.now(tz) + timedelta(hours=hours)  # type: ignore[return-value] # any moment will do
 
-    monkeypatch.setattr("service.db.datetime", Shifted)
+    monkeypatch.setattr("service.database.clock.datetime", Shifted)

@@ -12,11 +12,11 @@ import pytest
 import sqlalchemy
 from sqlalchemy.pool import NullPool
 
-from service import db
 from service.api import job_stream
-from service.db import Sessions
+from service.database.engine import Sessions, connect, sessions
+from service.database.migrate import migrate
+from service.database.tables import Table
 from service.settings import Settings
-from service.tables import Table
 from tests.service.served import TENNIS, Served
 
 POSTGRES = os.environ.get("ESPALIER_TEST_POSTGRES_URL", "")
@@ -73,14 +73,14 @@ class Templates:
     def file(self) -> Path:
         """An SQLite file."""
         file = self._folder / "espalier.db"
-        db.migrate(Settings(database_url=f"sqlite:///{file}"))
+        migrate(Settings(database_url=f"sqlite:///{file}"))
         return file
 
     @functools.cached_property
     def name(self) -> str:
         """A database of the PostgreSQL server."""
         url = self._ends.enter_context(empty_database("postgresql", self._folder))
-        db.migrate(Settings(database_url=url))
+        migrate(Settings(database_url=url))
         return sqlalchemy.make_url(url).database or ""
 
     @functools.cached_property
@@ -165,8 +165,8 @@ def on_sqlite(tmp_path: Path, templates: Templates) -> Iterator[Settings]:
 @pytest.fixture
 def source(settings: Settings) -> Iterator[Sessions]:
     """Sessions of that database."""
-    engine = db.connect(settings)
-    yield db.sessions(engine)
+    engine = connect(settings)
+    yield sessions(engine)
     engine.dispose()
 
 

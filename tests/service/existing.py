@@ -7,8 +7,8 @@ from typing import Any
 
 import espalier
 from service import queue
-from service.db import transaction
-from service.tables import Scope, State
+from service.database.engine import transaction
+from service.database.tables import Scope, State
 from tests.service.guarded import token_of
 from tests.service.served import TENNIS, Served
 

@@ -1,8 +1,8 @@
 """Keys for tests where keys are on."""
 
 from service import keys
-from service.db import transaction
-from service.tables import Scope
+from service.database.engine import transaction
+from service.database.tables import Scope
 from tests.service.served import Served
 
 

@@ -6,9 +6,9 @@ import espalier
 from service import catalog, storage
 from service.catalog import NewVersion
 from service.chunks import CHUNK_ROWS
-from service.db import Sessions, transaction
+from service.database.engine import Sessions, transaction
+from service.database.tables import Version
 from service.staging import packed_chunks
-from service.tables import Version
 
 # Drug depends on pressure alone, but for high pressure on the age as well.
 PATIENTS = """age,pressure,drug

@@ -3,9 +3,10 @@
 from sqlalchemy import update
 
 from service import queue
-from service.db import Sessions, now, reading, transaction
+from service.database.clock import now
+from service.database.engine import Sessions, reading, transaction
+from service.database.tables import Job, Kind
 from service.queue import Claim
-from service.tables import Job, Kind
 
 ERROR = {"code": "unexpected", "message": "it broke", "errors": []}
 

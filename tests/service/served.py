@@ -10,9 +10,10 @@ import flask.testing
 from werkzeug.test import TestResponse
 
 import espalier
-from service import catalog, db, storage
+from service import catalog, storage
 from service.api.context import EXTENSION, Service
 from service.app import create_app
+from service.database.engine import connect, sessions, transaction
 from service.settings import Settings
 from service.staging import packed_chunks
 
@@ -54,7 +55,7 @@ class Served:
         """Add a version, trained in this process; give the id of its data set."""
         dataset = espalier.dataset_from_csv(csv, **({"target": "PlayTennis"} | declared))
         model = espalier.train(dataset, preset, holdout=holdout and espalier.holdout_from_dict(holdout))
-        with db.transaction(self.service.sessions) as session:
+        with transaction(self.service.sessions) as session:
             row = catalog.add_data_set(session, name="rows", dataset=dataset)
             storage.save(session, row.id, packed_chunks(dataset))
             row.fingerprint = dataset.fingerprint
@@ -81,7 +82,7 @@ class Served:
             holdout_data_set_id=holdout_data_set_id,
             trace=trace,
         )
-        with db.transaction(self.service.sessions) as session:
+        with transaction(self.service.sessions) as session:
             catalog.add_version(session, new)
 
     def post(self, path: str, body: object) -> TestResponse:
@@ -106,7 +107,7 @@ def serving(settings: Settings, **changes: Any) -> Iterator[Served]:
     free = FREE.setdefault(replace(changed, database_url="sqlite://"), [])
     if free:
         app = free.pop()
-        app.extensions[EXTENSION] = Service(changed, db.sessions(db.connect(changed)))
+        app.extensions[EXTENSION] = Service(changed, sessions(connect(changed)))
     else:
         app = create_app(changed)
     service: Service = app.extensions[EXTENSION]

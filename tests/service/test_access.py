@@ -11,10 +11,11 @@ from werkzeug.test import TestResponse
 from service import keys
 from service.api.access import OPEN
 from service.app import RESOURCES
-from service.db import reading, transaction, utc_now
+from service.database.clock import utc_now
+from service.database.engine import reading, transaction
+from service.database.tables import Key, Scope
 from service.queue import find_job
 from service.settings import Settings
-from service.tables import Key, Scope
 from tests.service.served import TENNIS, Served, assert_problem, serving
 
 # What each route needs, by the design of the API; None: it is open to all. A new route gets its line here.

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from service import aliases
-from service.db import reading, transaction
+from service.database.engine import reading, transaction
 from service.errors import Conflict
 from service.recent import Recent
 from service.settings import Settings

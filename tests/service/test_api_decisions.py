@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import sqlalchemy
 
-from service.db import transaction
+from service.database.engine import transaction
+from service.database.tables import DecisionRecord
 from service.settings import Settings
-from service.tables import DecisionRecord
 from tests.service.served import UNKNOWN, Served, assert_problem, serving
 
 SUNNY = {"Outlook": "Sunny", "Humidity": "High", "Wind": "Strong"}

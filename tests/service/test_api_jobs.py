@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from service import job_requests, queue
-from service.db import reading, transaction
+from service.database.engine import reading, transaction
 from service.errors import Rejected
 from service.prediction_requests import plan_prediction
 from service.settings import Settings

@@ -8,7 +8,7 @@ import pytest
 
 import espalier
 from service import decision_log, decisions, prepared
-from service.db import reading
+from service.database.engine import reading
 from service.errors import Unavailable
 from service.settings import Settings
 from tests.service.served import HOURS, TENNIS, Served, assert_problem, serving

@@ -7,7 +7,7 @@ import pytest
 
 import espalier
 from service import decisions
-from service.db import reading
+from service.database.engine import reading
 from service.settings import Settings
 from tests.service.served import HOURS, TENNIS, Served, assert_problem, serving
 

@@ -9,13 +9,16 @@ import pytest
 from sqlalchemy import event, select, text
 
 import espalier
-from service import catalog, db, sqlite, storage
+from service import catalog, storage
 from service.bulk import bulk_transaction, take_over, transaction_for
 from service.chunks import Chunk
-from service.db import new_id, reading, transaction
+from service.database import sqlite
+from service.database.clock import new_id, utc_now
+from service.database.engine import Sessions, connect, reading, sessions, transaction, translated
+from service.database.migrate import migrate
+from service.database.tables import ModelName
 from service.log_growth import make_room
 from service.settings import Settings
-from service.tables import ModelName
 from tests.service.served import wait_for_copying
 
 MUCH = "x" * (2 * sqlite.PAGES_IN_LOG * sqlite.PAGE_BYTES)
@@ -31,17 +34,17 @@ def bytes_read() -> int:
     return int(Path("/proc/self/io").read_text().split()[1])
 
 
-def migrated(folder: Path) -> tuple[Settings, db.Sessions]:
+def migrated(folder: Path) -> tuple[Settings, Sessions]:
     settings = Settings(database_url=f"sqlite:///{folder}/a.db", auth="none")
-    db.migrate(settings)
-    return settings, db.sessions(db.connect(settings))
+    migrate(settings)
+    return settings, sessions(connect(settings))
 
 
 def test_what_is_committed_in_bulk_stays_in_the_log_until_it_is_taken_over(tmp_path: Path) -> None:
     settings, source = migrated(tmp_path)
     before = file_size(settings)
-    with db.translated(), source.bulk.begin() as session:
-        session.add(ModelName(id=new_id(), name="m", created=db.utc_now(), description=MUCH))
+    with translated(), source.bulk.begin() as session:
+        session.add(ModelName(id=new_id(), name="m", created=utc_now(), description=MUCH))
     at_commit = file_size(settings)
 
     take_over(source.engine)
@@ -56,7 +59,7 @@ def test_a_bulk_transaction_is_taken_over_by_itself(tmp_path: Path) -> None:
     before = file_size(settings)
 
     with bulk_transaction(source) as session:
-        session.add(ModelName(id=new_id(), name="m", created=db.utc_now(), description=MUCH))
+        session.add(ModelName(id=new_id(), name="m", created=utc_now(), description=MUCH))
     wait_for_copying()
 
     assert file_size(settings) > len(MUCH) > before
@@ -69,7 +72,7 @@ def test_a_long_write_at_once_is_taken_over_when_its_transaction_has_ended(tmp_p
 
     with transaction_for(source, len(MUCH)) as session:
         event.listen(session, "after_commit", lambda _: at_commit.append(file_size(settings)))
-        session.add(ModelName(id=new_id(), name="m", created=db.utc_now(), description=MUCH))
+        session.add(ModelName(id=new_id(), name="m", created=utc_now(), description=MUCH))
 
     assert at_commit == [before]
     assert file_size(settings) > len(MUCH) > before
@@ -96,7 +99,7 @@ def test_transactions_that_follow_on_the_same_connection_take_the_log_over_as_be
         session.execute(text("SELECT 1"))
 
     with transaction(source) as session:
-        session.add(ModelName(id=new_id(), name="m", created=db.utc_now(), description=MUCH))
+        session.add(ModelName(id=new_id(), name="m", created=utc_now(), description=MUCH))
 
     assert file_size(settings) > len(MUCH) > before
     source.engine.dispose()
@@ -127,7 +130,7 @@ def test_what_is_committed_is_no_failure_where_no_thread_can_be_made(
     with monkeypatch.context() as no_more:
         no_more.setattr(threading.Thread, "start", full)
         with bulk_transaction(source) as session:
-            session.add(ModelName(id=new_id(), name="kept", created=db.utc_now()))
+            session.add(ModelName(id=new_id(), name="kept", created=utc_now()))
 
     assert "was not taken over" in caplog.text
     with reading(source) as session:
@@ -135,9 +138,9 @@ def test_what_is_committed_is_no_failure_where_no_thread_can_be_made(
     source.engine.dispose()
 
 
-def test_on_each_database_a_bulk_transaction_is_kept_as_a_whole(source: db.Sessions) -> None:
+def test_on_each_database_a_bulk_transaction_is_kept_as_a_whole(source: Sessions) -> None:
     with bulk_transaction(source) as session:
-        session.add(ModelName(id=new_id(), name="kept", created=db.utc_now()))
+        session.add(ModelName(id=new_id(), name="kept", created=utc_now()))
     wait_for_copying()
 
     with reading(source) as session:

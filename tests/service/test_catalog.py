@@ -8,12 +8,12 @@ import pytest
 from sqlalchemy import func, select, update
 
 import espalier
-from service import catalog, db, queue
-from service.db import Sessions, reading, transaction
+from service import catalog, queue
+from service.database.engine import Sessions, connect, reading, sessions, transaction
+from service.database.tables import DataSetChunk, Job, Kind, ModelName, State, Version
 from service.errors import Conflict, NotFound, Rejected
 from service.model_cache import ModelCache
 from service.settings import Settings
-from service.tables import DataSetChunk, Job, Kind, ModelName, State, Version
 from tests.service.kept import keep_data_set, keep_version, new_version, patients
 from tests.service.waiting import PATIENCE
 
@@ -276,8 +276,8 @@ def test_a_job_makes_one_version_only(source: Sessions) -> None:
 
 
 def _add_versions(settings: Settings, n_versions: int) -> None:
-    engine = db.connect(settings)
-    source = db.sessions(engine)
+    engine = connect(settings)
+    source = sessions(engine)
     for _ in range(n_versions):
         keep_version(source)
     engine.dispose()

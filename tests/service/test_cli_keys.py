@@ -4,8 +4,8 @@ import socket
 from pathlib import Path
 
 from service.cli.keys import SCOPES
+from service.database.tables import Scope
 from service.settings import TOKEN
-from service.tables import Scope
 from tests.acceptance.running import environment_for, run_command
 
 

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from service import db
 from service.commits import ASK_SECONDS, MOST_REST, Commits
-from service.db import Sessions, new_id, transaction
+from service.database.clock import new_id, utc_now
+from service.database.engine import Sessions, connect, sessions, transaction
+from service.database.migrate import migrate
+from service.database.tables import ModelName
 from service.settings import Settings
-from service.tables import ModelName
 
 LONG = 60.0
 
@@ -17,13 +18,13 @@ LONG = 60.0
 @pytest.fixture
 def source(tmp_path: Path) -> Sessions:
     settings = Settings(database_url=f"sqlite:///{tmp_path}/a.db", auth="none")
-    db.migrate(settings)
-    return db.sessions(db.connect(settings))
+    migrate(settings)
+    return sessions(connect(settings))
 
 
 def commit(source: Sessions) -> None:
     with transaction(source) as session:
-        session.add(ModelName(id=new_id(), name=new_id(), created=db.utc_now()))
+        session.add(ModelName(id=new_id(), name=new_id(), created=utc_now()))
 
 
 class Pauses:

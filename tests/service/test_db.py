@@ -12,20 +12,22 @@ import pytest
 from sqlalchemy import create_engine, select, text
 from sqlalchemy.orm import Session
 
-from service import db, sqlite
-from service.db import Sessions, new_id, now, reading, transaction
+from service.database import sqlite
+from service.database.clock import _own_uuid7, new_id, now, utc_now
+from service.database.engine import Sessions, connect, forget_connections, reading, sessions, transaction
+from service.database.migrate import is_current, is_ready
+from service.database.tables import ModelName
 from service.errors import Conflict, Rejected, Unavailable
 from service.settings import Settings
-from service.tables import ModelName
 from tests.service.waiting import until
 
 
 def _model(name: str) -> ModelName:
-    return ModelName(id=new_id(), name=name, created=db.utc_now())
+    return ModelName(id=new_id(), name=name, created=utc_now())
 
 
 def test_sqlite_is_safe_against_power_loss_and_checks_its_keys(tmp_path: Path) -> None:
-    engine = db.connect(Settings(database_url=f"sqlite:///{tmp_path}/deep/er/a.db"))
+    engine = connect(Settings(database_url=f"sqlite:///{tmp_path}/deep/er/a.db"))
 
     with engine.connect() as connection:
         pragmas = {
@@ -97,7 +99,7 @@ def test_two_writers_take_turns(source: Sessions) -> None:
 
 def test_a_writer_gives_up_when_another_one_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.2)
-    source = db.sessions(db.connect(Settings(database_url=f"sqlite:///{tmp_path}/a.db")))
+    source = sessions(connect(Settings(database_url=f"sqlite:///{tmp_path}/a.db")))
     with transaction(source) as session:
         session.execute(text("CREATE TABLE a (b)"))
         with pytest.raises(Unavailable), transaction(source) as other:
@@ -129,21 +131,21 @@ def test_a_text_that_postgresql_takes_nowhere_is_refused(source: Sessions) -> No
 def test_a_database_that_cannot_be_opened_is_unavailable(tmp_path: Path) -> None:
     folder = tmp_path / "folder.db"
     folder.mkdir()
-    engine = db.connect(Settings(database_url=f"sqlite:///{folder}"))
+    engine = connect(Settings(database_url=f"sqlite:///{folder}"))
 
-    with pytest.raises(Unavailable) as caught, reading(db.sessions(engine)) as session:
+    with pytest.raises(Unavailable) as caught, reading(sessions(engine)) as session:
         session.execute(text("SELECT 1"))
     assert (caught.value.reason, str(folder) in caught.value.told) == ("SQLITE_CANTOPEN", False)
-    assert not db.is_ready(engine)
+    assert not is_ready(engine)
 
 
 def test_a_file_of_another_kind_is_unavailable_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "text.db").write_text("not a database, whatever its name says; " * 50)
-    engine = db.connect(Settings(database_url=f"sqlite:///{tmp_path}/text.db"))
+    engine = connect(Settings(database_url=f"sqlite:///{tmp_path}/text.db"))
     pauses: list[float] = []
     monkeypatch.setattr(sqlite, "time", SimpleNamespace(monotonic=lambda: sum(pauses), sleep=pauses.append))
 
-    with pytest.raises(Unavailable, match="cannot be read") as caught, reading(db.sessions(engine)) as session:
+    with pytest.raises(Unavailable, match="cannot be read") as caught, reading(sessions(engine)) as session:
         session.execute(select(ModelName))
 
     engine.dispose()
@@ -152,14 +154,14 @@ def test_a_file_of_another_kind_is_unavailable_at_once(tmp_path: Path, monkeypat
 
 
 def test_a_server_that_does_not_answer_is_unavailable() -> None:
-    engine = db.connect(Settings(database_url="postgresql+psycopg://nobody:secret@127.0.0.1:1/none"))
+    engine = connect(Settings(database_url="postgresql+psycopg://nobody:secret@127.0.0.1:1/none"))
 
-    with pytest.raises(Unavailable) as caught, reading(db.sessions(engine)) as session:
+    with pytest.raises(Unavailable) as caught, reading(sessions(engine)) as session:
         session.execute(text("SELECT 1"))
     assert "port 1 failed: Connection refused" in caught.value.told
     assert "secret" not in caught.value.told
     assert "refused" not in str(caught.value)
-    assert not db.is_ready(engine)
+    assert not is_ready(engine)
 
 
 @pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
@@ -216,7 +218,7 @@ def test_an_id_is_a_uuid_of_version_7_with_the_time_in_front() -> None:
     assert before <= parsed.int >> 80 <= time.time_ns() // 1_000_000
 
 
-@pytest.mark.parametrize("make", [new_id, lambda: str(db._own_uuid7())], ids=["in use", "own"])
+@pytest.mark.parametrize("make", [new_id, lambda: str(_own_uuid7())], ids=["in use", "own"])
 def test_ids_of_a_process_only_grow(make: object) -> None:
     ids = [make() for _ in range(20_000)]  # type: ignore[operator]
 
@@ -245,7 +247,7 @@ def test_a_forked_process_lets_go_of_connections_without_closing_them(source: Se
     if pid == 0:
         code = 1
         try:
-            db.forget_connections(source.engine)
+            forget_connections(source.engine)
             with transaction(source) as session:
                 session.add(_model("from the child"))
             code = 0
@@ -259,16 +261,16 @@ def test_a_forked_process_lets_go_of_connections_without_closing_them(source: Se
 
 
 def test_an_empty_database_is_not_current(database_url: str) -> None:
-    engine = db.connect(Settings(database_url=database_url))
+    engine = connect(Settings(database_url=database_url))
 
-    assert not db.is_current(engine)
-    assert not db.is_ready(engine)
+    assert not is_current(engine)
+    assert not is_ready(engine)
     engine.dispose()
 
 
 def test_a_migrated_database_is_current(source: Sessions) -> None:
-    assert db.is_current(source.engine)
-    assert db.is_ready(source.engine)
+    assert is_current(source.engine)
+    assert is_ready(source.engine)
 
 
 def test_tables_from_another_version_are_not_current(settings: Settings, source: Sessions) -> None:
@@ -277,4 +279,4 @@ def test_tables_from_another_version_are_not_current(settings: Settings, source:
         connection.execute(text("UPDATE alembic_version SET version_num = 'v9999'"))
     engine.dispose()
 
-    assert not db.is_current(source.engine)
+    assert not is_current(source.engine)

@@ -11,7 +11,7 @@ from sqlalchemy import text
 import espalier
 from service import catalog, decision_log, decisions
 from service.catalog import LoadedVersion
-from service.db import Sessions, reading, transaction
+from service.database.engine import Sessions, reading, transaction
 from service.decision_log import DecisionLog
 from service.errors import Conflict, NotFound, TooMany, Unavailable
 from service.prepared import Inserted

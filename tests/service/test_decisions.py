@@ -9,11 +9,12 @@ from sqlalchemy import select, update
 import espalier
 from service import catalog, decisions, replays
 from service.catalog import LoadedVersion
-from service.db import Sessions, reading, transaction, utc_now
+from service.database.clock import utc_now
+from service.database.engine import Sessions, reading, transaction
+from service.database.tables import DecisionRecord, Version
 from service.decisions import Filter
 from service.errors import NotFound, Rejected
 from service.model_cache import ModelCache
-from service.tables import DecisionRecord, Version
 from tests.service.kept import keep_version
 
 YOUNG: dict[str, Any] = {"age": 30, "pressure": "HIGH"}

@@ -7,7 +7,7 @@ import pytest
 
 from service import erasure
 from service.catalog import add_version, find_version
-from service.db import reading, transaction
+from service.database.engine import reading, transaction
 from service.settings import Settings
 from tests.service.kept import new_version
 from tests.service.served import Served, assert_problem, serving

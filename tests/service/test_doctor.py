@@ -8,11 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from service import db, doctor, keys
-from service.db import transaction, utc_now
+from service import doctor, keys
+from service.database.clock import utc_now
+from service.database.engine import connect, sessions, transaction
+from service.database.tables import Scope
 from service.doctor import Finding, Level, examine
 from service.settings import Settings
-from service.tables import Scope
 from tests.acceptance.running import environment_for, run_command
 from tests.service.conftest import Templates
 
@@ -59,8 +60,8 @@ def test_keys_that_are_missing_or_expire_soon_are_told(settings: Settings, monke
     [(level, message)] = found(looked(monkeypatch, settings, AUTH="keys"), "keys")
     assert (level, "espalier keys create" in message) == ("fault", True)
 
-    engine = db.connect(settings)
-    with transaction(db.sessions(engine)) as session:
+    engine = connect(settings)
+    with transaction(sessions(engine)) as session:
         keys.create(session, name="old", scopes=[Scope.ADMIN], expires=utc_now() + timedelta(days=3))
         keys.create(session, name="shop", scopes=[Scope.READ], expires=utc_now() + timedelta(days=300))
     told = found(looked(monkeypatch, settings), "keys")
@@ -69,7 +70,7 @@ def test_keys_that_are_missing_or_expire_soon_are_told(settings: Settings, monke
     assert "'old'" in told[1][1]
     assert told[2][1] == "2 live keys, 1 of them with the scope admin"
 
-    with transaction(db.sessions(engine)) as session:
+    with transaction(sessions(engine)) as session:
         keys.create(session, name="new", scopes=[Scope.ADMIN])
     engine.dispose()
     assert [level for level, _ in found(looked(monkeypatch, settings), "keys")] == ["warning", "ok"]
@@ -93,7 +94,7 @@ def test_a_disk_that_is_nearly_full_and_a_clock_that_is_off_are_told(
     hour = timedelta(hours=1)
     monkeypatch.setattr(doctor.shutil, "disk_usage", lambda _: SimpleNamespace(free=2**20))
     now = utc_now()
-    monkeypatch.setattr(db, "utc_now", lambda: now + hour)
+    monkeypatch.setattr(doctor, "utc_now", lambda: now + hour)
 
     findings = looked(monkeypatch, settings)
 

@@ -13,15 +13,16 @@ import pytest
 from sqlalchemy import func, select
 from werkzeug.test import EnvironBuilder
 
-from service import aliases, db, keys
+from service import aliases, keys
 from service.api.context import ADMITTED, EXTENSION, RAISED
 from service.api.front import LATER, ROOM, Front, Later, NotHere
 from service.api.rates import Rates
 from service.api.recording import keep_together
+from service.database.engine import reading, transaction
+from service.database.tables import DecisionRecord, Scope
 from service.errors import Unavailable
 from service.keys import EVERYBODY
 from service.settings import Settings
-from service.tables import DecisionRecord, Scope
 from tests.service.front_requests import (
     BODIES,
     BY_MODEL,
@@ -92,7 +93,7 @@ class Both:
         return Answer(status, kept, shown, self.n_logged() - before)
 
     def n_logged(self) -> int:
-        with db.reading(self.served.service.sessions) as session:
+        with reading(self.served.service.sessions) as session:
             return session.scalar(select(func.count()).select_from(DecisionRecord)) or 0
 
 
@@ -135,7 +136,7 @@ def both(on_sqlite: Settings) -> Iterator[Both]:
 def _prepared(served: Served) -> Both:
     served.train("tennis")
     served.train("tennis", preset="c45")
-    with db.transaction(served.service.sessions) as session:
+    with transaction(served.service.sessions) as session:
         aliases.point(session, "tennis", "steady", 1)
     app: Any = served.client.application
     assert isinstance(app.wsgi_app, Front)
@@ -204,7 +205,7 @@ def test_with_keys_each_caller_is_answered_as_by_flask(on_sqlite: Settings) -> N
     with serving(on_sqlite, auth="keys", cors_origins="https://app.example", max_requests=1000) as served:
         both = _prepared(served)
         given = {"none": None, "no key": "Bearer esp_", "another way": "Basic YTpi"}
-        with db.transaction(served.service.sessions) as session:
+        with transaction(served.service.sessions) as session:
             for name, scopes, models in (
                 ("predict", [Scope.PREDICT], None),
                 ("read", [Scope.READ], None),

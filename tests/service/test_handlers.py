@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 import espalier
-from service import catalog, db, handlers, storage
-from service.db import Sessions, reading, transaction
+from service import catalog, handlers, storage
+from service.database.engine import Sessions, connect, reading, sessions, transaction
+from service.database.tables import Kind, Version
 from service.handlers import HANDLERS, Cancelled, Failed, Finished, GivenBack, Reported, perform
 from service.settings import Settings
-from service.tables import Kind, Version
 from tests.service.kept import PATIENTS, keep_data_set, patients
 
 MORE = "age,pressure,drug\n33,HIGH,A\n66,HIGH,B\n41,LOW,C\n19,NORMAL,X\n"
@@ -206,9 +206,9 @@ def test_a_stopped_training_is_cancelled(source: Sessions) -> None:
 
 
 def test_without_a_database_the_job_is_given_back() -> None:
-    engine = db.connect(Settings(database_url="postgresql+psycopg://nobody@127.0.0.1:1/none"))
+    engine = connect(Settings(database_url="postgresql+psycopg://nobody@127.0.0.1:1/none"))
 
-    outcome = perform(db.sessions(engine), kind=Kind.TRAIN, payload=training("any"), progress=espalier.Progress())
+    outcome = perform(sessions(engine), kind=Kind.TRAIN, payload=training("any"), progress=espalier.Progress())
 
     assert isinstance(outcome, GivenBack)
 

@@ -11,10 +11,11 @@ from werkzeug.test import TestResponse
 import espalier
 from service import catalog, idempotency
 from service.api import once
-from service.db import now, reading, transaction
+from service.database.clock import now
+from service.database.engine import reading, transaction
+from service.database.tables import IdempotentRequest, Scope
 from service.errors import Conflict, StillRunning
 from service.settings import Settings
-from service.tables import IdempotentRequest, Scope
 from tests.service.guarded import token_of
 from tests.service.served import TENNIS, Served, assert_problem, serving
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from service.database.tables import Scope
 from service.errors import Unavailable
 from service.settings import Settings
-from service.tables import Scope
 from tests.service.guarded import token_of
 from tests.service.inference import LENGTH, SUNNY, error_of, infer, infer_bytes, keep_mixed, outputs, tensor, texts
 from tests.service.served import Served, serving

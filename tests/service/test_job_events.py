@@ -10,10 +10,10 @@ import pytest
 
 from service import keys, queue
 from service.api import job_stream
-from service.db import transaction
+from service.database.engine import transaction
+from service.database.tables import Kind, Scope
 from service.queue import Claim
 from service.settings import Settings
-from service.tables import Kind, Scope
 from tests.acceptance.running import running
 from tests.service.guarded import token_of
 from tests.service.served import Served, assert_problem, serving

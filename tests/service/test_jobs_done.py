@@ -18,7 +18,7 @@ from werkzeug.test import TestResponse
 import espalier
 from service import queue, worker
 from service.cli import main
-from service.db import reading
+from service.database.engine import reading
 from service.settings import Settings
 from tests.acceptance.warming import warm_up
 from tests.service.kept import keep_data_set

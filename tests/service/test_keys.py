@@ -7,13 +7,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import sqlalchemy
 
-from service import db, keys
-from service.db import Sessions, reading, transaction, utc_now
+from service import keys
+from service.database.clock import utc_now
+from service.database.engine import Sessions, connect, reading, sessions, transaction
+from service.database.migrate import migrate
+from service.database.tables import Key, Scope
 from service.errors import Forbidden, NotFound, Rejected, Unidentified
 from service.keys import KeyRing
 from service.recent import Recent
 from service.settings import Settings
-from service.tables import Key, Scope
 from tests.service.clocks import set_wrong
 
 UNKNOWN = "01890000-0000-7000-8000-000000000000"
@@ -179,8 +181,8 @@ def test_keys_are_listed_newest_first_page_by_page(source: Sessions) -> None:
 
 
 def all_keys(settings: Settings) -> list[Key]:
-    engine = db.connect(settings)
-    with reading(db.sessions(engine)) as session:
+    engine = connect(settings)
+    with reading(sessions(engine)) as session:
         found = list(keys.list_keys(session).items)
     engine.dispose()
     return found
@@ -189,41 +191,41 @@ def all_keys(settings: Settings) -> list[Key]:
 def test_migrating_makes_one_admin_key_where_there_is_none(database_url: str) -> None:
     settings = Settings(database_url=database_url, auth="keys")
 
-    token = db.migrate(settings)
-    again = db.migrate(settings)
+    token = migrate(settings)
+    again = migrate(settings)
 
     [key] = all_keys(settings)
     assert key.scopes == ["admin"]
     assert token is not None
     assert token.startswith(f"esp_{key.id}_")
     assert again is None
-    engine = db.connect(settings)
-    assert KeyRing().identify(db.sessions(engine), token).key_id == key.id
+    engine = connect(settings)
+    assert KeyRing().identify(sessions(engine), token).key_id == key.id
     engine.dispose()
 
 
 def test_a_first_key_that_is_given_is_taken_and_never_told(database_url: str) -> None:
     settings = Settings(database_url=database_url, auth="keys", admin_key=GIVEN)
 
-    told = db.migrate(settings)
+    told = migrate(settings)
 
     assert told is None
-    engine = db.connect(settings)
-    assert KeyRing().identify(db.sessions(engine), GIVEN).scopes == {Scope.ADMIN}
+    engine = connect(settings)
+    assert KeyRing().identify(sessions(engine), GIVEN).scopes == {Scope.ADMIN}
     engine.dispose()
 
 
 def test_where_keys_are_off_none_is_made(database_url: str) -> None:
     settings = Settings(database_url=database_url)
 
-    assert db.migrate(settings) is None
+    assert migrate(settings) is None
     assert all_keys(settings) == []
 
 
 def test_of_many_processes_that_start_at_once_one_makes_the_key(database_url: str) -> None:
     settings = Settings(database_url=database_url, auth="keys")
     with multiprocessing.get_context("spawn").Pool(4) as pool:
-        told = pool.map(db.migrate, [settings] * 4, chunksize=1)
+        told = pool.map(migrate, [settings] * 4, chunksize=1)
 
     [key] = all_keys(settings)
     assert sorted(token is None for token in told) == [False, True, True, True]

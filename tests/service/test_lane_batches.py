@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, func, select
 
-from service import db
 from service.api.context import RAISED
 from service.api.lane import Arrival, Lane, read_small
+from service.database.engine import reading, transaction
+from service.database.tables import DecisionRecord, Version
 from service.errors import Conflict
 from service.settings import Settings
-from service.tables import DecisionRecord, Version
 from tests.service.served import Served, serving
 
 BODY = b'{"rows": [{"Wind": "Weak"}]}'
@@ -101,7 +101,7 @@ class Laid:
             assert self.served.post(f"/v1/models/{path}/predict", {"rows": [{}]}).status_code == 200
 
     def n_logged(self) -> int:
-        with db.reading(self.served.service.sessions) as session:
+        with reading(self.served.service.sessions) as session:
             return session.scalar(select(func.count()).select_from(DecisionRecord)) or 0
 
 
@@ -132,7 +132,7 @@ def test_a_record_that_is_refused_is_left_to_a_thread_and_those_beside_it_are_se
     good, refused, also_good = (arrival.connection for arrival in batch)
     laid.look_up()
     before = laid.n_logged()
-    with db.transaction(laid.served.service.sessions) as session:  # another process does: this one has not heard of it
+    with transaction(laid.served.service.sessions) as session:  # another process does: this one has not heard of it
         of_other = select(Version.id).join(Version.model).where(Version.model.has(name="other"))
         session.execute(delete(DecisionRecord).where(DecisionRecord.version_id.in_(of_other)))
         session.execute(delete(Version).where(Version.id.in_(of_other)))

@@ -9,9 +9,9 @@ import pytest
 import sqlalchemy
 from werkzeug.test import TestResponse
 
-from service.db import transaction
+from service.database.engine import transaction
+from service.database.tables import Scope, Table
 from service.settings import Settings
-from service.tables import Scope, Table
 from tests.service.guarded import token_of
 from tests.service.served import Served, serving
 

@@ -9,10 +9,10 @@ from sqlalchemy.orm import Session
 
 from service import queue
 from service.api.rates import Rates
-from service.db import Sessions, transaction
+from service.database.engine import Sessions, transaction
+from service.database.tables import Kind
 from service.errors import TooMany
 from service.settings import LONGEST_CELL, Settings
-from service.tables import Kind
 from tests.service.served import assert_problem, serving
 from tests.service.waiting import until
 

@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy
 
 from service import logs
-from service.db import transaction
+from service.database.engine import transaction
 from service.errors import Unavailable
 from service.settings import Settings
 from tests.acceptance.running import environment_for, run_command, running

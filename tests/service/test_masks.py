@@ -8,10 +8,10 @@ import sqlalchemy
 
 import espalier
 from service import decisions, handlers, queue
-from service.db import reading, transaction
+from service.database.engine import reading, transaction
+from service.database.tables import DecisionRecord, Kind
 from service.packed import unpack
 from service.settings import Settings
-from service.tables import DecisionRecord, Kind
 from tests.service.served import HOURS, Served, assert_problem, serving
 
 SUNNY = {"Outlook": "Sunny", "Humidity": "High", "Wind": "Strong"}

@@ -11,10 +11,10 @@ import sqlalchemy
 
 from service import job_figures, queue
 from service.api.metrics import LABELS_A_VERSION, MOST_SERIES, Metrics
-from service.db import Sessions, transaction
+from service.database.engine import Sessions, transaction
+from service.database.tables import Kind, Scope
 from service.queue import Claim
 from service.settings import Settings
-from service.tables import Kind, Scope
 from tests.acceptance.running import running, until
 from tests.service.guarded import token_of
 from tests.service.served import HOURS, Served, assert_problem, serving

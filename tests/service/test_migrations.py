@@ -14,23 +14,24 @@ from sqlalchemy import Engine, inspect
 from sqlalchemy.pool import NullPool
 
 import espalier
-from service import catalog, db, decisions, lineage, queue
+from service import catalog, decisions, lineage, queue
 from service.cli.database import has_tables_of_now
-from service.db import Sessions, reading, transaction
+from service.database.engine import Sessions, connect, reading, transaction
+from service.database.migrate import is_current, migrate, migrations_config, revisions
+from service.database.tables import DataSetChunk, Kind, Table
 from service.replays import replay
 from service.settings import Settings
-from service.tables import DataSetChunk, Kind, Table
 from tests.service.kept import keep_data_set, keep_version
 from tests.service.waiting import PATIENCE
 
 
 @pytest.fixture
 def engine(database_url: str) -> Engine:
-    return db.connect(Settings(database_url=database_url), pool=NullPool)
+    return connect(Settings(database_url=database_url), pool=NullPool)
 
 
 def test_migrations_make_exactly_the_tables_of_the_code(engine: Engine, database_url: str) -> None:
-    db.migrate(Settings(database_url=database_url))
+    migrate(Settings(database_url=database_url))
 
     with engine.connect() as connection:
         context = MigrationContext.configure(
@@ -40,7 +41,7 @@ def test_migrations_make_exactly_the_tables_of_the_code(engine: Engine, database
 
 
 def test_migrations_make_the_same_check_constraints_as_the_code(engine: Engine, database_url: str) -> None:
-    db.migrate(Settings(database_url=database_url))
+    migrate(Settings(database_url=database_url))
     migrated = _checks(engine)
     with engine.begin() as connection:
         Table.metadata.drop_all(connection)
@@ -51,10 +52,10 @@ def test_migrations_make_the_same_check_constraints_as_the_code(engine: Engine, 
 
 
 def test_the_service_knows_the_revisions_that_alembic_knows(engine: Engine, database_url: str) -> None:
-    db.migrate(Settings(database_url=database_url))
-    script = ScriptDirectory.from_config(db.migrations_config())
+    migrate(Settings(database_url=database_url))
+    script = ScriptDirectory.from_config(migrations_config())
     assert lineage.lineage() == {one.revision: one.down_revision for one in script.walk_revisions()}
-    found, needed = db.revisions(engine)
+    found, needed = revisions(engine)
     with engine.connect() as connection:
         assert found == set(MigrationContext.configure(connection).get_current_heads()) == {needed}
     assert needed == script.get_current_head()
@@ -62,10 +63,10 @@ def test_the_service_knows_the_revisions_that_alembic_knows(engine: Engine, data
 
 def test_migrating_again_changes_nothing(engine: Engine, database_url: str) -> None:
     settings = Settings(database_url=database_url)
-    db.migrate(settings)
-    db.migrate(settings)
+    migrate(settings)
+    migrate(settings)
 
-    assert db.is_current(engine)
+    assert is_current(engine)
 
 
 def test_whether_a_file_has_the_tables_of_now_is_seen_without_the_libraries_of_databases(tmp_path: Path) -> None:
@@ -76,9 +77,9 @@ def test_whether_a_file_has_the_tables_of_now_is_seen_without_the_libraries_of_d
     file.write_bytes(b"no database")
     seen.append(has_tables_of_now(file))
     file.unlink()
-    db.migrate(settings)
+    migrate(settings)
     seen.append(has_tables_of_now(file))
-    engine = db.connect(settings, pool=NullPool)
+    engine = connect(settings, pool=NullPool)
     with engine.begin() as connection:
         connection.execute(sqlalchemy.text("UPDATE alembic_version SET version_num = 'older'"))
     seen.append(has_tables_of_now(file))
@@ -86,8 +87,8 @@ def test_whether_a_file_has_the_tables_of_now_is_seen_without_the_libraries_of_d
 
 
 def test_migrations_can_be_taken_back(engine: Engine, database_url: str) -> None:
-    db.migrate(Settings(database_url=database_url))
-    config = db.migrations_config()
+    migrate(Settings(database_url=database_url))
+    config = migrations_config()
     config.attributes["engine"] = engine
 
     command.downgrade(config, "base")
@@ -106,7 +107,7 @@ def test_data_in_place_survive_the_way_down_to_the_first_tables_and_up_again(sou
         told = {"inputs": [row], "answers": [answer], "nodes": [explained.prediction.nodes]}
         [decision_id] = decisions.record(session, version=loaded, milliseconds=1.0, **told)
         job_id = queue.enqueue(session, kind=Kind.TRAIN, payload={"dataset": data_set}, max_attempts=3).id
-    config = db.migrations_config()
+    config = migrations_config()
     config.attributes["engine"] = source.engine
 
     for _ in range(2):
@@ -126,14 +127,14 @@ def test_data_in_place_survive_the_way_down_to_the_first_tables_and_up_again(sou
 def test_many_processes_may_migrate_at_once(engine: Engine, database_url: str) -> None:
     context = multiprocessing.get_context("spawn")
     settings = Settings(database_url=database_url)
-    processes = [context.Process(target=db.migrate, args=(settings,)) for _ in range(5)]
+    processes = [context.Process(target=migrate, args=(settings,)) for _ in range(5)]
     for process in processes:
         process.start()
     for process in processes:
         process.join(PATIENCE)
 
     assert [process.exitcode for process in processes] == [0] * 5
-    assert db.is_current(engine)
+    assert is_current(engine)
 
 
 def test_the_command_line_of_alembic_takes_the_url_from_the_settings(
@@ -141,9 +142,9 @@ def test_the_command_line_of_alembic_takes_the_url_from_the_settings(
 ) -> None:
     monkeypatch.setenv("ESPALIER_DATABASE_URL", database_url)
 
-    command.upgrade(db.migrations_config(), "head")
+    command.upgrade(migrations_config(), "head")
 
-    assert db.is_current(engine)
+    assert is_current(engine)
 
 
 def _checks(engine: Engine) -> dict[str, set[str | None]]:

@@ -7,9 +7,9 @@ import pytest
 
 import espalier
 from service import keys, streams
-from service.db import transaction
+from service.database.engine import transaction
+from service.database.tables import Scope
 from service.settings import Settings
-from service.tables import Scope
 from tests.service.guarded import token_of
 from tests.service.served import Served, serving
 from tests.service.test_prediction_streams import CSV, NDJSON, decided, many, small_batches

@@ -13,8 +13,8 @@ from typing import Any
 import hypothesis
 import pytest
 
+from service.database.tables import Scope
 from service.settings import Settings
-from service.tables import Scope
 from tests.service.existing import MODEL, Existing
 from tests.service.guarded import token_of
 from tests.service.served import TENNIS, Served, serving

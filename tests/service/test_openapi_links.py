@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import espalier
+from service.database.tables import Scope
 from service.settings import Settings
-from service.tables import Scope
 from tests.service.guarded import token_of
 from tests.service.served import TENNIS, Served, serving
 

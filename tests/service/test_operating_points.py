@@ -8,10 +8,10 @@ import pytest
 import sqlalchemy
 
 import espalier
-from service.db import reading, transaction
+from service.database.engine import reading, transaction
+from service.database.tables import DecisionRecord
 from service.queue import find_job
 from service.settings import Settings
-from service.tables import DecisionRecord
 from tests.service.served import HOURS, TENNIS, Served, assert_problem, serving
 from tests.service.test_masks import WAYS, decision, explained
 

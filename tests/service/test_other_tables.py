@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import text
 
-from service import db, queue
-from service.db import Sessions, reading, transaction
+from service import queue
+from service.database.clock import new_id
+from service.database.engine import Sessions, reading, transaction
+from service.database.tables import Kind, State
 from service.settings import Settings
-from service.tables import Kind, State
 from tests.factories import ROOT
 from tests.service.served import assert_problem, serving
 from tests.service.waiting import until
@@ -89,7 +90,7 @@ def migrate_to(source: Sessions, revision: str) -> None:
 def enqueue(source: Sessions) -> str:
     """Put a job into the queue that fails as soon as it is begun."""
     with transaction(source) as session:
-        payload = {"model": "m", "dataset": db.new_id(), "config": {}}
+        payload = {"model": "m", "dataset": new_id(), "config": {}}
         return queue.enqueue(session, kind=Kind.TRAIN, payload=payload, max_attempts=1).id
 
 

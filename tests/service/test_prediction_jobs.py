@@ -12,12 +12,12 @@ from sqlalchemy import delete
 
 import espalier
 from service import decisions, handlers, queue, storage, worker
-from service.db import reading, transaction
+from service.database.engine import reading, transaction
+from service.database.tables import DecisionRecord
 from service.handlers import Cancelled, JobLog, Part, Reported, perform
 from service.model_cache import ModelCache
 from service.settings import Settings
 from service.staging import packed_chunks
-from service.tables import DecisionRecord
 from tests.core.test_routing import table
 from tests.service.kept import keep_data_set
 from tests.service.served import TENNIS, Served, assert_problem, serving

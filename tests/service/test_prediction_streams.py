@@ -13,7 +13,7 @@ from werkzeug.test import TestResponse
 
 import espalier
 from service import decisions, streams
-from service.db import reading
+from service.database.engine import reading
 from service.errors import Unavailable
 from service.settings import Settings
 from tests.service.served import HOURS, Served, assert_problem, serving

@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 from sqlalchemy import event, select, text, update
 
-from service import catalog, db, decisions
+from service import catalog, decisions
 from service.catalog import NEWEST
-from service.db import Sessions, reading, transaction
+from service.database.clock import new_id, utc_now
+from service.database.engine import Sessions, connect, reading, transaction
+from service.database.tables import DecisionRecord, Version
 from service.errors import Conflict, Rejected, Unavailable
 from service.postgres import KeptStatement
 from service.prepared import Inserted, Prepared
 from service.settings import Settings
-from service.tables import DecisionRecord, Version
 from tests.service.kept import keep_version
 
 DROP = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> "
@@ -34,7 +35,7 @@ def test_what_is_committed_is_seen_at_once_and_what_is_not_is_not(source: Sessio
     assert newest.value("drugs") == first.id
 
     with transaction(source) as session:
-        session.execute(update(Version).values(archived=db.utc_now()))
+        session.execute(update(Version).values(archived=utc_now()))
         session.flush()
         assert newest.value("drugs") == first.id
     assert newest.value("drugs") is None
@@ -149,7 +150,7 @@ def test_a_connection_that_was_cut_off_is_replaced(source: Sessions, newest: Pre
 
 
 def test_a_database_that_cannot_be_read_is_not_available(on_sqlite: Settings) -> None:
-    engine = db.connect(on_sqlite)
+    engine = connect(on_sqlite)
     newest = Prepared(engine, NEWEST)
     with engine.begin() as connection:
         connection.execute(text("DROP TABLE versions"))
@@ -197,7 +198,7 @@ def test_rows_are_read_back_as_the_mapped_class_has_them(source: Sessions, recor
 def test_of_rows_where_one_is_refused_none_is_there(source: Sessions, records: Inserted) -> None:
     for values in (("HIGH", "LOW"), ("HIGH\0", "LOW")):
         entries = entries_of(source, *values)
-        entries[1]["version_id"] = db.new_id()
+        entries[1]["version_id"] = new_id()
         with pytest.raises(Conflict):
             records.insert(entries)
 

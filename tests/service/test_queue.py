@@ -6,10 +6,11 @@ import pytest
 from sqlalchemy import select, update
 
 from service import queue
-from service.db import Sessions, now, reading, transaction
+from service.database.clock import now
+from service.database.engine import Sessions, reading, transaction
+from service.database.tables import Job, Kind, State
 from service.errors import Conflict
 from service.queue import FINAL
-from service.tables import Job, Kind, State
 from tests.service.queued import ERROR, claim, enqueue, events, expire_lease, job
 from tests.service.waiting import until
 

@@ -6,11 +6,12 @@ from multiprocessing.queues import Queue
 import pytest
 from sqlalchemy import update
 
-from service import db, queue
-from service.db import Sessions, now, reading, transaction
+from service import queue
+from service.database.clock import now
+from service.database.engine import Sessions, connect, end_idle_transactions, reading, sessions, transaction
+from service.database.tables import Job, State
 from service.errors import LeaseLost, Unavailable
 from service.settings import LONGEST_LEASE, Settings
-from service.tables import Job, State
 from tests.service.queued import ERROR, claim, enqueue, events, expire_lease, job
 from tests.service.waiting import PATIENCE, until
 
@@ -141,15 +142,15 @@ def test_a_worker_that_is_stopped_before_its_commit_does_not_keep_its_job_from_t
     enqueue(source)
     held = claim(source)
     expire_lease(source, held.job_id)
-    engine = db.connect(settings)
-    db.end_idle_transactions(engine, seconds=0.2)
+    engine = connect(settings)
+    end_idle_transactions(engine, seconds=0.2)
 
     def is_taken_back() -> bool:
         with transaction(source) as session:
             return queue.reap(session) == 1
 
     def beat_and_stop() -> None:
-        with transaction(db.sessions(engine)) as session:
+        with transaction(sessions(engine)) as session:
             queue.heartbeat(session, held, lease_seconds=30, progress=0.5, phase="")
             until(is_taken_back)
 
@@ -181,8 +182,8 @@ def test_many_workers_share_the_jobs_without_taking_one_twice(settings: Settings
 
 
 def _claim_all(settings: Settings, taken: "Queue[str | None]") -> None:
-    engine = db.connect(settings)
-    source = db.sessions(engine)
+    engine = connect(settings)
+    source = sessions(engine)
     while True:
         with transaction(source) as session:
             claim = queue.claim(session, worker="one of many", lease_seconds=60)

@@ -4,10 +4,10 @@ import pytest
 from sqlalchemy import select
 
 from service import queue
-from service.db import Sessions, reading, transaction
+from service.database.engine import Sessions, reading, transaction
+from service.database.tables import JobEvent, Kind, State
 from service.errors import NotFound, Rejected
 from service.queue import FINAL, TRANSITIONS, Event
-from service.tables import JobEvent, Kind, State
 from tests.service.queued import ERROR, claim, enqueue
 
 

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 import sqlalchemy
 
-from service import db, queue, retention
-from service.db import Sessions, transaction, utc_now
+from service import queue, retention
+from service.database.clock import new_id, utc_now
+from service.database.engine import Sessions, transaction
+from service.database.tables import DecisionRecord, Job, JobEvent, Kind, ModelName, Version
 from service.settings import Settings
-from service.tables import DecisionRecord, Job, JobEvent, Kind, ModelName, Version
 from tests.service.clocks import set_wrong
 from tests.service.served import Served, serving
 
@@ -165,11 +166,11 @@ def test_ended_jobs_go_unless_something_refers_to_them(settings: Settings, sourc
 
     def answer(session: Any, held: queue.Claim) -> None:
         queue.finish(session, held, result={})
-        model = ModelName(id=db.new_id(), name="m", created=utc_now())
+        model = ModelName(id=new_id(), name="m", created=utc_now())
         session.add(model)
         session.flush()
         new = {"document": b"{}", "document_sha256": "0" * 64, "preset": "id3", "summary": {}, "seconds": 0.0}
-        session.add(Version(id=db.new_id(), model_id=model.id, number=1, job_id=held.job_id, created=utc_now(), **new))
+        session.add(Version(id=new_id(), model_id=model.id, number=1, job_id=held.job_id, created=utc_now(), **new))
 
     new, referred = ended(succeed, days=6), ended(answer, days=8)
     for event in (fail, succeed):

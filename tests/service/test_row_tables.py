@@ -16,11 +16,11 @@ from service import answer_lines
 from service.answer_lines import MOST_KEPT
 from service.api import predicting
 from service.api.front import LONG
-from service.db import reading
+from service.database.engine import reading
+from service.database.tables import DecisionRecord
 from service.json_rows import rows_of
 from service.row_tables import MANY_ROWS, table_of
 from service.settings import Settings
-from service.tables import DecisionRecord
 from tests.service.served import Served, assert_problem, serving
 
 N_ROWS = MANY_ROWS + 50

@@ -15,11 +15,11 @@ import espalier
 from espalier.csv_compiled import compile_reading
 from service import storage
 from service.chunks import Chunk, encode_rows, unpack_rows
-from service.db import Sessions, reading, transaction
+from service.database.engine import Sessions, reading, transaction
+from service.database.sqlite import StoredBytes
+from service.database.tables import DataSet, DataSetChunk
 from service.errors import NotFound
-from service.sqlite import StoredBytes
 from service.staging import packed_chunks
-from service.tables import DataSet, DataSetChunk
 from tests.service.kept import keep_data_set, patients
 
 EVERY_KIND = {

@@ -8,7 +8,7 @@ from werkzeug.test import TestResponse
 
 import espalier
 from service import queue, worker
-from service.db import transaction
+from service.database.engine import transaction
 from service.handlers import perform
 from service.settings import Settings
 from tests.service.served import Served, assert_problem, serving

@@ -17,11 +17,11 @@ from sqlalchemy import select, text
 
 import espalier
 from service import queue, worker
-from service.db import Sessions, reading, transaction
+from service.database.engine import Sessions, reading, transaction
+from service.database.tables import Job, Kind, State, Version
 from service.errors import Unavailable
 from service.job_figures import FENCED_OUT
 from service.settings import Settings
-from service.tables import Job, Kind, State, Version
 from tests.acceptance.warming import warm_up
 from tests.service.acting import only_listen, pid_in, runs, work
 from tests.service.kept import keep_data_set

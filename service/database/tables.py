@@ -16,7 +16,7 @@
 Ids are UUIDv7 as text, so their order is the order of creation. Times are UTC.
 """
 
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -24,8 +24,6 @@ from sqlalchemy import (
     JSON,
     BigInteger,
     CheckConstraint,
-    DateTime,
-    Dialect,
     Double,
     ForeignKey,
     Index,
@@ -34,11 +32,12 @@ from sqlalchemy import (
     MetaData,
     String,
     Text,
-    TypeDecorator,
     UniqueConstraint,
     false,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+
+from service.database.clock import UtcTime
 
 NAMING = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -80,27 +79,6 @@ class Scope(StrEnum):
     TRAIN = "train"
     AUDIT = "audit"
     ADMIN = "admin"
-
-
-class UtcTime(TypeDecorator[datetime]):
-    """A moment with its time zone, UTC in and out; SQLite keeps it as text that sorts in time order."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Turn any aware moment into UTC."""
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            raise ValueError("a moment without time zone cannot be stored")
-        return value.astimezone(UTC)
-
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Give back a moment in UTC; SQLite returns it without a zone."""
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
 class Table(DeclarativeBase):

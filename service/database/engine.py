@@ -1,45 +1,27 @@
-"""The database: engine, sessions, transactions, clock, ids and migrations; what differs between SQLite and PostgreSQL.
+"""Engine, sessions and transactions; what differs between SQLite and PostgreSQL."""
 
-Times are the database's own where hosts must agree (leases), so their clocks need not.
-"""
-
-import os
 import sqlite3
-import threading
-import time
-import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import orjson
-import sqlalchemy
-from sqlalchemy import Connection, Engine, column, create_engine, event, func, inspect, select, table
+from sqlalchemy import Engine, create_engine, event, func, select
 from sqlalchemy.exc import DatabaseError, DataError, DBAPIError, IntegrityError, OperationalError
-from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import NullPool, Pool
-from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import FunctionElement
 
-from service import lineage, sqlite
-from service.errors import Conflict, Fault, OtherTables, Rejected, Unavailable
+from service.database import sqlite
+from service.errors import Conflict, Fault, Rejected, Unavailable
 from service.settings import Settings
-from service.tables import UtcTime
-
-if TYPE_CHECKING:
-    from alembic.config import Config
 
 # What makes a transaction see one state of the database from its first statement to its last, and change nothing.
 READERS: Mapping[str, Mapping[str, Any]] = {
     "sqlite": {"reading": True},
     "postgresql": {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True},
 }
-VERSIONS_TABLE = table(lineage.TABLE, column("version_num"))
 POOL_SPARE = 4  # connections beyond one a thread: heartbeats, readiness
 
 
@@ -197,139 +179,5 @@ def end_idle_transactions(engine: Engine, *, seconds: float) -> None:
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(limit))
 
 
-def is_ready(engine: Engine) -> bool:
-    """Whether the database answers and has the tables of this version of the service."""
-    try:
-        return is_current(engine)
-    except sqlalchemy.exc.SQLAlchemyError:
-        return False
-
-
-class now(FunctionElement[datetime]):  # noqa: N801 - used like a function of SQL
-    """The database's clock at the statement, plus some seconds: `now()`, `now(15.0)`."""
-
-    type = UtcTime()
-    inherit_cache = False
-
-    def __init__(self, seconds: float = 0.0) -> None:
-        self.seconds = float(seconds)
-        super().__init__()
-
-
-@compiles(now, "sqlite")
-def _now_sqlite(element: now, compiler: SQLCompiler, **options: Any) -> str:
-    # The text form of UtcTime on SQLite: the date, a space, the time with six digits after the point.
-    return f"(strftime('%Y-%m-%d %H:%M:%f', 'now', '{element.seconds:+.3f} seconds') || '000')"
-
-
-@compiles(now, "postgresql")
-def _now_postgresql(element: now, compiler: SQLCompiler, **options: Any) -> str:
-    return f"(clock_timestamp() + make_interval(secs => {element.seconds:.3f}))"
-
-
-def database_time(session: Session) -> datetime:
-    """The database's clock, to be compared with what other hosts have written."""
-    return session.scalars(select(now())).one()
-
-
-def utc_now() -> datetime:
-    """The clock of this host, for times that no two hosts compare."""
-    return datetime.now(UTC)
-
-
-def new_id() -> str:
-    """A UUIDv7 (RFC 9562) as text: 48 bits of milliseconds, then bits that only grow within this process."""
-    return str(_uuid7())
-
-
-def migrate(settings: Settings) -> str | None:
-    """Bring the tables up to this version of the service; several processes may do so at the same time.
-
-    Where keys are on and there is none, the same transaction makes the first; if its token was made up, it is given
-    back, for nobody can find it out later.
-
-    Raises:
-        Unavailable: the database cannot be reached or written now.
-    """
-    engine = connect(settings, pool=NullPool)
-    try:
-        with translated():
-            if settings.auth == "none" and is_current(engine):
-                return None
-            from alembic import command  # noqa: PLC0415 - only for migrations; all else starts without it
-
-            config = migrations_config()
-            config.attributes.update(engine=engine, settings=settings)
-            command.upgrade(config, "head")
-            first_key: str | None = config.attributes.get("first_key")
-            return first_key
-    finally:
-        engine.dispose()
-
-
-def is_current(engine: Engine) -> bool:
-    """Whether the tables are those of this version of the service."""
-    found, needed = revisions(engine)
-    return found == {needed}
-
-
-def revisions(engine: Engine) -> tuple[set[str], str | None]:
-    """The revision of the tables (none: there are no tables), and the one that this version of the service needs."""
-    with engine.execution_options(**READERS[engine.dialect.name]).connect() as connection:
-        return _found(connection), lineage.head()
-
-
-def check_tables(session: Session) -> None:
-    """Refuse tables that are not of this version of the service, for as long as the transaction of the session lasts.
-
-    Raises:
-        OtherTables: they are older, or newer, or there are none.
-    """
-    found, needed = _found(session.connection()), lineage.head()
-    if found != {needed}:
-        raise OtherTables(found=", ".join(sorted(found)) or "none", needed=str(needed), newer=not found <= _known())
-
-
-def migrations_config() -> "Config":
-    """Alembic's configuration, with the migrations folder found wherever the package is installed."""
-    from alembic.config import Config  # noqa: PLC0415 - as above
-
-    config = Config()
-    config.set_main_option("script_location", str(files("migrations")).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
-    return config
-
-
-def _found(connection: Connection) -> set[str]:
-    if not inspect(connection).has_table(VERSIONS_TABLE.name):
-        return set()
-    return set(connection.scalars(select(VERSIONS_TABLE.c.version_num)))
-
-
-def _known() -> frozenset[str]:
-    return frozenset(lineage.lineage())
-
-
 def _to_json(value: object) -> str:
     return orjson.dumps(value).decode()
-
-
-_uuid_lock = threading.Lock()
-_uuid_last = 0
-
-
-def _own_uuid7() -> uuid.UUID:
-    """Time, then 74 bits: random in each new millisecond, a random step more in the same (RFC 9562, 6.2, method 2)."""
-    global _uuid_last  # noqa: PLW0603 - the one place that remembers the last id
-    random = os.urandom(14)  # before the lock: a thread that asks the system lets others run, who would all wait here
-    with _uuid_lock:
-        milliseconds = time.time_ns() // 1_000_000
-        fresh = milliseconds << 74 | int.from_bytes(random[:10]) >> 7  # the top bit of 74 stays 0: room to count
-        step = 1 + int.from_bytes(random[10:])  # random, so that two processes forked apart do not count alike
-        _uuid_last = fresh if fresh >> 74 > _uuid_last >> 74 else _uuid_last + step
-        number = _uuid_last
-    stamp, high, low = number >> 74, number >> 62 & 0xFFF, number & (1 << 62) - 1
-    return uuid.UUID(int=stamp << 80 | 7 << 76 | high << 64 | 2 << 62 | low)
-
-
-_uuid7 = getattr(uuid, "uuid7", _own_uuid7)

@@ -1,0 +1,93 @@
+"""Times and ids: the database's clock, UTC, UUIDv7."""
+
+import os
+import threading
+import time
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import DateTime, Dialect, TypeDecorator, select
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.orm import Session
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """A moment with its time zone, UTC in and out; SQLite keeps it as text that sorts in time order."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Turn any aware moment into UTC."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a moment without time zone cannot be stored")
+        return value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Give back a moment in UTC; SQLite returns it without a zone."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class now(FunctionElement[datetime]):  # noqa: N801 - used like a function of SQL
+    """The database's clock at the statement, plus some seconds: `now()`, `now(15.0)`."""
+
+    type = UtcTime()
+    inherit_cache = False
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds = float(seconds)
+        super().__init__()
+
+
+@compiles(now, "sqlite")
+def _now_sqlite(element: now, compiler: SQLCompiler, **options: Any) -> str:
+    # The text form of UtcTime on SQLite: the date, a space, the time with six digits after the point.
+    return f"(strftime('%Y-%m-%d %H:%M:%f', 'now', '{element.seconds:+.3f} seconds') || '000')"
+
+
+@compiles(now, "postgresql")
+def _now_postgresql(element: now, compiler: SQLCompiler, **options: Any) -> str:
+    return f"(clock_timestamp() + make_interval(secs => {element.seconds:.3f}))"
+
+
+def database_time(session: Session) -> datetime:
+    """The database's clock, to be compared with what other hosts have written."""
+    return session.scalars(select(now())).one()
+
+
+def utc_now() -> datetime:
+    """The clock of this host, for times that no two hosts compare."""
+    return datetime.now(UTC)
+
+
+def new_id() -> str:
+    """A UUIDv7 (RFC 9562) as text: 48 bits of milliseconds, then bits that only grow within this process."""
+    return str(_uuid7())
+
+
+_uuid_lock = threading.Lock()
+_uuid_last = 0
+
+
+def _own_uuid7() -> uuid.UUID:
+    """Time, then 74 bits: random in each new millisecond, a random step more in the same (RFC 9562, 6.2, method 2)."""
+    global _uuid_last  # noqa: PLW0603 - the one place that remembers the last id
+    random = os.urandom(14)  # before the lock: a thread that asks the system lets others run, who would all wait here
+    with _uuid_lock:
+        milliseconds = time.time_ns() // 1_000_000
+        fresh = milliseconds << 74 | int.from_bytes(random[:10]) >> 7  # the top bit of 74 stays 0: room to count
+        step = 1 + int.from_bytes(random[10:])  # random, so that two processes forked apart do not count alike
+        _uuid_last = fresh if fresh >> 74 > _uuid_last >> 74 else _uuid_last + step
+        number = _uuid_last
+    stamp, high, low = number >> 74, number >> 62 & 0xFFF, number & (1 << 62) - 1
+    return uuid.UUID(int=stamp << 80 | 7 << 76 | high << 64 | 2 << 62 | low)
+
+
+_uuid7 = getattr(uuid, "uuid7", _own_uuid7)

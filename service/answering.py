@@ -6,7 +6,6 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from service import usecases
 from service.aliases import AliasCache
 from service.catalog import LoadedVersion
 from service.database.engine import Sessions, reading
@@ -15,6 +14,7 @@ from service.model_cache import ModelCache
 from service.operating import applied, at_point
 from service.policies import Policy, PolicyCache
 from service.recent import RECENT_SECONDS, Recent, check_leisure
+from service.usecases import version_resolver
 
 __all__ = ["Answering", "Finder", "find_answering"]
 
@@ -55,9 +55,9 @@ def find_answering(
         Conflict: The version is archived, or all of them are.
     """
     if number is None:
-        version, led = usecases.find_pointed_at(session, models, pointers, name, alias)
+        version, led = version_resolver.find_pointed_at(session, models, pointers, name, alias)
     else:
-        version, led = usecases.find_loaded(session, models, name, number), None
+        version, led = version_resolver.find_loaded(session, models, name, number), None
     policy = _policy_of(session, policies, version)
     point = applied(version.model, policy.operating_point)
     if point is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import espalier
 from service.errors import Rejected
-from service.usecases import Answered
+from service.usecases.predictions import Answered
 
 __all__ = ["NOT_ANSWERED", "failed", "failed_with"]
 

@@ -13,12 +13,13 @@ from typing import Any, Protocol
 import orjson
 
 import espalier
-from service import decisions, packed, refusals, usecases
+from service import decisions, packed, refusals
 from service.answer_lines import AnswerLines, TableBatch
 from service.catalog import LoadedVersion
 from service.database.engine import Sessions, transaction
 from service.policies import Policy
 from service.settings import Settings
+from service.usecases import limits, predictions
 
 __all__ = [
     "READERS",
@@ -134,7 +135,7 @@ def answer_csv(
     for batch in espalier.batches_from_csv(asked.model.schema, stream):
         began = time.perf_counter()
         limit = asked.settings.max_rows
-        usecases.check_size("rows", given=batch.first_row + batch.n_rows, limit=limit)
+        limits.check_size("rows", given=batch.first_row + batch.n_rows, limit=limit)
         if batch.dataset is None:
             yield from _rows_answered(source, asked, batch.rows, lines, batch.first_row)
         else:
@@ -151,7 +152,7 @@ def answer_json_lines(
     yield lines.begin()
     first_row = 0
     for texts in _together(_texts(stream)):
-        usecases.check_size("rows", given=first_row + len(texts), limit=asked.settings.max_rows)
+        limits.check_size("rows", given=first_row + len(texts), limit=asked.settings.max_rows)
         rows = [_row(text) for text in texts]
         yield from _rows_answered(source, asked, rows, lines, first_row)
         first_row += len(rows)
@@ -211,13 +212,13 @@ def _rows_answered(
     source: Sessions, asked: Asked, rows: Sequence[Mapping[str, Any]], lines: AnswerLines, first_row: int
 ) -> Iterator[bytes]:
     limit = asked.settings.max_full_nodes
-    usecases.check_explaining(asked.model, first_row + len(rows), explain=asked.explain, limit=limit)
-    at_once = usecases.rows_at_once(asked.model, ROWS_AT_ONCE, explain=asked.explain, limit=limit)
+    predictions.check_explaining(asked.model, first_row + len(rows), explain=asked.explain, limit=limit)
+    at_once = predictions.rows_at_once(asked.model, ROWS_AT_ONCE, explain=asked.explain, limit=limit)
     for start in range(0, len(rows), at_once):
         began = time.perf_counter()
         asked = asked.now()
         some = rows[start : start + at_once]
-        usecases.check_cells(some, limit=asked.settings.max_cell_chars)
+        predictions.check_cells(some, limit=asked.settings.max_cell_chars)
         answered = _answered(asked, some, first_row + start)
         faults = [] if asked.skip else [fault for answer in answered.answers for fault in answer.get("errors", ())]
         if faults:
@@ -240,11 +241,11 @@ def _rows_answered(
         yield lines.rows(first_row + start, ids, answered.answers)
 
 
-def _answered(asked: Asked, rows: Sequence[Mapping[str, Any]], first_row: int) -> usecases.Answered:
+def _answered(asked: Asked, rows: Sequence[Mapping[str, Any]], first_row: int) -> predictions.Answered:
     def place(row: int, path: str) -> str:
         return f"/rows/{first_row + row}{path}"
 
-    return usecases.predict_each(
+    return predictions.predict_each(
         asked.version,
         rows,
         explain=asked.explain,
@@ -259,7 +260,7 @@ def _check_labels(asked: Asked, dataset: espalier.Dataset) -> None:
     known = {feature.name: len(feature.categories) for feature in asked.model.schema.attributes}
     new = (label for feature in dataset.schema.features for label in feature.categories[known[feature.name] :])
     longest = max((len(label) for label in new if isinstance(label, str)), default=0)
-    usecases.check_size(usecases.CELL, given=longest, limit=asked.settings.max_cell_chars)
+    limits.check_size(limits.CELL, given=longest, limit=asked.settings.max_cell_chars)
 
 
 def _texts(stream: ByteStream) -> Iterator[bytes]:

@@ -7,13 +7,14 @@ import orjson
 from flask import Response
 
 from service import asking as asked_of
-from service import decisions, schemas, usecases
+from service import decisions, schemas
 from service.api.answers import JSON
 from service.api.context import caller, here
 from service.api.contract import Resource, answers, refuses, takes_json, takes_query
 from service.api.names import MODEL
 from service.database.engine import reading
 from service.database.tables import Scope
+from service.usecases.predictions import check_cells
 
 __all__ = ["asking"]
 
@@ -53,7 +54,7 @@ def consult(query: Mapping[str, Any], asked: Mapping[str, Any], name: str) -> Re
     """
     service = here()
     version = service.finder.find(service.sessions, name, alias=query["alias"]).version
-    usecases.check_cells([asked["known"]], limit=service.settings.max_cell_chars)
+    check_cells([asked["known"]], limit=service.settings.max_cell_chars)
     found = asked_of.consult(version, asked["known"], missing=asked["missing"])
     return _told({"model": version.model_name, "version": version.number, **found.to_dict()})
 

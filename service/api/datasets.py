@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from werkzeug.exceptions import BadRequest
 
 import espalier
-from service import catalog, schemas, storage, usecases
+from service import catalog, schemas, storage
 from service.api.answers import (
     changed_answer,
     has_condition,
@@ -38,6 +38,8 @@ from service.errors import Conflict
 from service.freed import give_back
 from service.redeclaring import redeclared
 from service.uploads import read_upload
+from service.usecases import datasets as usecases
+from service.usecases.datasets import NewDataSet
 
 __all__ = ["data_sets"]
 
@@ -130,7 +132,7 @@ def redeclare_data_set(changes: dict[str, Any], data_set_id: str) -> Response:
     with reading(service.sessions) as session:
         row = catalog.find_data_set(session, data_set_id)
         dataset = storage.load(session, data_set_id)
-    new = usecases.NewDataSet.of(redeclared(dataset, changes), name=row.name, settings=service.settings)
+    new = NewDataSet.of(redeclared(dataset, changes), name=row.name, settings=service.settings)
     with bulk_transaction(service.sessions) as session:
         _refuse_if_changed(session, data_set_id)
         changed = usecases.redeclare_data_set(session, data_set_id, new, was=row.fingerprint)
@@ -160,7 +162,7 @@ def _refuse_if_changed(session: Session, data_set_id: str) -> None:
         refuse_if_changed(SHOWN.dump(catalog.hold_data_set(session, data_set_id)))
 
 
-def _read(query: Mapping[str, Any]) -> usecases.NewDataSet:
+def _read(query: Mapping[str, Any]) -> NewDataSet:
     settings = here().settings
     if (request.content_length or LARGE) >= LARGE:
         after_this_request(_give_back_at_the_end)
@@ -182,7 +184,7 @@ def _read(query: Mapping[str, Any]) -> usecases.NewDataSet:
             if error.faults[0].code == "not_json" and upload.form == "json":
                 raise BadRequest(f"the body is {error.faults[0].message}") from None
             raise
-    return usecases.NewDataSet(query["name"], packed)
+    return NewDataSet(query["name"], packed)
 
 
 def _give_back_at_the_end(response: Response) -> Response:

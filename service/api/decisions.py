@@ -7,7 +7,7 @@ from flask import Response
 
 import espalier
 from service import decisions as log
-from service import erasure, replays, schemas, usecases
+from service import erasure, replays, schemas
 from service.api.answers import TEXT, bytes_answer, json_answer, page_answer, tagged_answer
 from service.api.context import caller, here
 from service.api.contract import Resource, answers, answers_tagged, refuses, takes_query
@@ -15,6 +15,7 @@ from service.api.drawings import SVG, pictured
 from service.database.engine import reading
 from service.database.tables import Scope
 from service.operating import at_point
+from service.usecases.decisions import replay_decision
 
 __all__ = ["decisions"]
 
@@ -79,7 +80,7 @@ def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
     As json, as lines (text), or as a picture of the tree with the way that led to the answer (svg).
     """
     with reading(here().sessions) as session:
-        decision, replay = usecases.explain_decision(session, here().models, decision_id)
+        decision, replay = replay_decision(session, here().models, decision_id)
         model = at_point(here().models.get(session, decision.version_id).model, decision.operating_point)
     caller().check_model(decision.model_name)
     if query["format"] == "text":

@@ -11,10 +11,11 @@ from typing import Any
 import orjson
 
 import espalier
-from service import decisions, usecases
+from service import decisions
 from service.api.inference_body import Framed
 from service.api.tensors import DATATYPES, Cells, Tensor, cells_from_bytes, cells_from_json
 from service.errors import Fault, Rejected
+from service.usecases.limits import check_size
 
 __all__ = ["OUTPUTS", "Inference", "describe_inputs", "describe_outputs", "placed", "read_inference", "tensors_of"]
 
@@ -293,7 +294,7 @@ def _shape(
     if len(shape) not in (1, 2) or (shape[1:] not in ((), (1,)) and not _is_matrix(shape, schema, alone=alone)):
         faults.append(Fault(at, "not_legal", legal))
         return None
-    usecases.check_size("rows", given=shape[0], limit=limit)
+    check_size("rows", given=shape[0], limit=limit)
     return shape
 
 

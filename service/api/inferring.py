@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 import espalier
-from service import refusals, usecases
+from service import refusals
 from service.answering import Answering
 from service.api.answers import JSON
 from service.api.compression import packed
@@ -17,6 +17,7 @@ from service.api.inference import placed, read_inference, tensors_of
 from service.api.inference_body import HEADER_LENGTH, Framed
 from service.api.recording import Inquiry, record_answers
 from service.api.tensors import Tensor, tensor_bytes
+from service.usecases import predictions
 
 __all__ = ["Inferred", "answer_inference"]
 
@@ -61,12 +62,12 @@ def answer_inference(inquiry: Inquiry, framed: Framed) -> Inferred:
     version = answering.version
     schema = version.model.schema
     asked = read_inference(framed, schema, limit=service.settings.max_predict_rows)
-    usecases.check_cells(asked.rows, limit=service.settings.max_cell_chars)
+    predictions.check_cells(asked.rows, limit=service.settings.max_cell_chars)
     explain = "path" if any(one.name == "decision_path" for one in asked.outputs) else "none"
-    usecases.check_paths(version.model, len(asked.rows), explain=explain, limit=service.settings.max_full_nodes)
+    predictions.check_paths(version.model, len(asked.rows), explain=explain, limit=service.settings.max_full_nodes)
     record = partial(record_answers, inquiry, answering, asked.rows, subject=asked.subject)
     try:
-        answered = usecases.predict(version, asked.rows, explain=explain, limit=service.settings.max_full_nodes)
+        answered = predictions.predict(version, asked.rows, explain=explain, limit=service.settings.max_full_nodes)
     except espalier.RowError as error:
         record(refusals.failed(len(asked.rows), error, place=asked.place))
         raise placed(error, asked) from None

@@ -7,7 +7,7 @@ from flask import Response, request
 from werkzeug.exceptions import BadRequest
 
 import espalier
-from service import catalog, schemas, usecases
+from service import catalog, schemas
 from service.api.answers import JSON, TEXT, bytes_answer, json_answer, page_answer, tagged_answer
 from service.api.bodies import read_bytes
 from service.api.context import caller, here
@@ -19,6 +19,7 @@ from service.database.engine import reading, transaction
 from service.database.tables import Scope
 from service.errors import NotFound
 from service.row_schemas import row_schema
+from service.usecases.models import read_document
 
 __all__ = ["models"]
 
@@ -186,7 +187,7 @@ def get_pruning(name: str, number: int) -> Response:
 
 def _read_document(name: str) -> catalog.NewVersion:
     try:
-        return usecases.read_document(read_bytes(request, kinds=(JSON,)), name=name, settings=here().settings)
+        return read_document(read_bytes(request, kinds=(JSON,)), name=name, settings=here().settings)
     except espalier.DocumentError as error:
         if error.faults[0].code == "not_json":
             raise BadRequest(f"the body is {error.faults[0].message}") from None

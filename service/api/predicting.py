@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 import espalier
-from service import catalog, decisions, refusals, schemas, streams, usecases
+from service import catalog, decisions, refusals, schemas, streams
 from service.answer_lines import TableBatch, json_items
 from service.answering import Answering
 from service.api.bodies import decoded
@@ -20,6 +20,8 @@ from service.errors import Conflict, Fault, NotFound, Rejected
 from service.json_rows import frame_of, rows_of
 from service.leaf_book import book_of
 from service.row_tables import MANY_ROWS, table_of
+from service.usecases import predictions
+from service.usecases.limits import check_size
 
 __all__ = ["FIELDS", "answer_body"]
 
@@ -57,10 +59,10 @@ def _takes_tables(inquiry: Inquiry) -> bool:
 def _rows_answered(inquiry: Inquiry, body: object) -> bytes:
     service, settings = inquiry.service, inquiry.service.settings
     asked = _read(body, limit=settings.max_predict_rows)
-    usecases.check_cells(asked.rows, limit=settings.max_cell_chars)
+    predictions.check_cells(asked.rows, limit=settings.max_cell_chars)
     answering = inquiry.find()
     version = answering.version
-    for check in (usecases.check_explaining, usecases.check_paths):
+    for check in (predictions.check_explaining, predictions.check_paths):
         check(version.model, len(asked.rows), explain=asked.explain, limit=settings.max_full_nodes)
     if asked.are_many and _takes_tables(inquiry):
         found = _as_table(version, asked)
@@ -91,7 +93,7 @@ def _as_table(version: catalog.LoadedVersion, asked: "Asked") -> tuple[espalier.
     """Give the model, as it takes missing values, and the rows as a table; None where they are answered one by one."""
     table = table_of(version.model, asked.rows)
     try:
-        return None if table is None else (usecases.reading_of(version, asked.missing), table)
+        return None if table is None else (predictions.reading_of(version, asked.missing), table)
     except Rejected:  # which goes into the log on the other way
         return None
 
@@ -107,7 +109,7 @@ def _many_answered(inquiry: Inquiry, content: bytes | bytearray) -> bytes | None
         if asked.explain != "none":
             return None
         answering = inquiry.find()
-        model = usecases.reading_of(answering.version, asked.missing)
+        model = predictions.reading_of(answering.version, asked.missing)
     except (Rejected, NotFound, Conflict):  # what is wrong with the rows is said first
         return None
     with _turn:
@@ -184,12 +186,12 @@ class Asked:
         return f"/columns{path}/{row}" if path else "/columns"
 
 
-def _answered(version: catalog.LoadedVersion, asked: Asked, *, limit: int) -> usecases.Answered:
+def _answered(version: catalog.LoadedVersion, asked: Asked, *, limit: int) -> predictions.Answered:
     if asked.skip:
-        return usecases.predict_each(
+        return predictions.predict_each(
             version, asked.rows, explain=asked.explain, missing=asked.missing, place=asked.place, limit=limit
         )
-    return usecases.predict(version, asked.rows, explain=asked.explain, missing=asked.missing, limit=limit)
+    return predictions.predict(version, asked.rows, explain=asked.explain, missing=asked.missing, limit=limit)
 
 
 def _read(body: object, *, limit: int) -> Asked:
@@ -228,7 +230,7 @@ def _read(body: object, *, limit: int) -> Asked:
         )
     if faults:
         raise Rejected(faults)
-    usecases.check_size("rows", given=len(rows), limit=limit)
+    check_size("rows", given=len(rows), limit=limit)
     decisions.check_subject(subject)
     return Asked(rows, by_column, explain, missing, on_error == "skip", subject)
 

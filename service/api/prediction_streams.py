@@ -22,7 +22,7 @@ from flask import Request, Response, request
 from werkzeug.exceptions import BadRequest, UnsupportedMediaType
 
 import espalier
-from service import decisions, schemas, streams, usecases
+from service import decisions, schemas, streams
 from service.answer_lines import AnswerLines, lines_of
 from service.answering import Answering
 from service.api import problems
@@ -32,6 +32,7 @@ from service.api.contract import refuse_repeated
 from service.errors import Fault, Rejected
 from service.leaf_book import book_of
 from service.policies import Policy
+from service.usecases.predictions import reading_of
 
 __all__ = ["KINDS", "PARAMETERS", "answer_stream"]
 
@@ -122,7 +123,7 @@ def _asked(kind: str, answering: Answering) -> streams.Asked:
     decisions.check_subject(subject)
     return streams.Asked(
         version=answering.version,
-        model=usecases.reading_of(answering.version, given["missing"]),
+        model=reading_of(answering.version, given["missing"]),
         alias=answering.alias,
         policy=answering.policy,
         explain=given["explain"] or "path",

@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from service import decisions, usecases
+from service import decisions
 from service.answering import Answering
 from service.api.context import Service
 from service.catalog import LoadedVersion
+from service.usecases.predictions import Answered
 
 __all__ = ["Inquiry", "Keep", "Record", "keep", "keep_together", "record_answers"]
 
@@ -55,7 +56,7 @@ def record_answers(
     inquiry: Inquiry,
     answering: Answering,
     rows: Sequence[Mapping[str, Any]],
-    answered: usecases.Answered,
+    answered: Answered,
     *,
     missing: str | None = None,
     subject: str | None = None,

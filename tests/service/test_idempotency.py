@@ -118,7 +118,7 @@ def test_an_unexpected_error_is_not_remembered(served: Served, monkeypatch: pyte
         raise RuntimeError("of ours")
 
     with monkeypatch.context() as patched:
-        patched.setattr("service.usecases.upload_data_set", broken)
+        patched.setattr("service.usecases.datasets.upload_data_set", broken)
         assert_problem(upload(served), 500)
     assert upload(served).status_code == 201
 

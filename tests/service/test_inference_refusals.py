@@ -293,7 +293,7 @@ def test_an_unexpected_error_shows_nothing(served: Served, monkeypatch: pytest.M
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("secret cell 42")
 
-    monkeypatch.setattr("service.usecases.predict", broken)
+    monkeypatch.setattr("service.usecases.predictions.predict", broken)
     assert "secret" not in error_of(infer(served, {"inputs": [SUNNY]}), 500)
 
 

@@ -170,7 +170,7 @@ def _train_and_fail(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError(f"cannot answer {rows}")
 
     served.train("play")
-    monkeypatch.setattr("service.usecases.predict", broken)
+    monkeypatch.setattr("service.usecases.predictions.predict", broken)
     assert served.post("/v1/models/play/predict", {"rows": [{"Outlook": SECRET}]}).status_code == 500
 
 

@@ -24,7 +24,7 @@ MODULES = sorted(
 )
 PUBLIC = {name: getattr(espalier, name) for name in espalier.__all__}
 CALLABLE = {name: value for name, value in PUBLIC.items() if inspect.isclass(value) or inspect.isfunction(value)}
-LONGEST = 400
+LONGEST = 500
 
 LONGER = {
     "migrations/versions/": "a migration is written once and is as long as its tables",
@@ -171,7 +171,7 @@ def test_the_examples_in_docstrings_run(name):
 
 
 @pytest.mark.parametrize("path", FILES, ids=relative)
-def test_no_file_is_longer_than_four_hundred_lines_without_a_reason(path):
+def test_no_file_is_longer_than_five_hundred_lines_without_a_reason(path):
     n_lines = len(path.read_text(encoding="utf-8").splitlines())
     assert n_lines <= LONGEST or any(relative(path).startswith(place) for place in LONGER), f"{n_lines} lines"
 

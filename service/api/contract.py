@@ -5,7 +5,7 @@ Thin, typed decorators over flask-smorest. Order on a view, from the outside: ro
 """
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 
@@ -20,6 +20,7 @@ from service.api.once import HEADER, REPLAYED, once
 from service.database.tables import Scope
 from service.errors import Fault, Rejected
 from service.schemas import InferenceError
+from service.schemas.fields import faults_of
 
 __all__ = [
     "SECURITY",
@@ -41,21 +42,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 View = Callable[P, R]
 
-# What marshmallow says -> a stable word for programs, and the same in our own words; anything else is "invalid_value".
-SAID = {
-    "Missing data for required field.": ("required", "must be given"),
-    "Unknown field.": ("unknown_field", "there is no such field"),
-    "Field may not be null.": ("wrong_type", "must not be null"),
-    "Invalid input type.": ("wrong_type", "must be an object"),
-    "Not a valid string.": ("wrong_type", "must be text"),
-    "Not a valid integer.": ("wrong_type", "must be a whole number"),
-    "Not a valid number.": ("wrong_type", "must be a number"),
-    "Not a valid boolean.": ("wrong_type", "must be true or false"),
-    "Not a valid list.": ("wrong_type", "must be a list"),
-    "Not a valid mapping type.": ("wrong_type", "must be an object"),
-    "Not a valid aware datetime.": ("wrong_type", "must be a moment by ISO 8601, with its zone"),
-}
-ROOT = "_schema"
 ETAG = {
     "ETag": {
         "schema": {"type": "string"},
@@ -109,28 +95,9 @@ class ContractParser(FlaskParser):
         return super().load_querystring(req, schema)
 
     def handle_error(self, error: ma.ValidationError, req: Request, schema: ma.Schema, **_: Any) -> NoReturn:
-        by_location = cast(dict[str, object], error.messages)
-        faults = [
-            Fault(fault.pointer, fault.code, _legal_fields(schema, fault.pointer))
-            if fault.code == "unknown_field"
-            else fault
-            for messages in by_location.values()
-            for fault in _faults("", messages)
-        ]
+        by_location = cast(dict[str, Any], error.messages)
+        faults = [fault for messages in by_location.values() for fault in faults_of(ma.ValidationError(messages))]
         raise Misshapen(faults, error.valid_data if isinstance(error.valid_data, Mapping) else {}) from None
-
-
-def _legal_fields(schema: ma.Schema, pointer: str) -> str:
-    """Name the fields of the object in which there is none at `pointer`."""
-    for key in pointer.split("/")[1:-1]:
-        fields = {field.data_key or name: field for name, field in schema.load_fields.items()}
-        inner: Any = fields.get(key)
-        if isinstance(inner, ma.fields.List):
-            inner = inner.inner
-        if isinstance(inner, ma.fields.Nested):
-            schema = inner.schema
-    names = (field.data_key or name for name, field in schema.load_fields.items())
-    return f"there is no such field; legal: {', '.join(names)}"
 
 
 def refuse_repeated(query: MultiDict[str, str]) -> None:
@@ -327,20 +294,3 @@ def refuses_inference(*statuses: int) -> Callable[[View[P, R]], View[P, R]]:
 def documents(**operation: object) -> Callable[[View[P, R]], View[P, R]]:
     """Add to a view's OpenAPI operation as it is (a request body that the view reads itself)."""
     return cast("Callable[[View[P, R]], View[P, R]]", _tool.doc(**operation))
-
-
-def _faults(prefix: str, messages: object) -> Iterator[Fault]:
-    """Turn marshmallow's nested messages into faults with JSON pointers; a query parameter counts as a member."""
-    if isinstance(messages, Mapping):
-        for key, inner in messages.items():
-            yield from _faults(prefix if key == ROOT else _below(prefix, str(key)), inner)
-    elif isinstance(messages, Sequence) and not isinstance(messages, str):
-        for message in messages:
-            yield from _faults(prefix, message)
-    else:
-        yield Fault(prefix, *SAID.get(str(messages), ("invalid_value", str(messages))))
-
-
-def _below(prefix: str, key: str) -> str:
-    escaped = key.replace("~", "~0").replace("/", "~1")
-    return f"{prefix}/{escaped}"

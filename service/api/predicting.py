@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 import espalier
-from service import catalog, decisions, refusals, schemas, streams
+from service import catalog, decisions, refusals, streams
 from service.answer_lines import TableBatch, json_items
 from service.answering import Answering
 from service.api.bodies import decoded
@@ -20,12 +20,13 @@ from service.errors import Conflict, Fault, NotFound, Rejected
 from service.json_rows import frame_of, rows_of
 from service.leaf_book import book_of
 from service.row_tables import MANY_ROWS, table_of
+from service.schemas.predictions import OPTION_NAMES, read_options
 from service.usecases import predictions
 from service.usecases.limits import check_size
 
 __all__ = ["FIELDS", "answer_body"]
 
-FIELDS = frozenset({"rows", "columns", "explain", "missing", "on_error", "subject"})
+FIELDS = frozenset({"rows", "columns", *OPTION_NAMES})
 
 
 def answer_body(inquiry: Inquiry, content: bytes | bytearray) -> bytes:
@@ -203,22 +204,8 @@ def _read(body: object, *, limit: int) -> Asked:
     """
     if not isinstance(body, dict):
         raise Rejected([Fault("", "wrong_type", 'must be {"rows": [{…}, …], "explain": "path"}')])
-    faults = [
-        Fault(f"/{name}", "unknown_field", f"legal: {', '.join(sorted(FIELDS))}")
-        for name in sorted(body.keys() - FIELDS)
-    ]
-    explain, subject = body.get("explain", "path"), body.get("subject")
-    missing, on_error = body.get("missing"), body.get("on_error", "fail")
-    for name, value, legal in (
-        ("explain", explain, schemas.EXPLAIN),
-        ("missing", missing, (*espalier.PREDICTION_STRATEGIES, None)),
-        ("on_error", on_error, schemas.ON_ERROR),
-    ):
-        if value not in legal:
-            words = ", ".join(word or "null" for word in legal)
-            faults.append(Fault(f"/{name}", "unknown_value", f"must be one of {words}"))
-    if subject is not None and not isinstance(subject, str):
-        faults.append(Fault("/subject", "wrong_type", "must be text or null"))
+    faults: list[Fault] = []
+    options = read_options(body, beside=("rows", "columns"), faults=faults)
     if ("rows" in body) == ("columns" in body):
         faults.append(Fault("", "required", "give either rows or columns"))
         raise Rejected(faults)
@@ -231,8 +218,8 @@ def _read(body: object, *, limit: int) -> Asked:
     if faults:
         raise Rejected(faults)
     check_size("rows", given=len(rows), limit=limit)
-    decisions.check_subject(subject)
-    return Asked(rows, by_column, explain, missing, on_error == "skip", subject)
+    decisions.check_subject(options.subject)
+    return Asked(rows, by_column, options.explain, options.missing, options.skip, options.subject)
 
 
 def _rows_of_columns(columns: object, faults: list[Fault]) -> list[Mapping[str, Any]]:

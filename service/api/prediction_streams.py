@@ -16,13 +16,12 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
-from typing import IO, Any
+from typing import IO
 
 from flask import Request, Response, request
 from werkzeug.exceptions import BadRequest, UnsupportedMediaType
 
-import espalier
-from service import decisions, schemas, streams
+from service import decisions, streams
 from service.answer_lines import AnswerLines, lines_of
 from service.answering import Answering
 from service.api import problems
@@ -32,9 +31,10 @@ from service.api.contract import refuse_repeated
 from service.errors import Fault, Rejected
 from service.leaf_book import book_of
 from service.policies import Policy
+from service.schemas.predictions import read_options
 from service.usecases.predictions import reading_of
 
-__all__ = ["KINDS", "PARAMETERS", "answer_stream"]
+__all__ = ["KINDS", "answer_stream"]
 
 log = logging.getLogger("service")
 
@@ -45,28 +45,6 @@ IN_MEMORY = 2**20  # bytes of answers that wait in memory; more wait on disk
 SMALLEST_PIECE, LARGEST_PIECE = 2_048, 65_536
 # A connection says that it takes more when a third of its buffer is free; a piece of an eighth is taken whole then.
 SHARE_OF_BUFFER = 8
-
-LEGAL: dict[str, tuple[str | None, ...]] = {
-    "explain": schemas.EXPLAIN,
-    "missing": tuple(espalier.PREDICTION_STRATEGIES),
-    "on_error": schemas.ON_ERROR,
-}
-DEFAULTS = {"explain": "path", "missing": None, "on_error": "fail"}
-NAMES = frozenset({*LEGAL, "subject"})
-SHAPES: dict[str, dict[str, Any]] = {
-    **{name: {"enum": list(words)} for name, words in LEGAL.items()},
-    "subject": {"pattern": f"^{schemas.PRINTABLE}{{1,{decisions.SUBJECT_LENGTH}}}$"},
-}
-PARAMETERS: list[dict[str, Any]] = [
-    {
-        "in": "query",
-        "name": name,
-        "required": False,
-        "schema": {"type": "string", **shape},
-        "description": f"of CSV and lines of JSON, in the place of `{name}` in a JSON body",
-    }
-    for name, shape in SHAPES.items()
-]
 
 
 def answer_stream(kind: str, answering: Answering) -> Response:
@@ -105,31 +83,22 @@ def _headers(answering: Answering) -> dict[str, str]:
 
 def _asked(kind: str, answering: Answering) -> streams.Asked:
     refuse_repeated(request.args)
-    given = {name: request.args.get(name, default) for name, default in DEFAULTS.items()}
-    faults = [
-        Fault(f"/{name}", "unknown_value", f"must be one of {', '.join(str(word) for word in LEGAL[name])}")
-        for name, word in given.items()
-        if word != DEFAULTS[name] and word not in LEGAL[name]
-    ]
-    if kind == "text/csv" and given["explain"] == "full":
+    faults: list[Fault] = []
+    options = read_options(request.args.to_dict(), beside=("alias",), faults=faults)
+    if kind == "text/csv" and options.explain == "full":
         faults.append(Fault("/explain", "not_legal", "a line of CSV has no room for it: send lines of JSON"))
-    faults += [
-        Fault(f"/{name}", "unknown_field", f"legal: {', '.join(sorted({*NAMES, 'alias'}))}")
-        for name in sorted(request.args.keys() - NAMES - {"alias"})
-    ]
     if faults:
         raise Rejected(faults)
-    subject = request.args.get("subject")
-    decisions.check_subject(subject)
+    decisions.check_subject(options.subject)
     return streams.Asked(
         version=answering.version,
-        model=reading_of(answering.version, given["missing"]),
+        model=reading_of(answering.version, options.missing),
         alias=answering.alias,
         policy=answering.policy,
-        explain=given["explain"] or "path",
-        missing=given["missing"],
-        skip=given["on_error"] == "skip",
-        subject=subject,
+        explain=options.explain,
+        missing=options.missing,
+        skip=options.skip,
+        subject=options.subject,
         key_id=caller().key_id,
         settings=here().settings,
         count=here().counting(answering.version),

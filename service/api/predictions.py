@@ -14,10 +14,11 @@ from service.api.context import RAISED, caller, here
 from service.api.contract import Resource, documents, refuse_repeated
 from service.api.names import MODEL, VERSION
 from service.api.predicting import FIELDS, answer_body
-from service.api.prediction_streams import KINDS, PARAMETERS, answer_stream
+from service.api.prediction_streams import KINDS, answer_stream
 from service.api.recording import Inquiry
 from service.database.tables import Scope
 from service.errors import Fault, Rejected
+from service.schemas.predictions import ALIAS_PARAMETER, STREAM_PARAMETERS
 
 __all__ = ["predictions"]
 
@@ -50,24 +51,17 @@ DOCUMENTED: Mapping[str, Any] = {
         503: "SERVICE_UNAVAILABLE",
     },
 }
-BY_ALIAS: Mapping[str, Any] = {
-    "in": "query",
-    "name": "alias",
-    "required": False,
-    "schema": {"type": "string", "pattern": f"^{schemas.ALIAS}$"},
-    "description": "the alias of the version that is to answer",
-}
 
 
 @predictions.post(f"{MODEL}/predict", scope=Scope.PREDICT)
-@documents(**DOCUMENTED, parameters=[BY_ALIAS, *PARAMETERS])
+@documents(**DOCUMENTED, parameters=[ALIAS_PARAMETER, *STREAM_PARAMETERS])
 def predict(name: str) -> Response:
     """Answer rows by the version that the alias points at; without one, that is `production`, else the newest."""
     return _answer(name, None)
 
 
 @predictions.post(f"{VERSION}/predict", scope=Scope.PREDICT)
-@documents(**DOCUMENTED, parameters=PARAMETERS)
+@documents(**DOCUMENTED, parameters=STREAM_PARAMETERS)
 def predict_by_version(name: str, number: int) -> Response:
     """Answer rows by one version of a model."""
     return _answer(name, number)

@@ -42,15 +42,12 @@ from service.schemas.asking import (
 from service.schemas.bodies import (
     DATA_SET_REQUEST,
     DOCUMENT_REQUEST,
-    EXPLAIN,
     JOB_EVENT,
-    ON_ERROR,
-    PREDICTION_REQUEST,
-    PREDICTION_STREAMS,
     TREE,
 )
 from service.schemas.curation import Erasure, ErasureQuery, ModelChange
 from service.schemas.decisions import Decision, DecisionPage, Explanation
+from service.schemas.fields import ALIAS, DECISION_ID, ID, MODEL_NAME, PRINTABLE
 from service.schemas.inference import (
     INDEX_REQUEST,
     INFERENCE_ANSWER,
@@ -65,6 +62,7 @@ from service.schemas.inference import (
 )
 from service.schemas.jobs import EvaluationJobRequest, PredictionJobRequest, PruningJobRequest, TrainingJobRequest
 from service.schemas.outcomes import Accuracy, Outcome, OutcomeRequest
+from service.schemas.predictions import PREDICTION_REQUEST, PREDICTION_STREAMS
 from service.schemas.requests import (
     DataSetChange,
     DataSetQuery,
@@ -80,21 +78,18 @@ from service.schemas.requests import (
     RulesQuery,
     TreeQuery,
 )
-from service.schemas.shape import ALIAS, DECISION_ID, ID, MODEL_NAME, PRINTABLE
 
 __all__ = [
     "ALIAS",
     "DATA_SET_REQUEST",
     "DECISION_ID",
     "DOCUMENT_REQUEST",
-    "EXPLAIN",
     "ID",
     "INDEX_REQUEST",
     "INFERENCE_ANSWER",
     "INFERENCE_REQUEST",
     "JOB_EVENT",
     "MODEL_NAME",
-    "ON_ERROR",
     "PREDICTION_REQUEST",
     "PREDICTION_STREAMS",
     "PRINTABLE",

@@ -4,7 +4,7 @@ import marshmallow as ma
 from marshmallow import fields
 
 from service.database.tables import Kind, Scope, State
-from service.schemas.shape import LABEL, OBJECT, POINT, SHARES, Listed, Shape, shape, text
+from service.schemas.fields import LABEL, OBJECT, POINT, SHARES, BaseSchema, ListOrEmpty, json_value, text
 
 __all__ = [
     "AliasEvent",
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 
-class DataSet(Shape):
+class DataSet(BaseSchema):
     """A data set."""
 
     id = text("its id")
@@ -51,13 +51,13 @@ class DataSet(Shape):
     n_rows = fields.Integer()
     n_attributes = fields.Integer()
     task = text("what its target asks for; null without a target", allow_none=True)
-    declared = shape("every column: kind, role, categories", OBJECT, data_key="schema")
+    declared = json_value("every column: kind, role, categories", OBJECT, data_key="schema")
     notices = fields.List(fields.String(), metadata={"description": "what a reader should know"})
     fingerprint = text("SHA-256 of schema and cells")
     created = fields.AwareDateTime()
 
 
-class Key(Shape):
+class Key(BaseSchema):
     """An API key, without its secret."""
 
     id = text("its id, which is a part of the key")
@@ -75,14 +75,14 @@ class NewKey(Key):
     token = text("the key itself: send it as `Authorization: Bearer …`")
 
 
-class RowPage(Shape):
+class RowPage(BaseSchema):
     """Some rows of a data set."""
 
-    items = fields.List(shape("column names and values", {"type": "object", "additionalProperties": LABEL}))
+    items = fields.List(json_value("column names and values", {"type": "object", "additionalProperties": LABEL}))
     next = fields.Integer(allow_none=True, metadata={"description": "cursor of the next page; null: there is none"})
 
 
-class Fault(Shape):
+class Fault(BaseSchema):
     """One thing that is wrong."""
 
     pointer = text("JSON pointer into what was sent; a query parameter counts as a member")
@@ -90,7 +90,7 @@ class Fault(Shape):
     message = text("what is wrong and what is legal")
 
 
-class JobError(Shape):
+class JobError(BaseSchema):
     """Why a job failed."""
 
     code = fields.String()
@@ -98,50 +98,50 @@ class JobError(Shape):
     errors = fields.List(fields.Nested(Fault))
 
 
-class JobResult(Shape):
+class JobResult(BaseSchema):
     """What came of a job: a new version of a model, what a comparison says, or how many rows were answered."""
 
     model = fields.String()
     version = fields.Integer()
-    summary = shape("sizes, training and held-out figures", OBJECT)
+    summary = json_value("sizes, training and held-out figures", OBJECT)
     verdict = text("which candidate is better, and whether the difference means anything; the rest is at /result")
     n_rows = fields.Integer(metadata={"description": "rows answered, or compared on; what came of it: /result"})
-    operating_point = shape("by which the rows were answered, if by any", POINT)
+    operating_point = json_value("by which the rows were answered, if by any", POINT)
 
 
-class Importance(Shape):
+class Importance(BaseSchema):
     """An attribute's share of what the tests of a tree gain."""
 
     attribute = text("its name")
     importance = fields.Float(metadata={"description": "from 0 to 1; all add up to 1, or are 0"})
 
 
-class Importances(Shape):
+class Importances(BaseSchema):
     """The attributes of a version, the most telling first."""
 
     attributes = fields.List(fields.Nested(Importance))
 
 
-class EvaluatedCandidate(Shape):
+class EvaluatedCandidate(BaseSchema):
     """One way of training, tested."""
 
     name = fields.String()
-    config = shape("every field, as it was trained", OBJECT)
-    figures = shape("by measure: mean and standard deviation over the folds, and each fold's own", OBJECT)
-    confusion = shape(
+    config = json_value("every field, as it was trained", OBJECT)
+    figures = json_value("by measure: mean and standard deviation over the folds, and each fold's own", OBJECT)
+    confusion = json_value(
         "of a classification, all folds together: the weight of each true class (a row each) by what was answered; "
         "rows of a class that is not among these are in none of the cells",
         {"type": "array", "items": {"type": "array", "items": {"type": "number"}}},
     )
-    leaves = shape("of the trees: mean, and each fold's own; of a list of rules, how many rules", OBJECT)
+    leaves = json_value("of the trees: mean, and each fold's own; of a list of rules, how many rules", OBJECT)
     seconds = fields.Float(metadata={"description": "to train and prune, the mean over the folds"})
-    notes = shape(
+    notes = json_value(
         "on one split: what one should know of the rows that it was tested on, such as classes that it has not learned",
         {"type": "array", "items": {"type": "string"}},
     )
 
 
-class Difference(Shape):
+class Difference(BaseSchema):
     """The best candidate against another one."""
 
     better = text("name of the best candidate")
@@ -152,7 +152,7 @@ class Difference(Shape):
     means_something = fields.Boolean(metadata={"description": "whether the p-value is below 0.05"})
 
 
-class PruningEffect(Shape):
+class PruningEffect(BaseSchema):
     """A candidate that prunes, beside the candidate that is the same in everything else."""
 
     pruned = text("name of the one")
@@ -164,12 +164,14 @@ class PruningEffect(Shape):
     verdict = text("better, worse, or may be chance")
 
 
-class Comparison(Shape):
+class Comparison(BaseSchema):
     """What came of comparing several ways of training; the same as `espalier evaluate --json` prints."""
 
     dataset = text("id of the data set")
     measure = text("what is compared: accuracy (more is better) or rmse (less is better)")
-    classes = fields.List(shape("a class", LABEL), metadata={"description": "of the confusion matrices, in this order"})
+    classes = fields.List(
+        json_value("a class", LABEL), metadata={"description": "of the confusion matrices, in this order"}
+    )
     n_rows = fields.Integer()
     n_tested = fields.Integer(
         metadata={"description": "rows with weight that each was tested on, of all folds together"}
@@ -182,7 +184,7 @@ class Comparison(Shape):
     pruning_effects = fields.List(fields.Nested(PruningEffect))
 
 
-class Job(Shape):
+class Job(BaseSchema):
     """A piece of work that a worker does."""
 
     id = text("its id")
@@ -202,22 +204,24 @@ class Job(Shape):
     finished = fields.AwareDateTime(allow_none=True)
 
 
-class Model(Shape):
+class Model(BaseSchema):
     """A model: a name with versions."""
 
     name = fields.String()
     last_number = fields.Integer(data_key="newest_version")
     description = fields.String(allow_none=True)
-    tags = Listed(fields.String())
-    mask = Listed(fields.String(), metadata={"description": "attributes whose values are not kept in the decision log"})
+    tags = ListOrEmpty(fields.String())
+    mask = ListOrEmpty(
+        fields.String(), metadata={"description": "attributes whose values are not kept in the decision log"}
+    )
     retention_days = fields.Integer(
         allow_none=True, metadata={"description": "days after which decisions are deleted; null: never"}
     )
-    operating_point = shape("from which probability on the label is given; null: the most probable one is", POINT)
+    operating_point = json_value("from which probability on the label is given; null: the most probable one is", POINT)
     created = fields.AwareDateTime()
 
 
-class AliasEvent(Shape):
+class AliasEvent(BaseSchema):
     """One change of an alias; the newest is in force."""
 
     model = fields.String(attribute="version.model.name")
@@ -229,7 +233,7 @@ class AliasEvent(Shape):
     key_id = text("id of the key that asked; null where keys were off", data_key="key", allow_none=True)
 
 
-class Version(Shape):
+class Version(BaseSchema):
     """An immutable version of a model."""
 
     model = fields.String(attribute="model.name")
@@ -240,53 +244,55 @@ class Version(Shape):
     data_set_id = fields.String(allow_none=True, data_key="dataset")
     job_id = fields.String(allow_none=True, data_key="job")
     preset = fields.String()
-    summary = shape("sizes, training and held-out figures", OBJECT)
+    summary = json_value("sizes, training and held-out figures", OBJECT)
     document_sha256 = fields.String()
     seconds = fields.Float(metadata={"description": "that training or pruning took"})
     created = fields.AwareDateTime()
     archived = fields.AwareDateTime(allow_none=True, metadata={"description": "since when it answers no more"})
 
 
-class Step(Shape):
+class Step(BaseSchema):
     """One test on the path to a leaf."""
 
     node = fields.Integer()
     attribute = fields.String()
     test = text("`<=` against a threshold, `in` a set of categories, or `known`")
     set = fields.List(
-        shape("a category", LABEL), metadata={"description": "of an `in` test: the branch that was taken"}
+        json_value("a category", LABEL), metadata={"description": "of an `in` test: the branch that was taken"}
     )
-    threshold = shape("of a `<=` test: a number, a category of an ordinal attribute, or a date", LABEL)
-    value = shape("the row's own value; null: missing", LABEL)
+    threshold = json_value("of a `<=` test: a number, a category of an ordinal attribute, or a date", LABEL)
+    value = json_value("the row's own value; null: missing", LABEL)
     branch = text("whether the test held: yes or no")
     reason = text("why the branch was taken without a value: missing or unseen")
-    surrogate = shape("the test that decided where the value could not: attribute, test, value, branch", OBJECT)
-    imputed = shape("the value that stood in for one that is missing or unseen, where the training said so", LABEL)
+    surrogate = json_value("the test that decided where the value could not: attribute, test, value, branch", OBJECT)
+    imputed = json_value("the value that stood in for one that is missing or unseen, where the training said so", LABEL)
     margin = fields.Float(metadata={"description": "distance of the value from the threshold"})
     weight = fields.Float(metadata={"description": "training weight at the node"})
-    distribution = shape("share of each class at the node (classification)", SHARES)
+    distribution = json_value("share of each class at the node (classification)", SHARES)
     mean = fields.Float(metadata={"description": "mean at the node (regression)"})
 
 
-class Condition(Shape):
+class Condition(BaseSchema):
     """All tests of one attribute on a path, merged."""
 
     attribute = fields.String()
-    above = shape("the value is greater than this", LABEL)
-    at_most = shape("the value is at most this", LABEL)
-    categories = fields.List(shape("a category", LABEL), data_key="in", metadata={"description": "it is one of these"})
+    above = json_value("the value is greater than this", LABEL)
+    at_most = json_value("the value is at most this", LABEL)
+    categories = fields.List(
+        json_value("a category", LABEL), data_key="in", metadata={"description": "it is one of these"}
+    )
     known = fields.Boolean(metadata={"description": "the value is known, or missing"})
     text = text("the same as a sentence")
 
 
-class Flags(Shape):
+class Flags(BaseSchema):
     """What was not as in training."""
 
     missing = fields.List(fields.String(), metadata={"description": "attributes without a value"})
     unseen = fields.List(fields.String(), metadata={"description": "attributes with a category never seen in training"})
 
 
-class Way(Shape):
+class Way(BaseSchema):
     """One of several ways that a row with a missing value goes, with its share."""
 
     weight = fields.Float()
@@ -294,11 +300,11 @@ class Way(Shape):
     path = fields.List(fields.Nested(Step))
 
 
-class Answer(Shape):
+class Answer(BaseSchema):
     """The answer for one row, without what led to it."""
 
-    label = shape("the class (classification)", LABEL)
-    distribution = shape("share of each class (classification)", SHARES)
+    label = json_value("the class (classification)", LABEL)
+    distribution = json_value("share of each class (classification)", SHARES)
     confidence = fields.Float(metadata={"description": "Wilson's lower bound of the label's share (classification)"})
     value = fields.Float(metadata={"description": "the number (regression)"})
     std = fields.Float(metadata={"description": "standard deviation of the training rows at the leaf (regression)"})
@@ -326,16 +332,16 @@ class Explained(Answer):
     )
     rule = text("the path as a sentence")
     baseline = fields.Float(metadata={"description": "the label's share, or the mean, at the root (full)"})
-    contributions = shape("what each attribute added to it on the way (full)", SHARES)
-    shap = shape("the same by Shapley: `baseline` and `contributions` add up to the answer (full)", OBJECT)
+    contributions = json_value("what each attribute added to it on the way (full)", SHARES)
+    shap = json_value("the same by Shapley: `baseline` and `contributions` add up to the answer (full)", OBJECT)
     reasons = fields.List(
-        shape("`attributes` with their values, whether all are needed (`minimal`), and the `text`", OBJECT),
+        json_value("`attributes` with their values, whether all are needed (`minimal`), and the `text`", OBJECT),
         metadata={"description": "attributes whose values alone force the answer, whatever the others are (full)"},
     )
-    cost = shape("`total` and cost by attribute of those that were looked at, each paid once (full)", OBJECT)
-    linear = shape("the linear model that answers: intercept, terms, smoothing (model trees)", OBJECT)
+    cost = json_value("`total` and cost by attribute of those that were looked at, each paid once (full)", OBJECT)
+    linear = json_value("the linear model that answers: intercept, terms, smoothing (model trees)", OBJECT)
     passed_over = fields.List(
-        shape("a rule, and the condition that does not hold", OBJECT),
+        json_value("a rule, and the condition that does not hold", OBJECT),
         metadata={"description": "the rules before the one that answers (full, lists of rules)"},
     )
 
@@ -348,17 +354,17 @@ class Prediction(Explained):
     )
 
 
-class PredictionAnswer(Shape):
+class PredictionAnswer(BaseSchema):
     """The answers for all rows of a request."""
 
     model = fields.String()
     version = fields.Integer()
-    operating_point = shape("from which probability on the label is given; null: the most probable one is", POINT)
+    operating_point = json_value("from which probability on the label is given; null: the most probable one is", POINT)
     audited = fields.Boolean(metadata={"description": "false where answers do not wait until they are logged"})
     predictions = fields.List(fields.Nested(Prediction))
 
 
-class Problem(Shape):
+class Problem(BaseSchema):
     """What is wrong with a request (RFC 9457)."""
 
     type = fields.String(required=True)
@@ -371,7 +377,7 @@ class Problem(Shape):
     errors = fields.List(fields.Nested(Fault), required=True)
 
 
-class Status(Shape):
+class Status(BaseSchema):
     """Whether the process lives, or can answer."""
 
     status = fields.String()

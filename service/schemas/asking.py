@@ -4,18 +4,30 @@ from marshmallow import fields
 
 import espalier
 from service.schemas.answers import Answer
-from service.schemas.shape import ALIAS, CATEGORY, LABEL, OBJECT, Shape, Whole, between, one_of, shape, spelled, text
+from service.schemas.fields import (
+    ALIAS,
+    CATEGORY,
+    LABEL,
+    OBJECT,
+    BaseSchema,
+    StrictInteger,
+    between,
+    json_value,
+    matching,
+    one_of,
+    text,
+)
 
 __all__ = ["Consultation", "ConsultationQuery", "ConsultationRequest", "CounterfactualRequest", "Counterfactuals"]
 
 COST = {"type": "number", "minimum": 0}
 
 
-class CounterfactualRequest(Shape):
+class CounterfactualRequest(BaseSchema):
     """Which other answer, and what may change."""
 
-    label = shape("the class that is wanted; null: any other (classification)", CATEGORY, load_default=None)
-    range = shape(
+    label = json_value("the class that is wanted; null: any other (classification)", CATEGORY, load_default=None)
+    range = json_value(
         "the least and the greatest number wanted, null where that end is open (regression)",
         {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": ["number", "null"]}},
         load_default=None,
@@ -23,29 +35,29 @@ class CounterfactualRequest(Shape):
     immutable = fields.List(
         text("name of an attribute"), load_default=list, metadata={"description": "attributes that stay as they are"}
     )
-    costs = shape(
+    costs = json_value(
         "factors on the distances by attribute; where nothing is said, the attribute costs of the training, else 1",
         {"type": "object", "additionalProperties": COST},
         load_default=dict,
     )
-    max = Whole(
+    max = StrictInteger(
         load_default=5,
         validate=between(1, espalier.MOST_COUNTERFACTUALS),
         metadata={"description": "how many at most"},
     )
 
 
-class Change(Shape):
+class Change(BaseSchema):
     """One attribute's other value."""
 
     attribute = text("its name")
-    before = shape("the value that it has; null: it is missing", LABEL, data_key="from")
-    after = shape("the value that it would have", LABEL, data_key="to")
+    before = json_value("the value that it has; null: it is missing", LABEL, data_key="from")
+    after = json_value("the value that it would have", LABEL, data_key="to")
     distance = fields.Float(metadata={"description": "1 is the span of the training values, or another category"})
     cost = fields.Float(metadata={"description": "the distance times the attribute's cost"})
 
 
-class Counterfactual(Shape):
+class Counterfactual(BaseSchema):
     """Changes that lead to another answer."""
 
     changes = fields.List(fields.Nested(Change))
@@ -56,7 +68,7 @@ class Counterfactual(Shape):
     text = text("the same as a sentence")
 
 
-class Counterfactuals(Shape):
+class Counterfactuals(BaseSchema):
     """The nearest changes of a decision's row that lead to another answer, at most one a leaf."""
 
     decision_id = text("the decision")
@@ -67,10 +79,10 @@ class Counterfactuals(Shape):
     complete = fields.Boolean(metadata={"description": "false: the model is so large that the search was given up"})
 
 
-class ConsultationQuery(Shape):
+class ConsultationQuery(BaseSchema):
     """Which version is asked."""
 
-    alias = spelled(
+    alias = matching(
         ALIAS,
         "the alias of the version that is to answer",
         error="an alias has 1 to 64 of the signs A-Z a-z 0-9 . _ -, first a letter",
@@ -78,10 +90,10 @@ class ConsultationQuery(Shape):
     )
 
 
-class ConsultationRequest(Shape):
+class ConsultationRequest(BaseSchema):
     """What is known so far."""
 
-    known = shape(
+    known = json_value(
         "values by attribute; null: it was asked for and is not known; absent: it was not asked for yet",
         {"type": "object", "additionalProperties": LABEL},
         load_default=dict,
@@ -94,24 +106,24 @@ class ConsultationRequest(Shape):
     )
 
 
-class Question(Shape):
+class Question(BaseSchema):
     """What is to be found out next."""
 
     attribute = text("its name")
     kind = text("what its values are")
-    categories = fields.List(shape("a category", LABEL), metadata={"description": "that training saw"})
+    categories = fields.List(json_value("a category", LABEL), metadata={"description": "that training saw"})
     cost = fields.Float(metadata={"description": "what it costs to find out"})
     node = fields.Integer(metadata={"description": "number of the node, or of the rule, that asks"})
 
 
-class Possible(Shape):
+class Possible(BaseSchema):
     """An answer that is still possible."""
 
-    label = shape("the class", LABEL)
+    label = json_value("the class", LABEL)
     weight = fields.Float(metadata={"description": "training weight of the leaves that give it and can be reached"})
 
 
-class Consultation(Shape):
+class Consultation(BaseSchema):
     """How far the answer has come."""
 
     model = fields.String()
@@ -122,7 +134,7 @@ class Consultation(Shape):
     range = fields.List(
         fields.Float(), metadata={"description": "the least and the greatest number that it can still be (regression)"}
     )
-    label = shape("the class, once it is settled (classification)", LABEL)
+    label = json_value("the class, once it is settled (classification)", LABEL)
     value = fields.Float(metadata={"description": "the number, once it is settled (regression)"})
     answer = fields.Nested(Answer, metadata={"description": "the whole answer, once no more is left to ask"})
-    cost = shape("`total` and cost by attribute of what was looked at so far, each paid once", OBJECT)
+    cost = json_value("`total` and cost by attribute of what was looked at so far, each paid once", OBJECT)

@@ -4,21 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import espalier
-from service.schemas.shape import CATEGORY, COLUMN, LABEL, PRINTABLE
-
-__all__ = [
-    "DATA_SET_REQUEST",
-    "DOCUMENT_REQUEST",
-    "EXPLAIN",
-    "JOB_EVENT",
-    "ON_ERROR",
-    "PREDICTION_REQUEST",
-    "PREDICTION_STREAMS",
-    "TREE",
-]
-
-EXPLAIN = ("none", "path", "full")
-ON_ERROR = ("fail", "skip")
+from service.schemas.fields import CATEGORY, COLUMN
+from service.schemas.predictions import rows_or_columns
 
 TREE: Mapping[str, Any] = {
     "type": "object",
@@ -48,86 +35,6 @@ DOCUMENT_REQUEST: Mapping[str, Any] = {
                 },
             }
         }
-    },
-}
-
-
-# Predictions are read by hand: this is what the OpenAPI document says about them.
-ROWS: Mapping[str, Any] = {
-    "type": "array",
-    "minItems": 1,
-    "items": {"type": "object", "additionalProperties": LABEL},
-    "description": "one object a row: names of attributes and values; null or absent is missing",
-}
-COLUMNS: Mapping[str, Any] = {
-    "type": "object",
-    "minProperties": 1,
-    "additionalProperties": {"type": "array", "minItems": 1, "items": LABEL},
-    "description": "names of attributes and lists of values, all of one length",
-}
-PREDICTION_OPTIONS: Mapping[str, Any] = {
-    "explain": {
-        "type": "string",
-        "enum": list(EXPLAIN),
-        "default": "path",
-        "description": "none: the answer; path: with the tests that led to it; full: with all that is known of it",
-    },
-    "missing": {
-        "enum": [*espalier.PREDICTION_STRATEGIES, None],
-        "default": None,
-        "description": "what is done with a row at a test whose value it does not have; null: as in training. "
-        + "; ".join(f"{name}: {what}" for name, what in espalier.PREDICTION_STRATEGIES.items()),
-    },
-    "on_error": {
-        "type": "string",
-        "enum": list(ON_ERROR),
-        "default": "fail",
-        "description": "fail: rows that cannot be read refuse the request; skip: the others are answered, these "
-        "have `errors` in the place of an answer",
-    },
-    "subject": {
-        "type": ["string", "null"],
-        "pattern": f"^{PRINTABLE}{{1,200}}$",
-        "description": "whom the decision is about; decisions can be listed by it",
-    },
-}
-
-
-def _rows_or_columns(what: str, more: Mapping[str, Any], example: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Give the schema of a table as rows or as columns; each has a title, of which generated clients make a name."""
-    each = (("rows", ROWS), ("columns", COLUMNS))
-    return {
-        "oneOf": [
-            {
-                "title": f"{what} {name}",
-                "type": "object",
-                "properties": {name: table, **more},
-                "required": [name],
-                "additionalProperties": False,
-            }
-            for name, table in each
-        ],
-        "examples": [example],
-    }
-
-
-PREDICTION_REQUEST = _rows_or_columns(
-    "asked",
-    PREDICTION_OPTIONS,
-    {"rows": [{"Outlook": "Sunny", "Humidity": "High", "Wind": "Weak"}], "explain": "path"},
-)
-
-
-PREDICTION_STREAMS: Mapping[str, Any] = {
-    "text/csv": {
-        "type": "string",
-        "description": "the first line names the attributes, in any order; answered line by line, as CSV",
-        "examples": ["Outlook,Humidity,Wind\nSunny,High,Weak\nRain,High,\n"],
-    },
-    "application/x-ndjson": {
-        "type": "string",
-        "description": "a line a row: an object of attribute names and values; answered line by line, in the same form",
-        "examples": ['{"Outlook":"Sunny","Humidity":"High"}\n{"Outlook":"Rain","Wind":null}\n'],
     },
 }
 
@@ -167,7 +74,7 @@ JOB_EVENT: Mapping[str, Any] = {
     },
 }
 BINARY = {"type": "string", "format": "binary"}
-TABLE = _rows_or_columns(
+TABLE = rows_or_columns(
     "table of",
     {"schema": DECLARATION},
     {"rows": [{"wind": "weak", "play": "yes"}, {"wind": "strong", "play": "no"}]},

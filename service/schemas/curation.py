@@ -3,14 +3,14 @@
 from marshmallow import fields
 
 from service.curation import LONGEST_DESCRIPTION, LONGEST_TAG, MOST_TAGS
-from service.schemas.shape import POINT, PRINTABLE, Shape, Whole, between, printable, shape
+from service.schemas.fields import POINT, PRINTABLE, BaseSchema, StrictInteger, between, json_value, printable
 
 __all__ = ["Erasure", "ErasureQuery", "ModelChange"]
 
 LONGEST_RETENTION_DAYS = 36_500
 
 
-class ModelChange(Shape):
+class ModelChange(BaseSchema):
     """What is to be said of a model; what is not named stays, null takes it away."""
 
     description = fields.String(
@@ -35,12 +35,12 @@ class ModelChange(Shape):
             "uniqueItems": True,
         },
     )
-    retention_days = Whole(
+    retention_days = StrictInteger(
         allow_none=True,
         validate=between(1, LONGEST_RETENTION_DAYS),
         metadata={"description": "days after which decisions are deleted; null: never"},
     )
-    operating_point = shape(
+    operating_point = json_value(
         "the label is given where its probability reaches this one, elsewhere the most probable of the others; null: "
         "the most probable one is given. Versions without such a class answer as they were trained",
         {**POINT, "type": "object"},  # null is added by what follows
@@ -48,13 +48,13 @@ class ModelChange(Shape):
     )
 
 
-class ErasureQuery(Shape):
+class ErasureQuery(BaseSchema):
     """Whose decisions."""
 
     subject = printable("whom the decisions are about", longest=200, required=True)
 
 
-class Erasure(Shape):
+class Erasure(BaseSchema):
     """How much was erased just now."""
 
     n_records = fields.Integer(metadata={"description": "requests, or parts of streams"})

@@ -3,19 +3,19 @@
 from marshmallow import fields
 
 from service.schemas.answers import Answer, Explained, page_of
-from service.schemas.shape import LABEL, POINT, Shape, shape, text
+from service.schemas.fields import LABEL, POINT, BaseSchema, json_value, text
 
 __all__ = ["Decision", "DecisionPage", "Explanation"]
 
 
-class Decision(Shape):
+class Decision(BaseSchema):
     """A logged decision."""
 
     id = text("its id")
     model_name = fields.String(data_key="model")
     version = fields.Integer()
     time = fields.AwareDateTime()
-    input = shape("the row as it was given", {"type": "object", "additionalProperties": LABEL})
+    input = json_value("the row as it was given", {"type": "object", "additionalProperties": LABEL})
     answer = fields.Nested(Answer)
     missing = text("the strategy for missing values that was in force")
     leaf = fields.Integer(allow_none=True, metadata={"description": "null: the row was refused"})
@@ -29,10 +29,10 @@ class Decision(Shape):
         fields.String(), metadata={"description": "attributes whose values were not kept, by the model's mask"}
     )
     erased = fields.AwareDateTime(allow_none=True, metadata={"description": "when all values were erased"})
-    operating_point = shape("that was in force: from which probability on the label was given", POINT)
+    operating_point = json_value("that was in force: from which probability on the label was given", POINT)
 
 
-class Explanation(Shape):
+class Explanation(BaseSchema):
     """A decision, derived once more from the version that made it, and compared."""
 
     decision_id = fields.String()
@@ -47,7 +47,7 @@ class Explanation(Shape):
         fields.String(),
         metadata={"description": "attributes whose values are not there; then `explanation` is the logged answer"},
     )
-    operating_point = shape("that was in force", POINT)
+    operating_point = json_value("that was in force", POINT)
     explanation = fields.Nested(Explained)
 
 

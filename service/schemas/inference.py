@@ -6,8 +6,8 @@ from typing import Any
 from marshmallow import fields
 
 from service.schemas.answers import Problem
-from service.schemas.shape import OBJECT, PRINTABLE, Shape, text
-from service.schemas.shape import shape as raw
+from service.schemas.fields import OBJECT, PRINTABLE, BaseSchema, text
+from service.schemas.fields import json_value as raw
 
 __all__ = [
     "INDEX_REQUEST",
@@ -41,7 +41,7 @@ class InferenceError(Problem):
     error = fields.String(required=True)
 
 
-class InferenceServer(Shape):
+class InferenceServer(BaseSchema):
     """What serves here."""
 
     name = fields.String()
@@ -49,21 +49,21 @@ class InferenceServer(Shape):
     extensions = fields.List(fields.String(), metadata={"description": "what is offered beyond the protocol"})
 
 
-class InferenceHealth(Shape):
+class InferenceHealth(BaseSchema):
     """Whether the process lives, and whether it can answer."""
 
     live = fields.Boolean()
     ready = fields.Boolean()
 
 
-class InferenceReadiness(Shape):
+class InferenceReadiness(BaseSchema):
     """Whether a model can answer."""
 
     name = fields.String()
     ready = fields.Boolean()
 
 
-class InferenceTensor(Shape):
+class InferenceTensor(BaseSchema):
     """What a tensor is."""
 
     name = fields.String()
@@ -72,7 +72,7 @@ class InferenceTensor(Shape):
     parameters = raw("of probability: the classes behind its columns, as JSON text", OBJECT)
 
 
-class InferenceModel(Shape):
+class InferenceModel(BaseSchema):
     """What a model takes and gives."""
 
     name = fields.String()
@@ -82,7 +82,7 @@ class InferenceModel(Shape):
     outputs = fields.List(fields.Nested(InferenceTensor))
 
 
-class InferenceEntry(Shape):
+class InferenceEntry(BaseSchema):
     """A version that can be asked."""
 
     name = fields.String()
@@ -91,7 +91,7 @@ class InferenceEntry(Shape):
     reason = text("empty")
 
 
-class InferenceOutput(Shape):
+class InferenceOutput(BaseSchema):
     """The answers to all rows, as one tensor."""
 
     name = fields.String(metadata={"enum": OUTPUT_NAMES})
@@ -101,7 +101,7 @@ class InferenceOutput(Shape):
     data = fields.List(raw("a cell", {"type": ["string", "number", "boolean"]}))
 
 
-class InferenceAnswer(Shape):
+class InferenceAnswer(BaseSchema):
     """The answers to all rows."""
 
     model_name = fields.String()

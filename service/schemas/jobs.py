@@ -10,17 +10,17 @@ from marshmallow import fields, validate
 
 import espalier
 from service.candidates import LONGEST_NAME, MOST_CANDIDATES
-from service.schemas.shape import (
+from service.schemas.fields import (
     ID,
     MODEL_NAME,
     PRINTABLE,
-    Shape,
-    Whole,
+    BaseSchema,
+    StrictInteger,
     between,
-    identified,
+    id_field,
+    json_value,
+    matching,
     one_of,
-    shape,
-    spelled,
     text,
 )
 
@@ -103,23 +103,23 @@ def _params() -> fields.Dict:
     )
 
 
-class TrainingJobRequest(Shape):
+class TrainingJobRequest(BaseSchema):
     """Train a new version of a model."""
 
-    model = spelled(
+    model = matching(
         MODEL_NAME,
         "the model that gets the new version; made if it is not there",
         error="a model name has 1 to 64 of the signs A-Z a-z 0-9 . _ - and begins with a letter or a digit",
         required=True,
     )
-    dataset = identified("the data set", required=True)
+    dataset = id_field("the data set", required=True)
     preset = _preset()
     params = _params()
-    holdout = shape("rows set aside before anything is learned", HOLDOUT, load_default=None, allow_none=True)
+    holdout = json_value("rows set aside before anything is learned", HOLDOUT, load_default=None, allow_none=True)
 
 
-def _version(description: str) -> Whole:
-    return Whole(
+def _version(description: str) -> StrictInteger:
+    return StrictInteger(
         load_default=None,
         allow_none=True,
         validate=between(1, 2**31 - 1),
@@ -127,7 +127,7 @@ def _version(description: str) -> Whole:
     )
 
 
-class PruningJobRequest(Shape):
+class PruningJobRequest(BaseSchema):
     """Prune a version; the result is a new version."""
 
     model = text("the model", required=True)
@@ -138,7 +138,7 @@ class PruningJobRequest(Shape):
     params = fields.Dict(
         keys=fields.String(), load_default=dict, metadata={"description": "its parameters", **PRUNING_PARAMETERS}
     )
-    holdout = shape(
+    holdout = json_value(
         "rows to prune by, of the data set that the version was trained on, or another data set; "
         "if not given, the rows that were set aside when it was trained",
         HOLDOUT,
@@ -147,12 +147,12 @@ class PruningJobRequest(Shape):
     )
 
 
-class PredictionJobRequest(Shape):
+class PredictionJobRequest(BaseSchema):
     """Answer every row of a data set."""
 
     model = text("the model", required=True)
     version = _version("which version; if not said, the one that `production` points at, else the newest")
-    dataset = identified("the data set", required=True)
+    dataset = id_field("the data set", required=True)
     explain = text(
         "none: the answers; path: with the rule that each follows, as a sentence",
         load_default="path",
@@ -166,10 +166,10 @@ class PredictionJobRequest(Shape):
     )
 
 
-class CandidateRequest(Shape):
+class CandidateRequest(BaseSchema):
     """One way of training."""
 
-    name = spelled(
+    name = matching(
         f"{PRINTABLE}{{1,{LONGEST_NAME}}}",
         "what the answer calls it; unique; if not given, preset and fields",
         error=f"must have 1 to {LONGEST_NAME} printable characters",
@@ -178,7 +178,7 @@ class CandidateRequest(Shape):
     )
     preset = _preset()
     params = _params()
-    pruning = shape(
+    pruning = json_value(
         "how the tree is pruned once it is grown; null: not at all; if not given, as the preset does. A method that "
         "asks held-out rows gets a third of the rows that are learned from",
         {"anyOf": PRUNING["anyOf"]},
@@ -186,23 +186,23 @@ class CandidateRequest(Shape):
     )
 
 
-class EvaluationJobRequest(Shape):
+class EvaluationJobRequest(BaseSchema):
     """Compare several ways of training on the same rows."""
 
-    dataset = identified("the data set", required=True)
+    dataset = id_field("the data set", required=True)
     candidates = fields.List(
         fields.Nested(CandidateRequest),
         required=True,
         validate=validate.Length(1, MOST_CANDIDATES, error=f"must be 1 to {MOST_CANDIDATES} candidates"),
         metadata={"minItems": 1, "maxItems": MOST_CANDIDATES},
     )
-    folds = Whole(
+    folds = StrictInteger(
         load_default=None,
         allow_none=True,
         validate=between(2, 1000),
         metadata={"description": "in how many parts the rows are dealt out, each tested on once; 10 without a holdout"},
     )
-    holdout = shape(
+    holdout = json_value(
         "rows to test on, or another data set, instead of folds", HOLDOUT, load_default=None, allow_none=True
     )
     label_noise = fields.Float(
@@ -210,7 +210,7 @@ class EvaluationJobRequest(Shape):
         validate=validate.Range(0, 1, max_inclusive=False, error="must be a share of at least 0 and below 1"),
         metadata={"description": "share of the training rows that are given a wrong class; tests are never touched"},
     )
-    seed = Whole(
+    seed = StrictInteger(
         load_default=0,
         validate=between(0, LARGEST_SEED),
         metadata={"description": "for everything that is drawn at random"},

@@ -2,23 +2,23 @@
 
 from marshmallow import fields
 
-from service.schemas.shape import CATEGORY, LABEL, Shape, shape, text
+from service.schemas.fields import CATEGORY, LABEL, BaseSchema, json_value, text
 
 __all__ = ["Accuracy", "Outcome", "OutcomeRequest"]
 
 
-class OutcomeRequest(Shape):
+class OutcomeRequest(BaseSchema):
     """What turned out to be true: one of the two."""
 
-    label = shape("the true class (classification)", CATEGORY)
-    value = shape("the true number (regression)", {"type": "number"})
+    label = json_value("the true class (classification)", CATEGORY)
+    value = json_value("the true number (regression)", {"type": "number"})
 
 
-class Outcome(Shape):
+class Outcome(BaseSchema):
     """What turned out to be true of a decision."""
 
     decision_id = text("the decision")
-    label = shape("the true class (classification)", LABEL)
+    label = json_value("the true class (classification)", LABEL)
     value = fields.Float(metadata={"description": "the true number (regression)"})
     right = fields.Boolean(
         allow_none=True, metadata={"description": "whether that was answered (classification; null: regression)"}
@@ -26,14 +26,16 @@ class Outcome(Shape):
     at = fields.AwareDateTime(metadata={"description": "when it was said"})
 
 
-class Accuracy(Shape):
+class Accuracy(BaseSchema):
     """How often a version is right."""
 
     model = fields.String()
     version = fields.Integer()
     n_outcomes = fields.Integer(metadata={"description": "decisions whose outcome is known; all else is about these"})
     accuracy = fields.Float(allow_none=True, metadata={"description": "share that was right (classification)"})
-    classes = fields.List(shape("a class", LABEL), metadata={"description": "of the confusion matrix, in this order"})
+    classes = fields.List(
+        json_value("a class", LABEL), metadata={"description": "of the confusion matrix, in this order"}
+    )
     confusion = fields.List(
         fields.List(fields.Integer()),
         metadata={"description": "a row for each true class, a column for each answer (classification)"},

@@ -4,19 +4,19 @@ from marshmallow import fields
 
 import espalier
 from service.database.tables import Kind, Scope, State
-from service.schemas.shape import (
+from service.schemas.fields import (
     CATEGORY,
     DECISION_ID,
-    LONGEST_PAGE,
+    MAX_PAGE,
     MODEL_NAME,
-    Digits,
-    Moment,
-    Shape,
+    BaseSchema,
+    QueryInteger,
+    UtcDateTime,
     between,
+    json_value,
     one_of,
     printable,
-    shape,
-    sought,
+    search_text,
     text,
 )
 
@@ -40,12 +40,12 @@ LONGEST_WAIT_SECONDS = 20
 LARGEST_INTEGER = 2**31 - 1
 
 
-class PageQuery(Shape):
+class PageQuery(BaseSchema):
     """Which part of a list."""
 
-    limit = Digits(
+    limit = QueryInteger(
         load_default=50,
-        validate=between(1, LONGEST_PAGE),
+        validate=between(1, MAX_PAGE),
         metadata={"description": "how many at most"},
     )
     cursor = fields.String(
@@ -53,18 +53,18 @@ class PageQuery(Shape):
     )
 
 
-class RowsQuery(Shape):
+class RowsQuery(BaseSchema):
     """Which rows of a data set."""
 
-    limit = Digits(load_default=50, validate=between(1, LONGEST_PAGE), metadata={"description": "how many at most"})
-    cursor = Digits(
+    limit = QueryInteger(load_default=50, validate=between(1, MAX_PAGE), metadata={"description": "how many at most"})
+    cursor = QueryInteger(
         load_default=0,
         validate=between(0, 2**53),
         metadata={"description": "the `next` of the page before: the number of the first row, counted from 0"},
     )
 
 
-class DataSetQuery(Shape):
+class DataSetQuery(BaseSchema):
     """How an uploaded body is to be read."""
 
     name = printable("what to call it", longest=200, load_default="data set")
@@ -82,13 +82,13 @@ class DataSetQuery(Shape):
     ignore = text("columns that are kept but never looked at, separated by commas", load_default=None)
 
 
-class ProfileQuery(Shape):
+class ProfileQuery(BaseSchema):
     """In which unit to show entropies."""
 
     log_base = text("2: bits, e: nats, 10: bans", load_default="2", validate=one_of(["2", "e", "10"]))
 
 
-class ColumnChange(Shape):
+class ColumnChange(BaseSchema):
     """What is to be declared of a column; what is not named stays."""
 
     name = text("which column", required=True)
@@ -98,11 +98,11 @@ class ColumnChange(Shape):
         validate=one_of([role.value for role in espalier.Role if role is not espalier.Role.TARGET]),
     )
     categories = fields.List(
-        shape("a category", CATEGORY), metadata={"description": "all of them, in the order that decides ties"}
+        json_value("a category", CATEGORY), metadata={"description": "all of them, in the order that decides ties"}
     )
 
 
-class DataSetChange(Shape):
+class DataSetChange(BaseSchema):
     """Another declaration of the same rows; what is not named stays."""
 
     target = text("the column to learn; null: none", allow_none=True)
@@ -119,13 +119,13 @@ class JobQuery(PageQuery):
 
     state = text("only in this state", load_default=None, validate=one_of([state.value for state in State]))
     kind = text("only of this kind", load_default=None, validate=one_of([kind.value for kind in Kind]))
-    model = sought("only for this model")
+    model = search_text("only for this model")
 
 
-class JobWaitQuery(Shape):
+class JobWaitQuery(BaseSchema):
     """How long to wait for the end of a job."""
 
-    wait = Digits(
+    wait = QueryInteger(
         load_default=0,
         validate=between(0, LONGEST_WAIT_SECONDS),
         metadata={
@@ -137,57 +137,57 @@ class JobWaitQuery(Shape):
 class DecisionQuery(PageQuery):
     """Which decisions."""
 
-    model = sought("only by this model")
-    version = Digits(
+    model = search_text("only by this model")
+    version = QueryInteger(
         load_default=None,
         validate=between(1, 2**31 - 1),
         metadata={"description": "only by this version of the model"},
     )
-    label = sought("only with this answer (single rows)")
-    leaf = Digits(
+    label = search_text("only with this answer (single rows)")
+    leaf = QueryInteger(
         load_default=None,
         validate=between(0, 2**31 - 1),
         metadata={"description": "only from this leaf (single rows)"},
     )
-    subject = sought("only about this subject")
-    from_time = Moment(
+    subject = search_text("only about this subject")
+    from_time = UtcDateTime(
         load_default=None, data_key="from", metadata={"description": "at this moment or later (ISO 8601 with zone)"}
     )
-    to_time = Moment(
+    to_time = UtcDateTime(
         load_default=None, data_key="to", metadata={"description": "before this moment (ISO 8601 with zone)"}
     )
 
 
-class TreeQuery(Shape):
+class TreeQuery(BaseSchema):
     """In which form to show a tree."""
 
     format = text("the form", load_default="json", validate=one_of(["json", "text", "mermaid", "dot", "svg"]))
-    depth = Digits(
+    depth = QueryInteger(
         load_default=None,
         validate=between(0, LARGEST_INTEGER),
         metadata={"description": "at most so many tests below each other; what is below is folded and counted"},
     )
-    node = Digits(
+    node = QueryInteger(
         load_default=0,
         validate=between(0, LARGEST_INTEGER),
         metadata={"description": "the number of the node to begin at"},
     )
 
 
-class RulesQuery(Shape):
+class RulesQuery(BaseSchema):
     """In which form to show rules, and whether of one class only."""
 
     format = text("the form", load_default="json", validate=one_of(["json", "text", "logic"]))
     label = text("only what a row of this class must be like", load_default=None, data_key="class")
 
 
-class ExplanationQuery(Shape):
+class ExplanationQuery(BaseSchema):
     """In which form to show an explanation."""
 
     format = text("the form", load_default="json", validate=one_of(["json", "text", "svg"]))
 
 
-class KeyRequest(Shape):
+class KeyRequest(BaseSchema):
     """Make a key."""
 
     name = printable("whose it is", longest=200, required=True)
@@ -206,10 +206,12 @@ class KeyRequest(Shape):
         allow_none=True,
         metadata={"description": "the models that it reaches; null: all. Data sets are not limited", "minItems": 1},
     )
-    expires = Moment(load_default=None, allow_none=True, metadata={"description": "when it stops working; null: never"})
+    expires = UtcDateTime(
+        load_default=None, allow_none=True, metadata={"description": "when it stops working; null: never"}
+    )
 
 
-class JobResultQuery(Shape):
+class JobResultQuery(BaseSchema):
     """In which form to give the answers of a prediction job."""
 
     format = text(

@@ -50,7 +50,8 @@ if typing.TYPE_CHECKING:
         SchemaError,
         TooLarge,
     )
-    from espalier.estimators import EstimatorError, TreeClassifier, TreeRegressor
+    from espalier.estimators.estimators import TreeClassifier, TreeRegressor
+    from espalier.estimators.validation import EstimatorError
     from espalier.evaluation import Evaluation, evaluate
     from espalier.explanation import DecisionStep, Explanation, explain, explain_each, render_explanation, rule_of
     from espalier.few_digits import DecimalWords, decimal_words

@@ -124,16 +124,14 @@ def _grown_fast(rules: Any, table: Table, watch: Progress) -> Tree | None:
         return None
     nominal = [feature.unordered for feature in table.attributes]
     with thread_pool(n_threads()) as pool:
-        columns = fast_table.fast_table(
-            rules, table.columns, n_categories, table.target, table.weight, pool, table.let_go
-        )
+        columns = fast_table.fast_table(rules, table.columns, n_categories, table.target, table.weight, pool)
         watch.check()
         watch.begin(phase_of(grow_binary.grow_subtree, "growing"))
         parts = fast.grow_fast(rules, columns, watch.state, pool)
         if parts is None:
             raise Cancelled("stopped on request")
         del columns  # orders and codes: as much as the table itself, and of no more use
-        arrays = joining.joined(rules, parts, table.read, nominal, pool)
+        arrays = joining.joined(rules, parts, table.columns, nominal, pool)
     return Tree(**arrays, surrogates=None, linear=None)
 
 

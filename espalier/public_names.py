@@ -69,11 +69,11 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "SchemaError",
             "TooLarge",
         ),
-        "estimators": (
-            "EstimatorError",
+        "estimators.estimators": (
             "TreeClassifier",
             "TreeRegressor",
         ),
+        "estimators.validation": ("EstimatorError",),
         "evaluation": (
             "Evaluation",
             "evaluate",
@@ -239,7 +239,9 @@ MODULE_OF: Final[Mapping[str, str]] = MappingProxyType(
 def load_all() -> None:
     """Import everything public at once, so that nothing is imported while a request or a job waits.
 
-    numba and pyarrow are loaded by the first work that needs them, all the same; see `espalier.warm_up`.
+    numba and pyarrow are loaded by the first work that needs them, all the same; see `espalier.warm_up`. The
+    estimators are left out: scikit-learn may not be installed.
     """
     for module in MODULES:
-        importlib.import_module(f"espalier.{module}")
+        if not module.startswith("estimators."):
+            importlib.import_module(f"espalier.{module}")

@@ -14,7 +14,6 @@ from espalier.class_weights import class_factors
 from espalier.config import TrainingConfig
 from espalier.dataset import Column, Dataset, lacks_values
 from espalier.errors import ConfigError, DataError, Fault, pointer, within
-from espalier.lent import LentColumns
 from espalier.processors import in_threads_if_many
 from espalier.schema import Feature
 
@@ -33,7 +32,7 @@ class Table:
     Attributes:
         attributes: The schema's, F of them.
         columns: One an attribute: float64 or float32 (NaN missing) or int32 codes (-1 missing), missing values imputed
-            if asked. What they are lent of may be let go (`let_go`).
+            if asked.
         target: int32 class codes or float64 numbers.
         weight: float64, class weights applied.
         n_classes: 0 for a regression.
@@ -57,18 +56,6 @@ class Table:
         if self.source is not None:
             return not self.source.incomplete
         return not any(in_threads_if_many(self.n_rows * len(self.columns), lacks_values, self.columns))
-
-    def let_go(self, place: int) -> None:
-        """Say that a column is not looked at as a whole any more: if it was copied for that, the copy is dropped."""
-        if isinstance(self.columns, LentColumns):
-            self.columns.let_go(place)
-
-    def read(self, place: int, rows: Any) -> Column:
-        """Give some cells of a column, by an index of numpy's."""
-        if isinstance(self.columns, LentColumns):
-            return self.columns.read(place, rows)
-        column: Column = self.columns[place][rows]
-        return column
 
 
 def training_table(dataset: Dataset, config: TrainingConfig) -> Table:

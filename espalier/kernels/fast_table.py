@@ -1,7 +1,7 @@
 """The columns as the fast lane's kernels take them: few values coded, many values sorted, once a training."""
 
 import queue
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
@@ -77,12 +77,11 @@ def can_grow_fast(rules: Any, n_categories: Sequence[int], n_rows: int) -> bool:
 
 def fast_table(
     rules: Any, columns: Sequence[Array], n_categories: Sequence[int], target: Array, weight: Array,
-    pool: ThreadPoolExecutor, let_go: Callable[[int], None],
+    pool: ThreadPoolExecutor,
 ) -> FastTable:  # fmt: skip
     """Code each column with few values, sort the others.
 
-    columns: float64, float32 or int32 codes; n_categories: of the coded ones, else 0. let_go: told the place of each
-    column that is done with.
+    columns: float64, float32 or int32 codes; n_categories: of the coded ones, else 0.
     """
     n_rows, n_attributes = len(weight), len(columns)
     unit = bool(np.all(weight == 1.0))
@@ -94,11 +93,9 @@ def fast_table(
     coded = _all_coded(columns, n_categories, pool)
     others = [place for place, item in enumerate(coded) if item is not None]
     places = [place for place, item in enumerate(coded) if item is None]
-    for place in others:
-        let_go(place)
     orders = lines(len(places) + 1, n_rows, np.uint32)
     codes = np.empty((len(places), n_rows), np.uint32)
-    sorting = _sorting(columns, places, row_class, class_bits, codes, orders.array, pool, let_go)
+    sorting = _sorting(columns, places, row_class, class_bits, codes, orders.array, pool)
     cells = _cells([item[0] for item in coded if item is not None], n_rows, pool)
     for each in sorting:
         each.result()
@@ -124,7 +121,7 @@ def fast_table(
 
 def _sorting(
     columns: Sequence[Array], places: Sequence[int], row_class: Array, class_bits: int, codes: Array, orders: Array,
-    pool: ThreadPoolExecutor, let_go: Callable[[int], None],
+    pool: ThreadPoolExecutor,
 ) -> list[Future[None]]:  # fmt: skip
     """Begin to sort the columns at `places`; written are their codes, and their orders."""
     n_rows = codes.shape[1]
@@ -135,7 +132,6 @@ def _sorting(
     def sort(at: int) -> None:
         buffers = scratch.get()
         _sort(columns[places[at]], row_class, class_bits, codes[at], orders[at], *buffers)
-        let_go(places[at])
         scratch.put(buffers)
 
     return [pool.submit(sort, at) for at in range(len(places))]

@@ -4,7 +4,7 @@ The top part has leaves at which another part goes on. The subtree of such a lea
 once the sizes are known the parts are written side by side, by all threads.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,8 +20,6 @@ __all__ = ["Part", "joined"]
 Array = npt.NDArray[Any]
 
 CUTS_WORTH_SHARING: Final = 50_000
-Read = Callable[[int, Any], Array]
-"""Gives the cells of an attribute, by its place, in some rows, by an index of numpy's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +43,11 @@ class Part:
 
 
 def joined(
-    rules: Any, parts: list[Part], read: Read, nominal: Sequence[bool], pool: ThreadPoolExecutor
+    rules: Any, parts: list[Part], columns: Sequence[Array], nominal: Sequence[bool], pool: ThreadPoolExecutor
 ) -> dict[str, Array]:
     """Give the arrays of the tree by name, all but those of surrogates and linear models.
 
-    parts: the top first; emptied, so that what is written already takes no memory. read: gives cells of an attribute,
+    parts: the top first; emptied, so that what is written already takes no memory. columns: of an attribute each,
     floats or int32 codes; nominal: whether a code stands for a category.
     """
     top = parts.pop(0)
@@ -71,7 +69,7 @@ def joined(
         whole.take(part, np.ones(part.n_nodes, np.int32), int(places[part.root]))
 
     list(pool.map(write, range(len(parts))))
-    return whole.arrays(rules, read, nominal, pool)
+    return whole.arrays(rules, columns, nominal, pool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,9 @@ class _Whole:
         )  # fmt: skip
         return places
 
-    def arrays(self, rules: Any, read: Read, nominal: Sequence[bool], pool: ThreadPoolExecutor) -> dict[str, Array]:
+    def arrays(
+        self, rules: Any, columns: Sequence[Array], nominal: Sequence[bool], pool: ThreadPoolExecutor
+    ) -> dict[str, Array]:
         n_nodes = len(self.feature)
         inner = np.flatnonzero(self.feature >= 0).astype(np.int32)
         left = inner + np.int32(1)
@@ -113,7 +113,7 @@ class _Whole:
             "child": _alternating(left, right),
             "feature": self.feature,
             "test": test,
-            "threshold": self._thresholds(rules, read, by_category, len(nominal), pool),
+            "threshold": self._thresholds(rules, columns, by_category, len(nominal), pool),
             "code_start": _starts(by_category),
             "code_branch": np.tile(np.arange(2, dtype=np.int32), int(np.count_nonzero(by_category))),
             "fallback": fallback,
@@ -125,7 +125,7 @@ class _Whole:
         }
 
     def _thresholds(
-        self, rules: Any, read: Read, by_category: Array, n_attributes: int, pool: ThreadPoolExecutor
+        self, rules: Any, columns: Sequence[Array], by_category: Array, n_attributes: int, pool: ThreadPoolExecutor
     ) -> Array:
         """Take the threshold of every numeric test from the rows at its sides; observed ones are training values."""
         threshold = np.full(len(self.feature), np.nan)
@@ -137,10 +137,10 @@ class _Whole:
             nodes = cuts[ends[attribute] : ends[attribute + 1]]
             if not len(nodes):
                 return
-            below, above = (read(attribute, self.beside[nodes, side]).astype(np.float64) for side in (0, 1))
+            below, above = (columns[attribute][self.beside[nodes, side]].astype(np.float64) for side in (0, 1))
             fast_nodes.write_thresholds(below, above, nodes, threshold)
             if rules.observed:
-                values = np.sort(read(attribute, slice(None)).astype(np.float64))
+                values = np.sort(columns[attribute].astype(np.float64))
                 threshold[nodes] = values[np.searchsorted(values, threshold[nodes], side="right") - 1]
 
         of_many = pool.map if len(cuts) >= CUTS_WORTH_SHARING else map

@@ -19,9 +19,6 @@ import espalier
 from espalier import TreeClassifier, TreeRegressor
 from tests.factories import REFERENCE, needs_reference
 
-# The estimators follow the documented protocol and inherit nothing, so that the core needs no scikit-learn.
-pytestmark = pytest.mark.filterwarnings("ignore:Estimator .* does not inherit from `sklearn.base.BaseEstimator`")
-
 LEFT_OUT_BY_SKLEARN = {"check_array_api_input"}
 """Skipped by scikit-learn itself unless SCIPY_ARRAY_API is set in the environment."""
 
@@ -104,7 +101,7 @@ def test_a_clone_has_the_same_parameters() -> None:
 
 
 def test_a_representation_shows_what_was_changed() -> None:
-    assert repr(TreeClassifier("c45", max_depth=3)) == "TreeClassifier(preset='c45', max_depth=3)"
+    assert repr(TreeClassifier("c45", max_depth=3)) == "TreeClassifier(max_depth=3, preset='c45')"
 
 
 def test_an_unknown_parameter_is_refused_with_those_there_are() -> None:
@@ -318,22 +315,62 @@ def test_the_model_of_an_estimator_can_be_saved_and_shown() -> None:
     assert espalier.to_text(estimator.model_).startswith("x")
 
 
-def test_estimators_need_no_scikit_learn() -> None:
+def test_without_scikit_learn_the_rest_works_and_the_error_says_what_to_install() -> None:
     program = """
 import sys
-for library in ("sklearn", "scipy", "pandas", "polars", "pyarrow"):
-    sys.modules[library] = None
-from espalier import TreeClassifier
-estimator = TreeClassifier("c45", min_weight_leaf=1)
+sys.modules["sklearn"] = None
+import espalier
+data = espalier.dataset_from_rows([{"a": 1, "y": "p"}, {"a": 2, "y": "q"}], target="y")
+assert espalier.predict(espalier.train(data, "cart"), [{"a": 2}])[0].label == "q"
+espalier.load_all()
 try:
-    estimator.predict([["a"]])
-except ValueError as error:
-    assert "is not fitted yet" in str(error)
-assert estimator.fit([["a"], ["b"]], ["p", "q"]).predict([["b"]]).tolist() == ["q"]
-assert estimator.score([["a"], ["b"]], ["p", "q"]) == 1.0
-assert "sklearn" not in {name for name, module in sys.modules.items() if module is not None}
+    espalier.TreeClassifier
+except ImportError as error:
+    assert "pip install 'espalier[sklearn]'" in str(error)
+else:
+    raise AssertionError("no error")
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+LAYOUTS = {
+    "row by row": np.ascontiguousarray,
+    "column by column": np.asfortranarray,
+    "every other row": lambda matrix: np.repeat(matrix, 2, axis=0)[::2],
+    "a part of a wider one": lambda matrix: np.hstack([matrix, matrix])[:, :6],
+    "backwards": lambda matrix: np.ascontiguousarray(matrix[::-1, ::-1])[::-1, ::-1],
+}
+
+
+def rounded_table(dtype: Any, n: int = 5_000) -> np.ndarray:
+    """Columns of many values and, at the end, of few."""
+    table = np.random.default_rng(8).standard_normal((n, 6)).astype(np.float32).astype(dtype)
+    table[:, -2:] = np.round(table[:, -2:])
+    return table
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_an_array_in_any_layout_gives_the_model_of_its_columns(layout: str, dtype: Any) -> None:
+    table = LAYOUTS[layout](rounded_table(dtype))
+    known = table.copy()
+    y = (known[:, 0] * known[:, 1] + known[:, -1]).astype(np.float64)
+    columns = {f"x{place}": column.astype(np.float64) for place, column in enumerate(known.T)}
+    expected = espalier.train(espalier.dataset_from_columns(columns | {"y": y}, target="y", task="regression"), "cart")
+    model = TreeRegressor("cart").fit(table, y).model_
+    assert model.tree == expected.tree
+    assert np.array_equal(table, known)
+
+
+@pytest.mark.parametrize("preset", ["cart", "c45", "reptree"])
+def test_rows_of_weight_0_and_missing_cells_are_learned_from_as_in_a_data_set(preset: str) -> None:
+    table = rounded_table(np.float32)
+    table[::7, 2] = np.nan
+    y = (table[:, 0] * table[:, 1] + table[:, -1] > 0).astype(np.int64)
+    weight = np.where(np.arange(len(y)) % 5 == 0, 0.0, 1.0)
+    columns = {f"x{place}": column.astype(np.float64) for place, column in enumerate(table.T)}
+    dataset = espalier.dataset_from_columns(columns | {"y": y, "w": weight}, target="y", weight="w")
+    assert TreeClassifier(preset).fit(table, y, weight).model_.tree == espalier.train(dataset, preset).tree
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from espalier.kernels.work_list import WorkList
-from espalier.memory import LARGE_PAGE, large_array
+from espalier.memory import LARGE_PAGE, LEAST_IN_LARGE_PAGES, large_array, lines
 from espalier.processors import in_threads_if_many
 
 
@@ -93,3 +93,13 @@ def test_few_cells_make_no_threads(n_cells: int, n_threads: int) -> None:
     here = threading.get_ident()
     found = in_threads_if_many(n_cells, lambda _: threading.get_ident(), range(2))
     assert (found == [here, here]) == (n_threads == 1)
+
+
+def test_the_middle_of_lines_that_is_given_back_takes_nothing_with_it():
+    length = LEAST_IN_LARGE_PAGES // np.dtype(np.uint32).itemsize
+    table = lines(3, length, np.uint32)
+    table.array[:] = 7
+    table.give_back(5_000, 200_000)
+    kept = np.r_[0:5_000, 200_000:length]
+    assert np.all(table.array[:, kept] == 7)
+    assert np.count_nonzero(table.array == 0) > 3 * 190_000  # whole pages of it

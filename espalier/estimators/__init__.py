@@ -1,0 +1,7 @@
+"""Estimators with the interface of scikit-learn, which the extra `sklearn` installs."""
+
+try:
+    import sklearn  # noqa: F401
+except ImportError as error:
+    message = "TreeClassifier and TreeRegressor need scikit-learn: pip install 'espalier[sklearn]'"
+    raise ImportError(message, name="sklearn") from error

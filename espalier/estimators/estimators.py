@@ -1,0 +1,268 @@
+"""TreeClassifier and TreeRegressor, estimators of scikit-learn.
+
+Every field of `espalier.TrainingConfig` is a parameter, so that a grid search can vary it. A field that is left alone
+has the preset's value.
+"""
+
+import dataclasses
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from espalier.arrow import dataset_of_columns
+from espalier.bulk_prediction import class_codes, class_shares, leaves_of, numbers
+from espalier.cells import Cells, MatrixCells, cells_of
+from espalier.config import TrainingConfig, training_config
+from espalier.dataset import Column, Dataset
+from espalier.declaring import Declared
+from espalier.errors import Fault, pointer
+from espalier.estimators.validation import (
+    EstimatorError,
+    as_label,
+    raise_value_errors,
+    read_columns,
+    validate_classes,
+    validate_numbers,
+    validate_table,
+    validate_weight,
+    with_target,
+)
+from espalier.explanation import Explanation, explain, render_explanation
+from espalier.fields import field_table
+from espalier.frame_column import FrameColumn
+from espalier.importances import attribute_importances
+from espalier.model import Model
+from espalier.schema import FeatureKind, Label, label_text
+from espalier.training import train
+
+FIELD_NAMES: Final = tuple(info.name for info in field_table(TrainingConfig))
+OF_PRESET: Final = "preset"
+"""Value of a field that has the preset's value."""
+
+
+class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
+    """The parameters, the fitting and the explanations of both estimators."""
+
+    def __init__(
+        self,
+        preset: str = "cart",
+        *,
+        nominal_columns: Sequence[str | int] | None = None,
+        min_weight_fraction_leaf: float = 0.0,
+        **fields: Any,
+    ) -> None:
+        unknown = sorted(set(fields) - set(FIELD_NAMES))
+        if unknown:
+            legal = ", ".join(inspect.signature(type(self)).parameters)
+            raise TypeError(f"{type(self).__name__} has no parameter {unknown[0]!r}; it has: {legal}")
+        self.preset = preset
+        self.nominal_columns = nominal_columns
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        for name in FIELD_NAMES:
+            setattr(self, name, fields.get(name, OF_PRESET))
+
+    def explain(self, X: Any, *, detail: str = "path") -> list[Explanation]:  # noqa: N803 - scikit-learn's name
+        """Predict each row of `X` and return the reasons; see `espalier.explain`."""
+        dataset = self._dataset_to_predict(self._validated(X))
+        with raise_value_errors():
+            return explain(self.model_, dataset.rows(), detail=detail)
+
+    def path_text(self, X: Any) -> list[str]:  # noqa: N803
+        """Return the explanation of each row of `X` as text, one line per test."""
+        return [render_explanation(explanation) for explanation in self.explain(X)]
+
+    def apply(self, X: Any) -> npt.NDArray[np.int32]:  # noqa: N803
+        """Return each row's leaf, int32 (n_rows,): a node of ``model_.tree``, -1 where several leaves answer."""
+        cells = self._encoded(X)
+        return leaves_of(self.model_, cells)
+
+    @property
+    def feature_importances_(self) -> npt.NDArray[np.float64]:
+        """Each column's share of the total gain, float64 (n_columns,); see `espalier.attribute_importances`."""
+        check_is_fitted(self, "model_")
+        return np.array(list(attribute_importances(self.model_).values()))
+
+    def get_depth(self) -> int:
+        """Return the largest number of tests between the root and a leaf."""
+        check_is_fitted(self, "model_")
+        return self.model_.tree.depth
+
+    def get_n_leaves(self) -> int:
+        """Return the number of leaves."""
+        check_is_fitted(self, "model_")
+        return self.model_.tree.n_leaves
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Texts are read too, but scikit-learn's tag for that promises to take any object.
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _fit(self, table: Any, target: Column, classes: tuple[Label, ...], sample_weight: Any) -> Self:
+        weight = validate_weight(sample_weight, len(target))
+        columns = read_columns(table, getattr(self, "feature_names_in_", None))
+        nominal = [{"name": name, "kind": str(FeatureKind.NOMINAL)} for name in self._nominal_names(columns)]
+        with raise_value_errors():
+            attributes = dataset_of_columns(columns, Declared(schema={"columns": nominal}, missing_values=()))
+            dataset = with_target(attributes, target, classes, weight)
+            self.model_: Model = train(dataset, self._config(dataset))
+        return self
+
+    def _config(self, dataset: Dataset) -> TrainingConfig:
+        fields = {name: _plain_value(getattr(self, name)) for name in FIELD_NAMES}
+        chosen = {name: value for name, value in fields.items() if not (isinstance(value, str) and value == OF_PRESET)}
+        if isinstance(chosen.get("nominal"), list | tuple | np.ndarray):
+            del chosen["nominal"]  # it names columns, and the split is the preset's
+        if isinstance(chosen.get("class_weight"), Mapping):
+            chosen["class_weight"] = {
+                label_text(as_label(label, dataset.schema.classes)): _plain_value(weight)
+                for label, weight in chosen["class_weight"].items()
+            }
+        config = training_config(self.preset, **chosen)
+        share = _plain_value(self.min_weight_fraction_leaf)
+        if not isinstance(share, int | float) or not 0 <= share <= 0.5:
+            message = "must be a number from 0 to 0.5"
+            raise EstimatorError([Fault(pointer("min_weight_fraction_leaf"), "not_legal", message)])
+        least = max(config.min_weight_leaf, share * _total_weight(dataset, config))
+        return dataclasses.replace(config, min_weight_leaf=least)
+
+    def _nominal_names(self, columns: Sequence[FrameColumn]) -> list[str]:
+        """Return the columns listed in ``nominal_columns``, or in ``nominal`` if that is a list."""
+        split = getattr(self, "nominal", OF_PRESET)
+        listed = [*(self.nominal_columns or ()), *(split if isinstance(split, list | tuple | np.ndarray) else ())]
+        names = [column.name for column in columns]
+        found, faults = set(), []
+        for given in map(_plain_value, listed):
+            if isinstance(given, int) and -len(names) <= given < len(names):
+                found.add(names[given])
+            elif isinstance(given, str) and given in names:
+                found.add(given)
+            else:
+                legal = f"must be a column's name or its number from 0 to {len(names) - 1}"
+                faults.append(Fault(pointer("nominal_columns", str(given)), "unknown_column", legal))
+        if faults:
+            raise EstimatorError(faults)
+        return sorted(found)
+
+    def _validated(self, X: Any) -> Any:  # noqa: N803
+        check_is_fitted(self, "model_")
+        return validate_table(self, X, reset=False)
+
+    def _encoded(self, X: Any) -> Cells:  # noqa: N803
+        table = self._validated(X)
+        attributes = self.model_.schema.attributes
+        if (
+            isinstance(table, np.ndarray)
+            and table.dtype in (np.float32, np.float64)
+            and self.model_.preparation.imputed is None
+            and all(feature.kind is FeatureKind.NUMERIC for feature in attributes)
+            and not np.isinf(table).any()
+        ):
+            return MatrixCells(table.T)  # no copy: compiled code reads the array itself
+        dataset = self._dataset_to_predict(table)
+        with raise_value_errors():
+            return cells_of(self.model_, dataset)
+
+    def _dataset_to_predict(self, table: Any) -> Dataset:
+        columns = read_columns(table, [feature.name for feature in self.model_.schema.attributes])
+        with raise_value_errors():
+            return dataset_of_columns(columns, Declared(like=self.model_.schema))
+
+
+class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
+    """A decision tree that predicts a class.
+
+    Args:
+        preset: ``cart``, ``c45``, … as in `espalier.PRESETS`.
+        nominal_columns: Columns without an order, by name or number; texts, categoricals and booleans of a pandas,
+            polars or pyarrow table need not be named.
+        min_weight_fraction_leaf: Least share of the total weight in a leaf, a limit besides ``min_weight_leaf``.
+        **fields: Fields of `espalier.TrainingConfig`. A list as ``nominal`` names columns, too.
+
+    Attributes:
+        model_: The trained `espalier.Model`: save it, draw it, prune it.
+        classes_: Classes, sorted.
+        n_features_in_: Number of columns.
+        feature_names_in_: Their names, if the table has any.
+
+    >>> X = [["sunny", 85.0], ["sunny", 70.0], ["rain", 90.0], ["rain", 65.0]]
+    >>> model = TreeClassifier("c45", min_weight_leaf=1).fit(X, ["no", "yes", "no", "yes"])
+    >>> model.predict([["sunny", 60.0]]).tolist(), model.explain([["rain", 99.0]])[0].rule
+    (['yes'], 'if x1 > 70 then no')
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+        """Grow the tree.
+
+        Args:
+            X: (n_rows, n_columns): an array, a list of rows, or a pandas, polars or pyarrow table; NaN and None are
+                missing values.
+            y: (n_rows,): classes.
+            sample_weight: (n_rows,): weights of at least 0; None: all 1.
+
+        Raises:
+            EstimatorError: Every fault of data or parameters.
+            ValueError: Wrong shapes, with scikit-learn's message.
+        """
+        table = validate_table(self, X, reset=True)
+        self.classes_, labels, codes = validate_classes(y, len(table))
+        return self._fit(table, codes, labels, sample_weight)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: N803
+        """Return the class of each row, (n_rows,)."""
+        cells = self._encoded(X)
+        return np.asarray(self.classes_[class_codes(self.model_, cells)])
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:  # noqa: N803
+        """Return the share of each class among the training rows of each row's leaf, float64 (n_rows, n_classes)."""
+        cells = self._encoded(X)
+        return class_shares(self.model_, cells)
+
+
+class TreeRegressor(RegressorMixin, _TreeEstimator):  # type: ignore[misc]
+    """A decision tree that predicts a number.
+
+    Arguments and attributes are those of `TreeClassifier`, without classes.
+
+    >>> TreeRegressor(max_depth=1).fit([[1.0], [2.0], [3.0]], [10.0, 10.0, 40.0]).predict([[2.4], [9.0]]).tolist()
+    [10.0, 40.0]
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+        """Grow the tree; `y` are finite numbers, the rest as in `TreeClassifier.fit`."""
+        table = validate_table(self, X, reset=True)
+        return self._fit(table, validate_numbers(y, len(table)), (), sample_weight)
+
+    def predict(self, X: Any) -> npt.NDArray[np.float64]:  # noqa: N803
+        """Return the number of each row, float64 (n_rows,)."""
+        cells = self._encoded(X)
+        return numbers(self.model_, cells)
+
+
+def _total_weight(dataset: Dataset, config: TrainingConfig) -> float:
+    """Return the sum of the row weights, each times the weight of its class (``balanced`` does not change the sum)."""
+    if not isinstance(config.class_weight, tuple):
+        return float(dataset.weight.sum())
+    factors = dict(config.class_weight)
+    of_class = np.array([factors.get(label_text(label), 1.0) for label in dataset.schema.classes])
+    return float((dataset.weight * of_class[np.asarray(dataset.target)]).sum())
+
+
+def _plain_value(value: Any) -> Any:
+    """Return a grid's numpy number as Python's own, which a field expects."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _signature() -> inspect.Signature:
+    """Return the constructor's signature with every field, which scikit-learn takes the parameters from."""
+    given = list(inspect.signature(_TreeEstimator.__init__).parameters.values())[:-1]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Signature([*given, *(inspect.Parameter(name, keyword, default=OF_PRESET) for name in FIELD_NAMES)])
+
+
+_TreeEstimator.__init__.__signature__ = _signature()  # type: ignore[attr-defined]

@@ -1,0 +1,215 @@
+"""Validation of X, y and sample_weight with scikit-learn's own checks, and their reading as a data set."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import assert_all_finite, check_consistent_length
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from espalier.arrow import distinct_values
+from espalier.cell_faults import faults_of_target, faults_of_weights
+from espalier.dataset import Column, Dataset
+from espalier.errors import Fault, InvalidInput, pointer, within
+from espalier.frame_cells import is_missing
+from espalier.frame_column import FrameColumn
+from espalier.frames import column_from_array, columns_from_matrix, frame_columns, is_frame
+from espalier.schema import LARGEST_WHOLE, Feature, FeatureKind, Label, Role, Schema
+
+
+class EstimatorError(InvalidInput, ValueError):
+    """Data or parameters given to an estimator are not valid; a ValueError too, as scikit-learn's callers expect."""
+
+
+@contextmanager
+def raise_value_errors() -> Iterator[None]:
+    """Raise an `InvalidInput` of the core as an `EstimatorError`."""
+    try:
+        yield
+    except EstimatorError:
+        raise
+    except InvalidInput as error:
+        raise EstimatorError(error.faults) from error
+
+
+def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:  # noqa: N803 - scikit-learn's name
+    """Validate X and its feature names.
+
+    Args:
+        estimator: Gets `n_features_in_` and `feature_names_in_` if `reset`, else X is compared with them.
+        X: A two-dimensional array or list, or a pandas, polars or pyarrow table.
+        reset: Whether the estimator is being fitted.
+
+    Returns:
+        The table, or an array (n_rows, n_columns) of any type, NaN and infinity included.
+
+    Raises:
+        ValueError: X has another shape, other columns, or no rows.
+        TypeError: X is sparse, or only some of its names are texts.
+    """
+    if _is_table(X):
+        table = X.collect() if hasattr(X, "collect") else X  # a lazy table of polars
+        validate_data(estimator, table, reset=reset, skip_check_array=True)
+        if not len(table):
+            raise ValueError(f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is required.")
+        return table
+    return validate_data(estimator, _plain_array(X), reset=reset, dtype=None, ensure_all_finite=False)
+
+
+def read_columns(table: Any, names: Sequence[str] | None) -> list[FrameColumn]:
+    """Return the columns of a validated table.
+
+    Args:
+        table: As `validate_table` returns it.
+        names: Names of the columns; None: x0, x1, ….
+
+    Raises:
+        EstimatorError: A column is of a type that cannot be read.
+        TypeError: An object in a column is neither text, a number, a date nor missing.
+    """
+    if _is_table(table):
+        with raise_value_errors():
+            columns = frame_columns(table)
+    elif table.dtype.kind in "fiub":
+        columns = columns_from_matrix(table)
+    else:
+        columns = [column_from_array(f"x{place}", table[:, place]) for place in range(table.shape[1])]
+    if names is None:
+        names = [f"x{place}" for place in range(len(columns))]
+    return [replace(column, name=name) for column, name in zip(columns, names, strict=True)]
+
+
+def validate_classes(y: Any, n_rows: int) -> tuple[npt.NDArray[Any], tuple[Label, ...], npt.NDArray[np.int32]]:
+    """Validate y as classes.
+
+    Returns:
+        The distinct classes, sorted, of y's own type; the same as labels of a schema; the class codes int32 (n_rows,).
+
+    Raises:
+        ValueError: y has another shape or length, missing values, only one class, or is not of classes.
+    """
+    values = _column(y, n_rows)
+    if values.dtype.kind == "O" and any(map(is_missing, values.tolist())):
+        raise ValueError("Input y contains NaN.")
+    if values.dtype.kind not in "iub":  # whole numbers and booleans are classes, and the check would sort them
+        check_classification_targets(values)
+    classes, codes = distinct_values(values)
+    if len(classes) < 2:
+        raise ValueError("y holds one class only: there is nothing to learn")
+    return classes, tuple(as_label(label, ()) for label in classes.tolist()), codes.astype(np.int32)
+
+
+def validate_numbers(y: Any, n_rows: int) -> npt.NDArray[np.float64]:
+    """Validate y as finite numbers.
+
+    Returns:
+        float64 (n_rows,).
+
+    Raises:
+        ValueError: y has another shape or length, or a value that is not a finite number.
+        EstimatorError: A number is too large to be squared.
+    """
+    values = _column(y, n_rows, dtype=np.float64)
+    _raise_faults(faults_of_target(values), "y")
+    return values
+
+
+def validate_weight(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float64] | None:
+    """Validate row weights.
+
+    Returns:
+        float64 (n_rows,); None where none are given.
+
+    Raises:
+        ValueError: The weights have another shape, or are negative, not finite or all zero.
+        EstimatorError: A weight is too small or too large to be added up and squared.
+    """
+    if sample_weight is None:
+        return None
+    weight = np.array(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,):
+        raise ValueError(f"sample_weight must be a 1d array of {n_rows} numbers, got the shape {weight.shape}")
+    if not np.all(np.isfinite(weight)) or np.any(weight < 0):
+        raise ValueError("sample_weight must be finite numbers of at least 0")
+    if not np.any(weight > 0):
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    _raise_faults(faults_of_weights(weight), "sample_weight")
+    return weight
+
+
+def as_label(value: Any, categories: Sequence[Label]) -> Label:
+    """Return a class as a label of a schema: the one of `categories` that equals it, else text, a number or a boolean.
+
+    >>> as_label(1.0, ()), as_label("a", ()), as_label(2.0, (1, 2))
+    (1, 'a', 2)
+    """
+    plain = value.item() if isinstance(value, np.generic) else value
+    for label in categories:
+        if label == plain and isinstance(label, bool) == isinstance(plain, bool):
+            return label
+    if isinstance(plain, str | bool):
+        return plain
+    if isinstance(plain, int | float) and plain == plain // 1 and abs(plain) <= LARGEST_WHOLE:
+        return int(plain)
+    return plain if isinstance(plain, float) else str(plain)
+
+
+def with_target(
+    dataset: Dataset, target: Column, classes: tuple[Label, ...], weight: npt.NDArray[np.float64] | None
+) -> Dataset:
+    """Return the data set of attributes with its target and, if there are any, the weights of its rows.
+
+    Args:
+        dataset: The attributes.
+        target: int32 class codes or float64 numbers (n_rows,).
+        classes: Empty for a regression.
+        weight: float64 (n_rows,).
+    """
+    features, columns = list(dataset.schema.features), list(dataset.columns)
+    kind = FeatureKind.NOMINAL if classes else FeatureKind.NUMERIC
+    features.append(Feature(_free_name("y", features), kind, Role.TARGET, classes))
+    columns.append(target)
+    if weight is not None:
+        features.append(Feature(_free_name("sample_weight", features), FeatureKind.NUMERIC, Role.WEIGHT))
+        columns.append(weight)
+    return Dataset(Schema(tuple(features), dataset.schema.missing_values), tuple(columns))
+
+
+def _is_table(X: Any) -> bool:  # noqa: N803
+    return is_frame(X) and getattr(X, "ndim", 2) == 2
+
+
+def _plain_array(X: Any) -> Any:  # noqa: N803
+    """Return X, but missing values where cells are masked, and numbers that stay numbers beside texts in a list."""
+    if isinstance(X, np.ma.MaskedArray):
+        kind = X.dtype.kind
+        array = X.data.astype(np.float64 if kind in "iu" else X.dtype if kind in "fcM" else np.object_)
+        array[np.ma.getmaskarray(X)] = np.datetime64("NaT") if kind == "M" else np.nan if kind in "iufc" else None
+        return array
+    if isinstance(X, list | tuple) and np.asarray(X).dtype.kind == "U":
+        return np.array(X, dtype=object)
+    return X
+
+
+def _column(y: Any, n_rows: int, dtype: Any = None) -> npt.NDArray[Any]:
+    if y is None:
+        raise ValueError("the estimator requires y to be passed, but the target y is None")
+    values: npt.NDArray[Any] = column_or_1d(y, dtype=dtype, warn=True)
+    check_consistent_length(np.empty(n_rows), values)
+    assert_all_finite(values, input_name="y")
+    return values
+
+
+def _free_name(name: str, taken: Sequence[Feature]) -> str:
+    while any(feature.name == name for feature in taken):
+        name += "_"
+    return name
+
+
+def _raise_faults(faults: Sequence[Fault], name: str) -> None:
+    if faults:
+        raise EstimatorError(within(pointer(name), faults))

@@ -1,48 +1,43 @@
-"""Rows to be answered, from CSV of any length, a batch at a time.
+"""Rows to be predicted, from a CSV stream of any length, batch by batch.
 
-Where every cell of a batch is what its attribute asks for, the batch is read into columns, by compiled code or by
-pyarrow, without a Python object a cell. Where one is not, its lines are read one by one, so that answering them says
-which cell and why.
+pyarrow reads a batch into columns. If a cell of the batch is not legal for its attribute, the batch is given as rows of
+Python objects instead: predicting them says which cell is wrong, and why.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from espalier.csv_compiled import Labelled, Lines, is_compiled, read_plain
 from espalier.csv_lines import ByteStream, Piece, lines_of, pieces_of_csv
 from espalier.csv_text import ragged
 from espalier.dataset import Column, Dataset
 from espalier.errors import DataError, Fault, RowError, pointer
+from espalier.marks import Marks
 from espalier.rows import rows_from_text
-from espalier.schema import Feature, FeatureKind, Label, Role, Schema, label_text, parse_instant
-
-__all__ = ["BATCH_BYTES", "RowBatch", "batches_from_csv"]
+from espalier.schema import Feature, FeatureKind, Label, Schema, label_text, parse_instant
 
 BATCH_BYTES: Final = 2**22
-"""Of CSV, read at a time; the first batches are smaller."""
-WORTH_LOADING: Final = 65_536
-"""Bytes of a batch from which on compiled code is loaded."""
-SHOWN_NAMES: Final = 20
-LINE_ENDS: Final = b"\r\n"
-Cells = Mapping[str, npt.NDArray[np.float64] | Labelled | None]
-"""Columns by name; None for one of numbers in which one is none."""
+"""Bytes of CSV in a batch; the first batches are smaller."""
+MAX_NAMES_SHOWN: Final = 20
+Labels = tuple[Label, ...]
+ColumnReader = Callable[[Any], tuple[Labels, Column] | None]
+"""From a pyarrow column to the categories that its feature does not list and the cells; None if a cell is not legal."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowBatch:
-    """Some rows of a table.
+    """Consecutive rows of a table.
 
     Attributes:
-        first_row: The place of the first of them in the table, from 0.
-        dataset: Their attributes; categories that the schema does not list stand after its own. None where a cell is
-            not what its attribute asks for.
-        rows: Their cells, row by row, where there is no `dataset`; as `espalier.rows_from_csv` gives them.
+        first_row: Number of the first row in the table, from 0.
+        dataset: Their attributes; categories that the schema does not list follow its own. None if a cell is not legal
+            for its attribute.
+        rows: Without a `dataset`, their cells by name, as `espalier.rows_from_csv` returns them.
     """
 
     first_row: int
@@ -56,23 +51,28 @@ class RowBatch:
 
 
 def batches_from_csv(schema: Schema, stream: ByteStream, *, size: int = BATCH_BYTES) -> Iterator[RowBatch]:
-    """Read CSV as rows to be answered by a model of this schema.
+    """Yield the rows of a CSV that a model of this schema is to predict.
 
     Args:
         schema: The model's.
-        stream: Where the bytes come from; UTF-8, the first line the names, in any order. An attribute without a column
-            is missing in every row; columns of the schema that are no attributes are not looked at.
-        size: Bytes of a batch, more or less.
+        stream: UTF-8; the first line holds the names, in any order. An attribute without a column is missing in every
+            row; columns of the schema that are no attributes are ignored.
+        size: About how many bytes a batch has.
 
     Raises:
-        DataError: Not CSV, ragged lines, a name twice, no rows; as far as it is read.
-        RowError: Names that the schema does not have, by ``/{name}``.
+        DataError: Not CSV, a line of another length, a name twice, no rows; raised when the stream is read so far.
+        RowError: The schema does not have a name, by ``/{name}``.
     """
     pieces = pieces_of_csv(stream, size=size)
-    reader = _BatchReader(schema, _names(schema, next(pieces, None)))
+    names = _names(schema, next(pieces, None))
+    readers = {
+        feature.name: (feature, _column_reader(feature, schema.missing_values))
+        for feature in schema.attributes
+        if feature.name in names
+    }
     first_row = 0
     for piece in pieces:
-        batch = reader.read(piece, first_row)
+        batch = _batch(schema, names, readers, piece, first_row=first_row)
         if batch.n_rows:
             yield batch
         first_row += batch.n_rows
@@ -89,75 +89,63 @@ def _names(schema: Schema, piece: Piece | None) -> list[str]:
     if twice:
         raise DataError([Fault(pointer(name), "duplicate", "two columns have this name") for name in twice])
     known = [feature.name for feature in schema.features]
-    legal = ", ".join(feature.name for feature in schema.attributes[:SHOWN_NAMES])
-    legal += ", …" if len(schema.attributes) > SHOWN_NAMES else ""
-    strange = sorted(set(names) - set(known))
-    if strange:
+    legal = ", ".join(feature.name for feature in schema.attributes[:MAX_NAMES_SHOWN])
+    legal += ", …" if len(schema.attributes) > MAX_NAMES_SHOWN else ""
+    unknown = sorted(set(names) - set(known))
+    if unknown:
         message = f"there is no such attribute; there are: {legal}"
-        raise RowError([Fault(pointer(name), "unknown_attribute", message) for name in strange])
+        raise RowError([Fault(pointer(name), "unknown_attribute", message) for name in unknown])
     return names
 
 
-class _BatchReader:
-    """Reads pieces of one table."""
+Readers = Mapping[str, tuple[Feature, ColumnReader]]
+"""The attributes with a column, by name."""
 
-    def __init__(self, schema: Schema, names: Sequence[str]) -> None:
-        self._schema = schema
-        self._names = names
-        by_name = {feature.name: feature for feature in schema.features if feature.role is Role.ATTRIBUTE}
-        self._attributes = [by_name[name] for name in names if name in by_name]
-        self._readers = [_reader(feature) for feature in self._attributes]
 
-    def read(self, piece: Piece, first_row: int) -> RowBatch:
-        """Read a piece."""
-        if piece.lines is not None and piece.lines.signs[0] in LINE_ENDS and not piece.lines.content.strip(b"\r\n"):
-            return RowBatch(first_row, None, [])
-        if piece.lines is not None and self._attributes and piece.lines.is_text():
-            dataset = self._columns(piece.lines, piece.first_byte)
-            if dataset is not None:
-                return RowBatch(first_row, dataset, [])
-        lines = []
-        for number, line in lines_of(piece):
-            if len(line) != len(self._names):
-                raise ragged(number, len(line), self._names)
-            lines.append(line)
-        return RowBatch(first_row, None, rows_from_text(self._schema, self._names, lines))
+def _batch(schema: Schema, names: Sequence[str], readers: Readers, piece: Piece, *, first_row: int) -> RowBatch:
+    content = None if piece.lines is None else piece.lines.content
+    if content is not None and not content.strip(b"\r\n"):
+        return RowBatch(first_row, None, [])
+    if content is not None and readers and _is_text(content):
+        dataset = _dataset(schema, names, readers, content)
+        if dataset is not None:
+            return RowBatch(first_row, dataset, [])
+    lines = []
+    for number, line in lines_of(piece):
+        if len(line) != len(names):
+            raise ragged(number, len(line), names)
+        lines.append(line)
+    return RowBatch(first_row, None, rows_from_text(schema, names, lines))
 
-    def _columns(self, lines: Lines, first_byte: int) -> Dataset | None:
-        """Give the attributes' columns; None where the piece cannot be read, or a cell is not as it should be."""
-        cells = self._plain_cells(lines, first_byte) or self._arrow_cells(lines.content)
-        features, columns = [], []
-        for feature, read in zip(self._attributes, self._readers, strict=True):
-            found = None if cells is None else read(cells[feature.name])
-            if found is None:
-                return None
-            labels, column = found
-            features.append(feature if not labels else replace(feature, categories=(*feature.categories, *labels)))
-            columns.append(column)
-        return Dataset(Schema(tuple(features), self._schema.missing_values), tuple(columns))
 
-    def _plain_cells(self, lines: Lines, first_byte: int) -> Cells | None:
-        if len(lines) < WORTH_LOADING or not is_compiled(first_byte):
+def _is_text(content: bytes) -> bool:
+    """Return whether it is UTF-8 without NUL; pyarrow does not check columns that it skips."""
+    try:
+        return b"\0" not in content and (content.isascii() or bool(content.decode()))
+    except UnicodeDecodeError:
+        return False
+
+
+def _dataset(schema: Schema, names: Sequence[str], readers: Readers, content: bytes) -> Dataset | None:
+    """Return the attributes of some lines; None if pyarrow cannot parse them or a cell is not legal."""
+    table = _parse(names, readers, content, schema.missing_values)
+    features, columns = [], []
+    for name, (feature, read) in readers.items():
+        found = None if table is None else read(table[name])
+        if found is None:
             return None
-        numbers = {feature.name for feature in self._attributes if feature.kind is FeatureKind.NUMERIC}
-        texts = {feature.name for feature in self._attributes} - numbers
-        missing = self._schema.missing_values
-        piece = read_plain(lines, self._names, numbers=numbers, texts=texts, missing=missing)
-        return None if piece is None or not piece.n_rows else piece.columns
-
-    def _arrow_cells(self, content: bytes) -> Cells | None:
-        table = _arrow_table(content, self._names, self._attributes, self._schema.missing_values)
-        if table is None:
-            return None
-        of_kind = {True: _arrow_numbers, False: _distinct}
-        columns = zip(self._attributes, table.columns, strict=True)
-        return {feature.name: of_kind[feature.kind is FeatureKind.NUMERIC](chunks) for feature, chunks in columns}
+        labels, column = found
+        features.append(replace(feature, categories=(*feature.categories, *labels)) if labels else feature)
+        columns.append(column)
+    return Dataset(Schema(tuple(features), schema.missing_values), tuple(columns))
 
 
-def _arrow_table(content: bytes, names: Sequence[str], attributes: Sequence[Feature], missing: Sequence[str]) -> Any:
+def _parse(names: Sequence[str], readers: Readers, content: bytes, missing_values: Sequence[str]) -> Any:
     arrow, arrow_csv = import_module("pyarrow"), import_module("pyarrow.csv")
     text = arrow.dictionary(arrow.int32(), arrow.string())
-    types = {feature.name: arrow.float64() if feature.kind is FeatureKind.NUMERIC else text for feature in attributes}
+    types = {
+        name: arrow.float64() if feature.kind is FeatureKind.NUMERIC else text for name, (feature, _) in readers.items()
+    }
     try:
         return arrow_csv.read_csv(
             arrow.BufferReader(content),
@@ -166,7 +154,7 @@ def _arrow_table(content: bytes, names: Sequence[str], attributes: Sequence[Feat
             convert_options=arrow_csv.ConvertOptions(
                 column_types=types,
                 include_columns=list(types),
-                null_values=["", *missing],
+                null_values=["", *missing_values],
                 strings_can_be_null=True,
             ),
         )
@@ -174,55 +162,46 @@ def _arrow_table(content: bytes, names: Sequence[str], attributes: Sequence[Feat
         return None
 
 
-Labels = tuple[Label, ...]
-ColumnReader = Callable[[Any], tuple[Labels, Column] | None]
-"""From a column's cells to the categories that its feature does not list, and the column; None: a cell is not legal."""
-
-
-def _reader(feature: Feature) -> ColumnReader:
+def _column_reader(feature: Feature, missing_values: Sequence[str]) -> ColumnReader:
     if feature.kind is FeatureKind.NUMERIC:
-        return _read_numbers
+        return partial(_numbers, Marks.of(missing_values))
     if feature.kind is FeatureKind.DATETIME:
-        return _read_instants
+        return _instants
     by_text = {label_text(label): code for code, label in reversed(list(enumerate(feature.categories)))}
-    # Where the categories are numbers, or true and false, another text is a cell of a wrong type, or a number.
+    # If all categories are numbers or booleans, another text is a cell of a wrong type, or a number.
     takes_text = not feature.categories or any(isinstance(label, str) for label in feature.categories)
-    return lambda cells: _read_codes(cells, by_text, len(feature.categories) if takes_text else None)
+    return partial(_codes, by_text, len(feature.categories) if takes_text else None)
 
 
-def _read_numbers(cells: npt.NDArray[np.float64] | Labelled | None) -> tuple[Labels, Column] | None:
-    return ((), cells) if isinstance(cells, np.ndarray) else None
+def _numbers(missing: Marks, chunks: Any) -> tuple[Labels, Column] | None:
+    numbers = chunks.to_numpy()
+    if int(np.count_nonzero(np.isfinite(numbers))) + chunks.null_count != len(numbers):
+        return None  # pyarrow takes texts such as nan and inf for numbers
+    return (), missing.taken_out(numbers)
 
 
-def _read_codes(cells: Labelled, by_text: Mapping[str, int], n_listed: int | None) -> tuple[Labels, Column] | None:
-    codes = np.array([*(by_text.get(text, -2) for text in cells.texts), -1], dtype=np.int32)
+def _instants(chunks: Any) -> tuple[Labels, Column] | None:
+    texts, places = _distinct(chunks)
+    try:
+        instants = np.array([*map(parse_instant, texts), np.nan])
+    except (ValueError, OverflowError):
+        return None
+    return (), instants[places]
+
+
+def _codes(by_text: Mapping[str, int], n_listed: int | None, chunks: Any) -> tuple[Labels, Column] | None:
+    texts, places = _distinct(chunks)
+    codes = np.array([*(by_text.get(text, -2) for text in texts), -1], dtype=np.int32)
     unknown = np.flatnonzero(codes == -2)
     if not len(unknown):
-        return (), codes[cells.places]
+        return (), codes[places]
     if n_listed is None:
         return None
     codes[unknown] = n_listed + np.arange(len(unknown), dtype=np.int32)
-    return tuple(cells.texts[place] for place in unknown.tolist()), codes[cells.places]
+    return tuple(texts[place] for place in unknown.tolist()), codes[places]
 
 
-def _read_instants(cells: Labelled) -> tuple[Labels, Column] | None:
-    try:
-        instants = np.array([*map(parse_instant, cells.texts), np.nan])
-    except (ValueError, OverflowError):
-        return None
-    return (), instants[cells.places]
-
-
-def _arrow_numbers(chunks: Any) -> npt.NDArray[np.float64] | None:
-    numbers = chunks.to_numpy()
-    n_odd = len(numbers) - int(np.count_nonzero(np.isfinite(numbers)))
-    return numbers if n_odd == chunks.null_count else None
-
-
-def _distinct(chunks: Any) -> Labelled:
-    """Give the distinct texts of a column, and of each row the place of its own; -1 for none."""
-    whole = chunks.unify_dictionaries().combine_chunks()
-    parts = whole.chunks if hasattr(whole, "chunks") else [whole]
-    places = [part.indices.fill_null(-1).to_numpy(zero_copy_only=False) for part in parts]
-    texts = parts[0].dictionary.to_pylist() if parts else []
-    return Labelled(tuple(texts), np.concatenate(places or [np.empty(0, np.int32)]))
+def _distinct(chunks: Any) -> tuple[list[str], Column]:
+    """Return the distinct texts of a column, and for each row the place of its own among them, -1 if missing."""
+    whole = chunks.combine_chunks() if chunks.num_chunks != 1 else chunks.chunk(0)
+    return whole.dictionary.to_pylist(), whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)

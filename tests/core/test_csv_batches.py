@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import espalier
 from espalier import DataError, Feature, FeatureKind, Role, RowError, Schema, batches_from_csv, csv_lines, rows_from_csv
 
 SCHEMA = Schema(
@@ -107,6 +108,20 @@ def test_a_batch_with_a_cell_of_a_wrong_type_is_given_row_by_row():
     found, batches = read(content, 24)
     assert [row["length"] for row in found] == [1.0] * 5 + ["x"] + [2.0] * 5
     assert {batch.dataset is None for batch in batches} == {True, False}
+
+
+def test_a_number_that_is_listed_as_missing_is_missing_however_it_is_spelt():
+    data = espalier.dataset_from_rows(
+        [{"x": -999.0, "y": "n"}, {"x": 1.0, "y": "p"}, {"x": 2.0, "y": "q"}], target="y", missing_values=["-999"]
+    )
+    content = b"x\n-999\n-999.0\n-9.99e2\n1\n"
+    (batch,) = batches_from_csv(data.schema, io.BytesIO(content))
+    assert [row["x"] for row in batch.dataset.rows()] == [None, None, None, 1.0]
+    model = espalier.train(data, "c45", min_weight_leaf=1)
+    singles = espalier.predict(model, espalier.rows_from_csv(data.schema, content))
+    assert [single.row.missing for single in singles] == [("x",)] * 3 + [()]
+    answers = espalier.predict_table(model, batch.dataset)
+    assert answers.missing.tolist() == [[True, True, True, False]]
 
 
 def test_quotes_in_the_middle_of_cells_are_read_from_there_on_line_by_line(monkeypatch):

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import espalier
-from espalier import csv_batches
 from espalier.csv_lines import lines_of, pieces_of_csv
 from tests.core.counted_calls import n_calls
 
@@ -53,22 +52,3 @@ def test_rows_to_be_answered_are_none_where_all_lines_are_empty():
         assert [batch.first_row for batch in batches] == list(range(n_rows))
     with pytest.raises(espalier.DataError, match="no rows"):
         list(espalier.batches_from_csv(data.schema, io.BytesIO(b"x\n" + empty), size=4_096))
-
-
-def test_of_pieces_of_empty_lines_no_cell_is_looked_for(monkeypatch: pytest.MonkeyPatch):
-    looked: list[int] = []
-    of_piece = csv_batches.lines_of
-    monkeypatch.setattr(csv_batches, "lines_of", lambda piece: looked.append(piece.first_line) or of_piece(piece))
-    read = csv_batches._BatchReader._columns
-    monkeypatch.setattr(
-        csv_batches._BatchReader,
-        "_columns",
-        lambda reader, lines, first_byte: looked.append(first_byte) or read(reader, lines, first_byte),
-    )
-    data = espalier.dataset_from_columns({"x": [1, 2, 3, 4], "y": list("ppqq")}, target="y")
-    batches = list(espalier.batches_from_csv(data.schema, io.BytesIO(b"x\n1\n" + b"\n" * 100_000), size=4_096))
-    assert [batch.n_rows for batch in batches] == [1]
-    assert looked == [
-        1,
-        2,
-    ]  # the header, by its line, and the piece of the row, by its first byte: after x and a line feed

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from espalier.candidates import Candidate, check_candidate_rows, check_candidates, sets_aside
 from espalier.config import Holdout, config_to_dict
 from espalier.dataset import Dataset
-from espalier.distributions import binomial_two_sided
 from espalier.evaluation import Evaluation, evaluate_rows
 from espalier.model import Model
 from espalier.paired_tests import paired_differences, resampled_t
@@ -21,6 +20,7 @@ from espalier.pruning.row_notes import notes_on_rows
 from espalier.resampling import Test, check_comparison, parts_of, tests_of, with_label_noise
 from espalier.rules import RuleList
 from espalier.schema import Label
+from espalier.stats import binomial_two_sided
 from espalier.training import train
 
 __all__ = [

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.distributions import student_t_two_sided
+from espalier.stats import student_t_two_sided
 
 __all__ = ["paired_differences", "resampled_t"]
 

@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.chi_square import chi_square_tail
 from espalier.dataset import Column, Dataset
 from espalier.errors import ConfigError, DataError, Fault
 from espalier.impurities import (
@@ -23,6 +22,7 @@ from espalier.impurities import (
 )
 from espalier.rules import shown_bound
 from espalier.schema import Feature, Label
+from espalier.stats import chi_square_tail
 
 __all__ = ["LOG_BASES", "AttributeProfile", "ClassShare", "Profile", "profile"]
 

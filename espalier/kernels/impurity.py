@@ -11,10 +11,12 @@ A split's gain is ``offset + scale · Σ term(branch)``: every criterion fits th
 import math
 
 from espalier.kernels import codes as c
-from espalier.kernels.jit import inner
+from espalier.kernels.jit import inner, shared
+from espalier.stats import chi_square_tail
 
 NOISE = 1e-13
 LN_2 = math.log(2.0)
+shared(chi_square_tail)
 
 
 @inner
@@ -99,28 +101,6 @@ def plogp(weight, whole):
     if weight <= 0.0:
         return 0.0
     return -weight / whole * math.log2(weight / whole)
-
-
-@inner
-def chi_square_tail(statistic, freedom):
-    """Give P(X > statistic) for the chi-square distribution, by the recurrence of the incomplete gamma function.
-
-    Abramowitz and Stegun (1964), 26.4.4, 26.4.5 and 6.5.22; summed in logarithms, so that no large value underflows.
-    """
-    if freedom <= 0 or statistic <= 0.0:
-        return 1.0
-    half = statistic / 2.0
-    log_half = math.log(half)
-    if freedom % 2 == 0:
-        tail = 0.0
-        power = 0.0
-    else:
-        tail = math.erfc(math.sqrt(half))
-        power = 0.5
-    while power < freedom / 2.0 - 0.25:
-        tail += math.exp(power * log_half - half - math.lgamma(power + 1.0))
-        power += 1.0
-    return min(1.0, tail)
 
 
 @inner

@@ -67,8 +67,8 @@ def sources_hash(path: Path) -> str:
     """Give the SHA-256 over a kernel file, those that it imports, and numba's version."""
     # Code with its indexes checked is other code.
     digest = hashlib.sha256(f"{numba.__version__} {numba.config.BOUNDSCHECK}".encode())
-    compiler = Path(__file__).with_name("jit.py")
-    waiting, seen = [path, compiler], {path, compiler}
+    always = [Path(__file__).with_name("jit.py"), Path(__file__).parents[1] / "stats.py"]
+    waiting, seen = [path, *always], {path, *always}
     while waiting:
         source = waiting.pop().read_text(encoding="utf-8")
         digest.update(source.encode())

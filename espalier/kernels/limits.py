@@ -6,15 +6,15 @@ Nothing here imports numba.
 import math
 from typing import Final
 
-__all__ = ["C45", "EXACT", "NORMAL", "added_errors", "exact_errors", "normal_errors"]
+from espalier.stats import beta_ratio, beta_series
+
+__all__ = ["C45", "EXACT", "NORMAL", "added_errors", "beta_ratio", "beta_series", "exact_errors", "normal_errors"]
 
 NORMAL: Final = 0
 C45: Final = 1
 EXACT: Final = 2
 
 C45_TAIL: Final = 0.67
-MAX_TERMS: Final = 10_000
-PRECISION: Final = 1e-15
 TINY: Final = 1e-300
 HALVINGS: Final = 200
 STEADY: Final = 1e-14
@@ -88,37 +88,3 @@ def exact_limit(weight: float, errors: float, confidence: float) -> float:
             return following
         rate = following
     return rate
-
-
-def beta_ratio(x: float, a: float, b: float) -> float:
-    """Give the regularised incomplete beta function I_x(a, b) (Abramowitz and Stegun 1964, 26.5.8)."""
-    if x <= 0.0:
-        return 0.0
-    if x >= 1.0:
-        return 1.0
-    if x > (a + 1.0) / (a + b + 2.0):
-        return 1.0 - beta_series(1.0 - x, b, a)
-    return beta_series(x, a, b)
-
-
-def beta_series(x: float, a: float, b: float) -> float:
-    """Give I_x(a, b) where its continued fraction is quick, by Lentz's method (1976)."""
-    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)) / a
-    value, above, below = 1.0, 1.0, 0.0
-    for term in range(1, MAX_TERMS):
-        half = term // 2
-        if term % 2:
-            part = -(a + half) * (a + b + half) * x / ((a + 2.0 * half) * (a + 2.0 * half + 1.0))
-        else:
-            part = half * (b - half) * x / ((a + 2.0 * half - 1.0) * (a + 2.0 * half))
-        below = 1.0 + part * below
-        if below == 0.0:
-            below = TINY
-        below = 1.0 / below
-        above = 1.0 + part / above
-        if above == 0.0:
-            above = TINY
-        value *= above * below
-        if abs(above * below - 1.0) < PRECISION:
-            break
-    return front / value

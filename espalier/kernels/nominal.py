@@ -5,7 +5,7 @@ import math
 from espalier.kernels import codes as c
 from espalier.kernels.deviation import group_deviation
 from espalier.kernels.groups import fill_buckets, form_of_groups, gather_groups, group_term, whole_term
-from espalier.kernels.impurity import chi_square_tail, gain_form, plogp, term, weight_of
+from espalier.kernels.impurity import gain_form, plogp, term, weight_of
 from espalier.kernels.jit import inner
 from espalier.kernels.offers import (
     INT_ABOVE,
@@ -22,6 +22,7 @@ from espalier.kernels.offers import (
     tie_of_gains,
 )
 from espalier.kernels.subsets import offer_one_vs_rest, offer_subset
+from espalier.stats import chi_square_tail
 
 
 @inner

@@ -6,8 +6,9 @@ Whole numbers (`INT_*`) and reals (`REAL_*`); `ordered` and `nominal` write them
 import math
 
 from espalier.kernels import codes as c
-from espalier.kernels.impurity import chi_square_tail, plogp, term, weight_of, with_cost
+from espalier.kernels.impurity import plogp, term, weight_of, with_cost
 from espalier.kernels.jit import inner
+from espalier.stats import chi_square_tail
 
 INT_TEST = 0  # LEAF: nothing is offered
 INT_BELOW = 1  # rank of the last value of branch 0; nominal: category, mask or order

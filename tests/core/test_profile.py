@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import espalier
-from espalier.chi_square import chi_square_tail
+from espalier.stats import chi_square_tail
 from tests.factories import REFERENCE, needs_reference
 
 CLOSE = {"rel": 1e-9, "abs": 1e-9}

@@ -170,17 +170,6 @@ class Tree:
         uncovered: npt.NDArray[np.bool_] = np.cumsum(inside[:-1]) == 0
         return uncovered
 
-    def grafted(self, node: int, child: int) -> "Tree":
-        """Give the tree in which the subtree at `child` stands in the place of `node`, one of its ancestors.
-
-        Weight, statistics and value of `node` stay; those below are unchanged, since a tree has no rows to count anew.
-        """
-        stop, child_stop = node + int(self.size[node]), child + int(self.size[child])
-        nodes = np.concatenate([np.arange(node + 1), np.arange(child + 1, child_stop), np.arange(stop, self.n_nodes)])
-        splits = np.where(self.test[nodes] == LEAF, -1, nodes)
-        splits[node] = child if self.test[child] != LEAF else -1
-        return self.arranged(nodes, splits)
-
     def tested(self) -> list[int]:
         """Give the places, among the attributes, of those that a test asks for, ascending."""
         return [int(place) for place in np.unique(self.feature[self.test != LEAF])]

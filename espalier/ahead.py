@@ -29,7 +29,6 @@ from espalier.preparation import Preparation
 from espalier.progress import Progress
 from espalier.pruners import Pessimistic, ReducedError
 from espalier.pruning import PRUNING_FUNCTIONS, PruningRows
-from espalier.pruning.laid_rows import holds_single
 from espalier.schema import Feature, FeatureKind, Role, Schema
 from espalier.tree import LEAF, Tree, tree_from_parents
 
@@ -55,8 +54,8 @@ class Phase:
 
 
 @contextlib.contextmanager
-def compiling_ahead(config: TrainingConfig, watch: Progress, dataset: Dataset | None = None) -> Iterator[None]:
-    """Compile what `config` does with `dataset` after growing while the block runs; wait for the end of that after it.
+def compiling_ahead(config: TrainingConfig, watch: Progress) -> Iterator[None]:
+    """Compile what `config` does after growing while the block runs; wait for the end of that after it.
 
     Does nothing where that is compiled already, is compiled in no time, or cannot be kept, and in small work.
 
@@ -65,8 +64,6 @@ def compiling_ahead(config: TrainingConfig, watch: Progress, dataset: Dataset | 
     """
     name = _phase_after_growing(config) if current() is None else None
     is_due = name is not None and _is_worth_it(PHASES[name])
-    if is_due and name == "pessimistic" and dataset is not None and not holds_single(dataset):
-        name = "pessimistic_double"
     child = _child(name) if is_due and name is not None else None
     if child is None:
         yield
@@ -90,8 +87,8 @@ def _phase_after_growing(config: TrainingConfig) -> str | None:
     return AFTER_GROWING.get(type(config.pruning))
 
 
-def _prune_pessimistically(value: float = 0.0) -> None:
-    dataset, model = _two_rows(value), _model_of_a_leaf("c45")
+def _prune_pessimistically() -> None:
+    dataset, model = _two_rows(), _model_of_a_leaf("c45")
     PRUNING_FUNCTIONS[Pessimistic](model, Pessimistic(), PruningRows(dataset, None), Progress())
 
 
@@ -108,21 +105,17 @@ def _fit_linear_models() -> None:
 
 PHASES: Final[Mapping[str, Phase]] = MappingProxyType(
     {
-        "pessimistic": Phase("espalier.kernels.raising", "prune_pessimistically", _prune_pessimistically),
-        # The same for numbers that float32 does not hold.
-        "pessimistic_double": Phase(
-            "espalier.kernels.raising", "prune_pessimistically", lambda: _prune_pessimistically(0.1)
-        ),
-        "reduced_error": Phase("espalier.kernels.spreading", "distribute", _prune_by_held_out_rows),
+        "pessimistic": Phase("espalier.kernels.subtree_raising", "prune_with_raising", _prune_pessimistically),
+        "reduced_error": Phase("espalier.kernels.distribute", "distribute", _prune_by_held_out_rows),
         "linear": Phase("espalier.kernels.linear", "fit_nodes", _fit_linear_models),
     }
 )
 AFTER_GROWING: Final = MappingProxyType({Pessimistic: "pessimistic", ReducedError: "reduced_error"})
 
 
-def _two_rows(value: float = 0.0) -> Dataset:
+def _two_rows() -> Dataset:
     classes = Feature("y", FeatureKind.NOMINAL, categories=("no", "yes"), role=Role.TARGET)
-    columns = (np.full(2, value), np.array([0, 1], np.int32))
+    columns = (np.zeros(2), np.array([0, 1], np.int32))
     return Dataset(Schema((Feature("x", FeatureKind.NUMERIC), classes)), columns)
 
 

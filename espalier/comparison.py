@@ -16,7 +16,7 @@ from espalier.evaluation import Evaluation, evaluate_rows
 from espalier.model import Model
 from espalier.paired_tests import paired_differences, resampled_t
 from espalier.progress import Progress
-from espalier.pruning.row_notes import notes_on_rows
+from espalier.pruning.result import notes_on_rows
 from espalier.resampling import Test, check_comparison, parts_of, tests_of, with_label_noise
 from espalier.rules import RuleList
 from espalier.schema import Label

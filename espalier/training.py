@@ -195,7 +195,7 @@ def _learned(  # noqa: PLR0917 - what one training is made of
     watch: Progress,
 ) -> tuple[Model, Pruned | None]:
     """Grow a tree from the rows that are kept, prune it, and measure what remains."""
-    with ThreadPoolExecutor(1) as pool, compiling_ahead(chosen, watch, dataset):
+    with ThreadPoolExecutor(1) as pool, compiling_ahead(chosen, watch):
         # Hashing needs no interpreter, so it goes on beside the growing.
         fingerprint = pool.submit(getattr, dataset, "fingerprint")
         grown = grow(kept, chosen, progress=watch, validation=held_out if chosen.validation_stop else None)

@@ -32,11 +32,7 @@ LETTERS: Final = ("a", "b", "c")
 REDUCED: Final[Prunings] = (("reduced_error", {}), ("reduced_error", {"order": "greedy"}))
 BY_PRICE: Final[Prunings] = (("cost_complexity", {"alpha": 0.01}), ("cost_complexity", {"select": "cv", "folds": 2}))
 RULES: Final[Prunings] = (("rules", {}),)
-EXACT: Final[Prunings] = (("pessimistic", {"quantile": "exact"}),)
-TO_LEAVES: Final[Prunings] = (
-    ("pessimistic", {"raising": False}),
-    ("pessimistic", {"raising": False, "quantile": "exact"}),
-)
+TO_LEAVES: Final[Prunings] = (("pessimistic", {"raising": False}),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +43,6 @@ class Course:
         preset: Of the training; fields: what is changed in it.
         answer: "classes" or "numbers".
         missing: Whether a tenth of the cells is missing; nominal: whether there is an attribute of four categories.
-        whole: Whether all numbers are whole, so that float32 holds them as they are.
         n_rows: Of the data set.
         prunings: Method and parameters of each.
     """
@@ -56,7 +51,6 @@ class Course:
     answer: str
     missing: bool = False
     nominal: bool = False
-    whole: bool = False
     n_rows: int = FEW_ROWS
     fields: Mapping[str, Any] = field(default_factory=dict)
     prunings: Prunings = ()
@@ -80,9 +74,7 @@ WARM_UPS: Final[Mapping[str, Sequence[Course]]] = MappingProxyType(
                 nominal=True,
                 n_rows=MANY_ROWS,
                 fields={"missing": "surrogate"},
-                prunings=EXACT,
             ),
-            Course("cart", "classes", missing=True, whole=True, n_rows=MANY_ROWS, prunings=EXACT),
         ),
         "usual": (
             Course("cart", "classes", n_rows=MANY_ROWS, prunings=(*REDUCED, *BY_PRICE)),
@@ -91,7 +83,6 @@ WARM_UPS: Final[Mapping[str, Sequence[Course]]] = MappingProxyType(
             Course("cart", "numbers", missing=True, nominal=True, fields={"missing": "fractional"}, prunings=RULES),
             Course("c45", "classes", missing=True, nominal=True, n_rows=MANY_ROWS, prunings=TO_LEAVES),
             Course("c45", "classes"),
-            Course("c45", "classes", missing=True, nominal=True, whole=True, n_rows=MANY_ROWS),
             Course("j48", "classes", missing=True, nominal=True),
             Course("reptree", "classes", missing=True, nominal=True),
             Course("reptree", "numbers", missing=True, nominal=True),
@@ -160,14 +151,14 @@ def _dataset(course: Course) -> Dataset:
     draw = random.Random(1)  # noqa: S311 - a table, no secret
     n_rows = course.n_rows
     columns: dict[str, list[Any]] = {
-        "size": [float(draw.randrange(1000)) if course.whole else draw.random() * 100 for _ in range(n_rows)],
+        "size": [draw.random() * 100 for _ in range(n_rows)],
         "count": [float(draw.randrange(9)) for _ in range(n_rows)],
         "is_old": [draw.choice(("yes", "no")) for _ in range(n_rows)],
     }
     if course.nominal:
         columns["colour"] = [draw.choice(COLOURS) for _ in range(n_rows)]
     known = zip(columns["size"], columns["count"], strict=True)
-    sums = [size / (500 if course.whole else 50) + count / 9 + draw.random() for size, count in known]
+    sums = [size / 50 + count / 9 + draw.random() for size, count in known]
     if course.missing:
         columns = {name: [None if draw.random() < 0.1 else cell for cell in cells] for name, cells in columns.items()}
     columns["answer"] = sums if course.answer == "numbers" else [LETTERS[min(2, int(each))] for each in sums]

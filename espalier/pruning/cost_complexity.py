@@ -16,9 +16,8 @@ from espalier.growing import grow
 from espalier.model import Model
 from espalier.progress import Progress
 from espalier.pruners import CostComplexity, pruner_name
-from espalier.pruning.row_notes import notes_on_rows
-from espalier.pruning.spreading import losses, node_sums, spread
-from espalier.pruning.trace import Pruned, PruningRows, collapsed, counts, pruned_model, step_lines
+from espalier.pruning.distribute import losses, node_sums, weighted_rows
+from espalier.pruning.result import Pruned, PruningRows, collapsed, counts, notes_on_rows, pruned_model, step_lines
 from espalier.tree import LEAF, Tree
 
 __all__ = ["PruningPath", "prune_cost_complexity", "pruning_path"]
@@ -273,7 +272,7 @@ def _losses_over_path(model: Model, path: PruningPath, dataset: Dataset) -> tupl
     """Give the loss of each tree of a path, the sum of the squared losses of its rows, and the weight of the rows."""
     from espalier.kernels import cutting  # noqa: PLC0415
 
-    given = spread(model, dataset)
+    given = weighted_rows(model, dataset)
     until = cutting.earliest_above(model.tree.parent, path.step)
     loss, squares = losses(model, node_sums(model, given))
     n_steps = len(path.alpha)

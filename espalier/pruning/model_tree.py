@@ -10,7 +10,7 @@ from espalier.errors import NotApplicable
 from espalier.model import Model
 from espalier.progress import Progress
 from espalier.pruners import ModelTree, pruner_name, pruner_to_dict
-from espalier.pruning.trace import Pruned, PruningRows, counts, pruned_model, step_lines
+from espalier.pruning.result import Pruned, PruningRows, counts, pruned_model, step_lines
 from espalier.tree import LEAF, Tree
 
 __all__ = ["prune_model_tree"]

@@ -1,4 +1,4 @@
-"""Pessimistic pruning: by the upper confidence limit of the training errors, with or without raising branches."""
+"""Pessimistic pruning: by the upper confidence limit of the training errors, with or without subtree raising."""
 
 import dataclasses
 import math
@@ -17,10 +17,8 @@ from espalier.kernels import limits
 from espalier.model import Model
 from espalier.progress import Progress
 from espalier.pruners import Pessimistic, pruner_name
-from espalier.pruning.raised_branches import prune_with_raising
-from espalier.pruning.seated_rows import TrainingRows, training_rows
-from espalier.pruning.spreading import shape_of, tree_arrays
-from espalier.pruning.trace import Pruned, counts, pruned_model, step_lines
+from espalier.pruning.distribute import WeightedRows, rows_at_leaves, shape_of, tree_arrays, weighted_rows
+from espalier.pruning.result import Pruned, counts, pruned_model, step_lines
 from espalier.tree import LEAF, Tree
 
 __all__ = ["add_errs", "prune_pessimistic"]
@@ -41,10 +39,10 @@ RAISE_RULE: Final = (
 
 
 def add_errs(weight: float, errors: float, confidence: float, *, quantile: str = "normal") -> float:
-    """Give what is added to `errors` among rows of `weight` to reach the upper confidence limit.
+    """Return what is added to `errors` among rows of `weight` to reach the upper confidence limit.
 
     Args:
-        weight: Of the rows; a real number.
+        weight: Weight of the rows; a real number.
         errors: Weight of those that are wrong, at most `weight`.
         confidence: The chance that the true error rate is above the limit.
         quantile: ``normal`` (Wilson's limit with the continuity correction), ``c45`` (the quantiles and the tail of
@@ -55,14 +53,7 @@ def add_errs(weight: float, errors: float, confidence: float, *, quantile: str =
     >>> round(add_errs(6, 0, 0.25), 6), round(add_errs(16, 1, 0.25), 6)
     (1.237797, 1.475715)
     """
-    return limits.added_errors(weight, errors, confidence, deviation(confidence, quantile), QUANTILES[quantile])
-
-
-def deviation(confidence: float, quantile: str) -> float:
-    """Give the standard normal deviation that goes with `confidence`; 0 beyond a half, where it is not looked at."""
-    if quantile == "c45":
-        return float(np.interp(confidence, C45_CONFIDENCES, C45_DEVIATIONS))
-    return -NormalDist().inv_cdf(confidence) if confidence < 0.5 else 0.0
+    return limits.added_errors(weight, errors, confidence, _deviation(confidence, quantile), QUANTILES[quantile])
 
 
 def prune_pessimistic(
@@ -70,16 +61,16 @@ def prune_pessimistic(
 ) -> Pruned:
     """Prune a classification tree by its own training rows.
 
-    Each node is looked at once, from the leaves to the root. It becomes a leaf if its estimated errors then are at most
+    Each node is visited once, from the leaves to the root. It becomes a leaf if its estimated errors then are at most
     those of its subtree + 0.1 and, with ``raising``, at most those of its largest branch with all its rows + 0.1; else,
-    with ``raising``, that branch takes its place if its estimate is at most the subtree's + 0.1: the rows are counted
-    anew below, and the nodes there are looked at again. The largest branch is the heaviest, of equals the last.
+    with ``raising``, that branch replaces it if its estimate is at most the subtree's + 0.1: the rows are distributed
+    over it again, and its nodes are visited again. The largest branch is the heaviest, of equals the last.
 
     Args:
         model: A classification tree.
-        parameters: How.
-        training: The rows that it was grown from; ``raising`` counts them anew.
-        progress: Stopped by another thread.
+        parameters: Parameters of the method.
+        training: The rows that the tree was grown from; ``raising`` distributes them again.
+        progress: May be stopped by another thread.
 
     Raises:
         NotApplicable: A regression; or ``raising`` without the training rows.
@@ -87,64 +78,28 @@ def prune_pessimistic(
     """
     if not model.schema.classes:
         raise NotApplicable("pessimistic pruning estimates numbers of errors: the target of this model is a number")
-    watch = progress if progress is not None else Progress()
-    tree = model.tree
-    went = _pruned(model, parameters, training, watch)
-    pruned = _frozen(tree, went)
-
-    def trace() -> dict[str, Any]:
-        raised = went.put >= 0
-        lines = step_lines(
-            model,
-            went.node,
-            np.where(raised, RAISE_RULE, LEAF_RULE).tolist(),
-            went.below,
-            np.where(raised, went.as_branch, went.as_leaf),
-            as_leaf=went.as_leaf.tolist(),
-            as_branch=[None if np.isnan(value) else value for value in went.as_branch.tolist()],
-            raised=[node if node >= 0 else None for node in went.put.tolist()],
-        )
-        return {
-            "method": pruner_name(parameters),
-            "parameters": parameters_to_dict(parameters),
-            "estimate": "estimated errors (upper confidence limit)",
-            "before": counts(tree, _estimate(tree, parameters)),
-            "after": counts(pruned, _estimate(pruned, parameters)),
-            "steps": lines,
-        }
-
-    return Pruned(pruned_model(model, pruned, parameters), trace)
-
-
-def _training_rows(model: Model, training: Dataset | None) -> TrainingRows:
-    if training is None:
-        raise NotApplicable(
-            "raising a branch counts the training rows anew, and they are not at hand: give the data set that the "
-            "model was trained on, or set raising to false"
-        )
-    given = training_rows(model, training)
-    held, learned = float(given.weights.sum()), float(model.tree.weight[0])
-    if abs(held - learned) > WEIGHT_SLACK * learned:
-        raise NotApplicable(
-            f"raising a branch counts the training rows anew: they weigh {held:g}, and the tree was made of {learned:g}"
-            ". Give the rows that it was grown from, or set raising to false"
-        )
-    return given
+    progress = progress if progress is not None else Progress()
+    if parameters.raising:
+        steps = _with_raising(model, parameters, _training_rows(model, training), progress)
+    else:
+        steps = _to_leaves(model, parameters, progress)
+    pruned = _pruned_tree(model.tree, steps)
+    return Pruned(pruned_model(model, pruned, parameters), lambda: _trace(model, parameters, steps, pruned))
 
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """The nodes that went, in their order, and the tree as it is then.
+    """The nodes that were replaced, in order, and the tree after that as the kernels write it.
 
     Attributes:
-        node, put: int32; each node, and the branch in its place, -1 for a leaf.
-        below, as_leaf, as_branch: float64; the estimates of its subtree, as a leaf, and of the branch (NaN without
+        node, branch: int32; each node, and the branch that replaced it, -1 for a leaf.
+        below, as_leaf, as_branch: float64; estimates of its subtree, as a leaf, and of the branch (NaN without
             raising).
-        shape, shares, stats: As the kernels have them.
+        shape, shares, stats: As in `espalier.kernels.subtree_raising.PruningState`.
     """
 
     node: Ints
-    put: Ints
+    branch: Ints
     below: Floats
     as_leaf: Floats
     as_branch: Floats
@@ -153,39 +108,88 @@ class _Steps:
     stats: Floats
 
 
-def _pruned(model: Model, parameters: Pessimistic, training: Dataset | None, watch: Progress) -> _Steps:
-    from espalier.kernels import raising  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
+def _training_rows(model: Model, training: Dataset | None) -> WeightedRows:
+    if training is None:
+        raise NotApplicable(
+            "raising a branch counts the training rows anew, and they are not at hand: give the data set that the "
+            "model was trained on, or set raising to false"
+        )
+    given = weighted_rows(model, training, as_trained=True)
+    found, learned = float(given.weights.sum()), float(model.tree.weight[0])
+    if abs(found - learned) > WEIGHT_SLACK * learned:
+        raise NotApplicable(
+            f"raising a branch counts the training rows anew: they weigh {found:g}, and the tree was made of "
+            f"{learned:g}. Give the rows that it was grown from, or set raising to false"
+        )
+    return given
+
+
+def _to_leaves(model: Model, parameters: Pessimistic, progress: Progress) -> _Steps:
+    from espalier.kernels import subtree_raising  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
     from espalier.kernels.jit import phase_of  # noqa: PLC0415
 
-    tree = model.tree
-    z = deviation(parameters.confidence, parameters.quantile)
-    limit = raising.Limit(parameters.confidence, z, QUANTILES[parameters.quantile])
-    # Known to the compiler: the exact limit is a lot of code.
-    exact = True if parameters.quantile == "exact" else None
-    if parameters.raising:
-        made, lines, figures = prune_with_raising(model, _training_rows(model, training), limit, exact, watch)
-        below, as_leaf, as_branch = figures[:, 0], figures[:, 1], figures[:, 2]
-        return _Steps(lines[:, 0], lines[:, 1], below, as_leaf, as_branch, made.shape, made.shares, made.stats)
-    nodes, _ = tree_arrays(tree)
-    arguments = (nodes, shape := shape_of(tree), tree.stats, limit, exact, watch.state)
-    watch.begin(phase_of(raising.prune_to_leaves, "pruning", arguments))
-    gone, figures = raising.prune_to_leaves(*arguments)
-    watch.check()
-    put, as_branch = np.full(len(gone), -1, np.int32), np.full(len(gone), np.nan)
-    return _Steps(gone, put, figures[0::2], figures[1::2], as_branch, shape, tree.branch_weight, tree.stats)
+    tree, shape = model.tree, shape_of(model.tree)
+    arguments = (tree_arrays(tree), shape, tree.stats, _limit(parameters), progress.state)
+    progress.begin(phase_of(subtree_raising.prune_to_leaves, "pruning", arguments))
+    node, figures = subtree_raising.prune_to_leaves(*arguments)
+    progress.check()
+    branch, as_branch = np.full(len(node), -1, np.int32), np.full(len(node), np.nan)
+    return _Steps(node, branch, figures[:, 0], figures[:, 1], as_branch, shape, tree.branch_weight, tree.stats)
 
 
-def _frozen(tree: Tree, went: _Steps) -> Tree:
-    """Make the tree of what the kernels have written."""
-    from espalier.kernels import spreading  # noqa: PLC0415
+def _with_raising(model: Model, parameters: Pessimistic, given: WeightedRows, progress: Progress) -> _Steps:
+    from espalier.kernels import distribute, subtree_raising  # noqa: PLC0415
+    from espalier.kernels.jit import phase_of  # noqa: PLC0415
 
-    nodes, parent, size = spreading.arrange(tree.child_start, tree.child, went.shape)
-    changed = dataclasses.replace(tree, branch_weight=went.shares, stats=went.stats)
-    pruned = changed.arranged(nodes, went.shape[nodes], outline=(parent, size))
-    has_moved = np.zeros(tree.n_nodes, np.bool_)
-    # Few rows differ, and each is short: all of them are not gone through one by one.
-    has_moved[np.flatnonzero(went.stats != tree.stats) // tree.stats.shape[1]] = True
-    moved = has_moved[nodes]
+    progress.begin(phase_of(subtree_raising.prune_with_raising, "pruning"))
+    tree, (n_nodes, n_classes) = model.tree, model.tree.stats.shape
+    leaves, divides = rows_at_leaves(model, given)
+    state = subtree_raising.PruningState(
+        tree=tree_arrays(tree),
+        shape=shape_of(tree),
+        shares=tree.branch_weight.copy(),
+        stats=tree.stats.copy(),
+        mass=np.zeros(n_nodes),
+        estimate=np.zeros(n_nodes),
+        whole=np.zeros((n_nodes, n_classes)),
+        least=np.zeros(n_nodes),
+        divides=divides,
+        values=given.values,
+        target=given.target,
+    )
+    knows_all = not np.any(tree.fallback[tree.test != LEAF] >= 0) and not state.tree.surrogate_start[-1]
+    knows_all = bool(knows_all and np.all(given.target[given.rows] >= 0))
+    # With learned directions a branch share is that of all rows that go down one branch.
+    renew = distribute.RENEW_ALL if model.config.missing == "direction" else distribute.RENEW_KNOWN
+    lines, figures = subtree_raising.prune_with_raising(
+        state, leaves, knows_all, _limit(parameters), renew, progress.state
+    )
+    progress.check()  # a visit that was stopped has pruned half of the tree
+    return _Steps(*lines.T, *figures.T, state.shape, state.shares, state.stats)
+
+
+def _limit(parameters: Pessimistic) -> Any:
+    from espalier.kernels.subtree_raising import ErrorLimit  # noqa: PLC0415
+
+    z = _deviation(parameters.confidence, parameters.quantile)
+    return ErrorLimit(parameters.confidence, z, QUANTILES[parameters.quantile])
+
+
+def _deviation(confidence: float, quantile: str) -> float:
+    """Return the standard normal deviation for `confidence`; 0 above a half, where it is not used."""
+    if quantile == "c45":
+        return float(np.interp(confidence, C45_CONFIDENCES, C45_DEVIATIONS))
+    return -NormalDist().inv_cdf(confidence) if confidence < 0.5 else 0.0
+
+
+def _pruned_tree(tree: Tree, steps: _Steps) -> Tree:
+    """Return the tree that the kernels have written."""
+    from espalier.kernels.distribute import preorder  # noqa: PLC0415
+
+    nodes, parent, size = preorder(tree.child_start, tree.child, steps.shape)
+    changed = dataclasses.replace(tree, branch_weight=steps.shares, stats=steps.stats)
+    pruned = changed.arranged(nodes, steps.shape[nodes], outline=(parent, size))
+    moved = np.any(steps.stats != tree.stats, axis=1)[nodes]
     counted, weight, value = pruned.stats[moved], pruned.weight.copy(), pruned.value.copy()
     weight[moved] = counted.sum(axis=1)
     value[moved] = np.where(weight[moved] > 0, counted.argmax(axis=1), value[moved])
@@ -196,11 +200,32 @@ def _frozen(tree: Tree, went: _Steps) -> Tree:
     return dataclasses.replace(pruned, weight=weight, value=value)
 
 
+def _trace(model: Model, parameters: Pessimistic, steps: _Steps, pruned: Tree) -> dict[str, Any]:
+    raised = steps.branch >= 0
+    return {
+        "method": pruner_name(parameters),
+        "parameters": parameters_to_dict(parameters),
+        "estimate": "estimated errors (upper confidence limit)",
+        "before": counts(model.tree, _estimate(model.tree, parameters)),
+        "after": counts(pruned, _estimate(pruned, parameters)),
+        "steps": step_lines(
+            model,
+            steps.node,
+            np.where(raised, RAISE_RULE, LEAF_RULE).tolist(),
+            steps.below,
+            np.where(raised, steps.as_branch, steps.as_leaf),
+            as_leaf=steps.as_leaf.tolist(),
+            as_branch=[None if np.isnan(value) else value for value in steps.as_branch.tolist()],
+            raised=[node if node >= 0 else None for node in steps.branch.tolist()],
+        ),
+    }
+
+
 def _estimate(tree: Tree, parameters: Pessimistic) -> float:
-    """Add up the estimated errors of the leaves."""
+    """Return the sum of the estimated errors of the leaves."""
     leaves = tree.stats[tree.test == LEAF]
     weights, most = leaves.sum(axis=1).tolist(), leaves.max(axis=1).tolist()
-    z, quantile = deviation(parameters.confidence, parameters.quantile), QUANTILES[parameters.quantile]
+    z, quantile = _deviation(parameters.confidence, parameters.quantile), QUANTILES[parameters.quantile]
     return math.fsum(
         weight - right + limits.added_errors(weight, weight - right, parameters.confidence, z, quantile)
         for weight, right in zip(weights, most, strict=True)

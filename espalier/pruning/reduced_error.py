@@ -12,9 +12,8 @@ from espalier.errors import NotApplicable
 from espalier.fields import parameters_to_dict
 from espalier.model import Model
 from espalier.pruners import ReducedError, pruner_name
-from espalier.pruning.row_notes import notes_on_rows
-from espalier.pruning.spreading import losses, node_sums, spread
-from espalier.pruning.trace import Pruned, collapsed, counts, pruned_model, step_lines
+from espalier.pruning.distribute import losses, node_sums, weighted_rows
+from espalier.pruning.result import Pruned, collapsed, counts, notes_on_rows, pruned_model, step_lines
 from espalier.tree import LEAF, Tree
 
 __all__ = ["prune_reduced_error"]
@@ -49,7 +48,7 @@ def prune_reduced_error(model: Model, parameters: ReducedError, held_out: Datase
     if parameters.backfit and model.config.criterion == "absolute_error":
         raise NotApplicable("backfit adds counts and means: the leaves of this model answer with medians")
     tree = model.tree
-    sums = node_sums(model, spread(model, held_out))
+    sums = node_sums(model, weighted_rows(model, held_out))
     loss, _ = losses(model, sums)
     before = float(loss[tree.test == LEAF].sum())
     slack = ROUNDING * (max(before, float(loss.max())) or 1.0)

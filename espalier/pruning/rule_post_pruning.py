@@ -27,8 +27,7 @@ from espalier.prediction import router
 from espalier.progress import Progress
 from espalier.pruners import RulePostPruning, pruner_to_dict
 from espalier.pruning.pessimistic import add_errs
-from espalier.pruning.row_notes import notes_on_rows
-from espalier.pruning.trace import Pruned, PruningRows
+from espalier.pruning.result import Pruned, PruningRows, notes_on_rows
 from espalier.rule_explanation import rule_sentence
 from espalier.rule_extraction import edge_condition, leaf_stats, merged, refuse_linear
 from espalier.rule_prediction import condition_mask, firing_rules

@@ -1,0 +1,181 @@
+"""The result of a pruning: the new model with a trace of what was removed and why, and notes on the rows that judged."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.branch_words import branch_text
+from espalier.bulk_prediction import leaves_of
+from espalier.cells import cells_of, target_of, tested_places, unseen_rows
+from espalier.dataset import Dataset
+from espalier.model import Model
+from espalier.pruners import Pruner, pruner_name, pruner_to_dict
+from espalier.rules import RuleList
+from espalier.tree import Tree
+
+__all__ = ["Pruned", "PruningRows", "collapsed", "counts", "notes_on_rows", "pruned_model", "step_lines"]
+
+
+@dataclass(frozen=True, slots=True)
+class PruningRows:
+    """The rows that a method may use.
+
+    Attributes:
+        training: The rows that the tree was grown from; None if they are not available.
+        held_out: Rows that the tree has not learned from; None if there are none.
+    """
+
+    training: Dataset | None = None
+    held_out: Dataset | None = None
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """A pruned model with its trace.
+
+    Attributes:
+        model: The new model; its parent is unchanged.
+        account: The trace, or a function that returns it: its lines take longer to write than the tree to prune.
+    """
+
+    model: Model
+    account: Mapping[str, Any] | Callable[[], Mapping[str, Any]]
+
+    @cached_property
+    def trace(self) -> Mapping[str, Any]:
+        """What was removed and why, as JSON.
+
+        ``method``, ``parameters``, ``estimate`` (what was optimised, in words), ``before`` and ``after`` (leaves, nodes
+        and the estimate), ``held_out_rows`` and ``notes`` (what a person should know of the rows that judged, a list of
+        sentences; absent if there is nothing), and ``steps``: a line for each node that was replaced, in order,
+        numbered as in the parent's tree, with its rule, the estimate of its subtree before and of what replaced it.
+        """
+        return self.account() if callable(self.account) else self.account
+
+
+def pruned_model(model: Model, tree: Tree, pruner: Pruner) -> Model:
+    """Return `model` with the pruned tree; notes on the unpruned one are removed."""
+    before = model.tree.n_leaves
+    note = f"pruned by {pruner_name(pruner)}: {tree.n_leaves} of {before} leaves remain"
+    notes = tuple(each for each in model.notes if not each.startswith(("unpruned", "pruned by")))
+    return dataclasses.replace(model, body=tree, pruning=pruner_to_dict(pruner), notes=(note, *notes))
+
+
+def counts(tree: Tree, estimate: float | None) -> dict[str, Any]:
+    """Return the size of a tree with its estimate."""
+    return {"leaves": tree.n_leaves, "nodes": tree.n_nodes, "estimate": estimate}
+
+
+def step_lines(
+    model: Model, nodes: npt.NDArray[Any], rules: str | list[str], before: Any, after: Any, **more: list[Any]
+) -> list[dict[str, Any]]:
+    """Return a line for each node that was replaced; the arguments have an entry a step.
+
+    ``nodes_removed`` counts those that this step removed: not those that an earlier step removed, nor a raised branch.
+    """
+    tree, names = model.tree, [feature.name for feature in model.schema.attributes]
+    listed = nodes.tolist()
+    columns: dict[str, list[Any]] = {
+        "node": listed,
+        "attribute": [names[feature] for feature in tree.feature[nodes].tolist()],
+        "reached_by": [branch_text(model, node) if node else "every row" for node in listed],
+        "rule": [rules] * len(listed) if isinstance(rules, str) else rules,
+        "before": np.asarray(before).tolist(),
+        "after": np.asarray(after).tolist(),
+        "weight": tree.weight[nodes].tolist(),
+        "nodes_removed": _n_removed(tree, listed, more.get("raised")),
+        **more,
+    }
+    return [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
+
+
+def collapsed(tree: Tree, gone: npt.NDArray[Any]) -> tuple[Tree, npt.NDArray[np.intp]]:
+    """Return the tree in which the nodes of `gone` are leaves, and the nodes that remain, in order."""
+    mask = np.zeros(tree.n_nodes, dtype=np.bool_)
+    mask[gone] = True
+    return tree.collapsed(mask), tree.remaining(mask)
+
+
+def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> dict[str, list[str]]:
+    """Return the notes of a trace on the rows that judged: ``{"notes": […]}``, empty if there are none.
+
+    Args:
+        model: The parent, or what is tested on the rows.
+        dataset: The rows; those without weight are left out.
+        in_parts: Whether a row that reaches several leaves counts in parts, one for each.
+
+    Raises:
+        DataError: The rows do not have the model's columns.
+    """
+    counted = dataset.weight > 0
+    notes = _notes_on_classes(model, target_of(model, dataset)[counted])
+    if model.schema.weight is not None and dataset.schema.weight is None:
+        notes.append(f"the rows have no weights ({model.schema.weight.name!r} is not there): each counts 1")
+    unseen = unseen_rows(model, dataset) & counted
+    if n_unseen := int(np.count_nonzero(unseen)):
+        notes.append(f"{_rows(n_unseen, 'has', 'have')} a category that the model has not seen: it counts as missing")
+    if n_blank := int(np.count_nonzero(_without_values(model, dataset) & counted & ~unseen)):
+        what = "the rules ask" if isinstance(model.body, RuleList) else "the tree asks"
+        notes.append(f"{_rows(n_blank, 'has', 'have')} no value of any attribute that {what} for")
+    if in_parts:
+        several = int(np.count_nonzero((leaves_of(model, cells_of(model, dataset)) < 0) & counted))
+        if several:
+            what = f"{_rows(several, 'goes', 'go')} several ways and {'counts' if several == 1 else 'count'} in parts"
+            notes.append(f"{what} here, one a way; the figures of a model count the answers to the rows")
+    return {"notes": notes} if notes else {}
+
+
+def _n_removed(tree: Tree, nodes: list[int], raised: list[int | None] | None) -> list[int]:
+    """Return for each step how many nodes it removed; the node stays, or the raised branch."""
+    stays = np.ones(tree.n_nodes, dtype=np.bool_)
+    removed = []
+    for node, branch in zip(nodes, raised or [None] * len(nodes), strict=True):
+        below = stays[node : node + int(tree.size[node])]
+        kept = slice(0, 1) if branch is None else slice(branch - node, branch - node + int(tree.size[branch]))
+        there, left = np.count_nonzero(below), below[kept].copy()
+        below[:] = False
+        below[kept] = left
+        removed.append(int(there - np.count_nonzero(left)))
+    return removed
+
+
+def _without_values(model: Model, dataset: Dataset) -> npt.NDArray[np.bool_]:
+    """Return for each row whether every attribute that the model tests is missing; False if it tests none."""
+    tested = tested_places(model)
+    cells, column = cells_of(model, dataset), np.empty(dataset.n_rows)
+    blank = np.full(dataset.n_rows, bool(tested))
+    for attribute in tested:
+        cells.write(attribute, 0, dataset.n_rows, column)
+        blank &= column < 0 if model.schema.attributes[attribute].coded else np.isnan(column)
+    return blank
+
+
+def _notes_on_classes(model: Model, target: Any) -> list[str]:
+    if not model.schema.classes:
+        return []
+    notes = []
+    # The schema may list classes that no training row has. A code below 0 reads the last place.
+    unknown = int(np.count_nonzero(~np.append(_learned_classes(model), False)[np.maximum(target, -1)]))
+    if unknown:
+        of = _rows(unknown, "is", "are")
+        notes.append(f"{of} of a class that the model has not learned: every answer to them is an error")
+    if len(target) and target[0] >= 0 and np.all(target == target[0]):
+        notes.append(f"all rows are of the class {model.schema.classes[int(target[0])]!r}: none speaks for another")
+    return notes
+
+
+def _learned_classes(model: Model) -> npt.NDArray[np.bool_]:
+    """Return for each class whether a training row has it."""
+    if isinstance(model.body, RuleList):
+        # Every training row is counted in one of these.
+        return np.asarray(np.any([np.asarray(answer.stats) > 0 for answer in model.body.answers], axis=0))
+    return np.asarray(model.tree.stats[0] > 0, dtype=np.bool_)
+
+
+def _rows(number: int, one: str, many: str) -> str:
+    return f"{number} row {one}" if number == 1 else f"{number} rows {many}"

@@ -22,8 +22,7 @@
 `fast_nodes`   the nodes as it keeps them; `joining` its parts made one tree
 `linear`       linear models of the nodes of a grown tree, columns dropped; `least_squares` how each is solved
 `route`        many rows down one tree
-`spreading`    rows and parts of rows at every node, for pruning; `branches` which way each takes
-`buffers`      plain arrays copied, filled and made longer
+`distribute`   weighted rows at every node, for pruning; `subtree_raising` estimated errors and raised branches
 `csv_cells`    the cells of CSV where they stand; `decimal_words` numbers of a few digits in 32 bits
 `freeze`       nodes in the order of their making -> preorder arrays
 =============  ==========================================================================================

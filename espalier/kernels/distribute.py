@@ -1,8 +1,8 @@
 """Distribute weighted rows over the nodes of a tree.
 
-A row whose value is missing at a test goes down several branches, each with a share of its weight. A *row part* is a row
-with its weight at one node. While rows are on their way, one buffer holds the parts that have arrived at leaves and
-those that wait, the next node's first::
+A row whose value is missing at a test goes down several branches, each with a share of its weight. A *row part* is a
+row with its weight at one node. During the visit one buffer holds the parts that have arrived at leaves and those that
+wait, the next node's first::
 
     row     | leaf 3 | leaf 4 |   free   | node 5 | node 8 |        the tree is visited in preorder
               0               n_arrived    first             end of the buffer

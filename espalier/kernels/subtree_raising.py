@@ -30,11 +30,15 @@ EQUALLY_HEAVY = 1.0 - 1e-9
 """Branches of this share of the heaviest weigh the same: sums of shares of rows are rounded."""
 ABOVE_ROUNDING = 1.0 + 1e-9
 FIRST_CHECK = 16
-"""After so many rows in a branch, and whenever there are half as many more, its estimate is compared with the bound."""
+CHECK_EVERY = 4
+"""After 16 rows in a branch, and whenever there are a quarter more, its estimate is compared with the bound."""
 FRAME_DONE = 0
 DIVIDES = 1
 RAISE = 2
 """Why `visit_nodes` returns: the frame is done, rows go down several branches, or a branch is raised."""
+EVERY_PART = 0
+DIVIDED_ROWS = 1
+"""What `list_rows` lists."""
 
 
 class ErrorLimit(NamedTuple):
@@ -201,7 +205,7 @@ def visit_nodes(state, frame, place, knows_all, limit, stop, trial, steps, figur
             place -= 1
             continue
         add_below(state, node)
-        below, least_below, largest, largest_at = below_node(state, frame, place)
+        below, _, largest, largest_at = below_node(state, frame, place)
         as_leaf = estimated_errors(state.stats, node, limit)
         as_branch, bound = as_leaf, below + SLACK
         if state.shape[largest] >= 0:
@@ -291,32 +295,54 @@ def add_to_branch(state, frame, place, largest, largest_at, bound, limit, trial)
     stats, known = state.stats, state.estimate
     if state.divides[largest]:
         stats, known = state.whole, state.least
-    part, last = frame.lo[place], frame.lo[place + frame.size[place]]
+    first, last = frame.lo[place], frame.lo[place + frame.size[place]]
     own_first, own_last = frame.lo[largest_at], frame.lo[largest_at + frame.size[largest_at]]
-    n_touched, n_listed, n_added, next_check = 0, 0, 0, FIRST_CHECK
-    while part < last:
-        if part == own_first:
-            part = own_last
-            continue
-        if n_added == next_check and bound < np.inf:
-            next_check += n_added // 2
-            estimate = errors_with_extra(stats, known, largest, n_touched, limit, trial)
-            if estimate > bound:
-                return n_touched, n_listed, estimate
-        row = frame.row[part] if frame.row[part] >= 0 else ~frame.row[part]
-        leaf = leaf_of_row(state, largest, row)
-        if leaf < 0:
-            trial.listed[n_listed], trial.arriving[n_listed] = row, frame.weight[part]
-            n_listed += 1
-        else:
-            if state.target[row] >= 0:
-                trial.extra[leaf, np.int64(state.target[row])] += frame.weight[part]
+    common = most_common(state.stats, largest)
+    # Rows that are most likely wrong in the branch are tried alone, then all rows in their order.
+    for only_likely_wrong in range(
+        1 if bound < np.inf and last - first > own_last - own_first + FIRST_CHECK else 0, -1, -1
+    ):
+        n_touched, n_listed, n_added, next_check, part = 0, 0, 0, FIRST_CHECK, first
+        while part < last:
+            if part == own_first:
+                part = own_last
+                continue
+            row = frame.row[part] if frame.row[part] >= 0 else ~frame.row[part]
+            code = np.int64(state.target[row])
+            part += 1
+            if only_likely_wrong == 1 and code == common:
+                continue
+            if n_added == next_check:
+                next_check += n_added // CHECK_EVERY
+                estimate = errors_with_extra(stats, known, largest, n_touched, limit, trial)
+                if estimate > bound:
+                    return n_touched, n_listed, estimate
+            n_added += 1
+            leaf = leaf_of_row(state, largest, row)
+            if leaf < 0:
+                trial.listed[n_listed], trial.arriving[n_listed] = row, frame.weight[part - 1]
+                n_listed += 1
+                continue
+            if code >= 0:
+                trial.extra[leaf, code] += frame.weight[part - 1]
             if not trial.is_touched[leaf]:
                 trial.is_touched[leaf], trial.touched[n_touched] = True, leaf
                 n_touched += 1
-        n_added += 1
-        part += 1
-    return n_touched, n_listed, errors_with_extra(stats, known, largest, n_touched, limit, trial)
+        estimate = errors_with_extra(stats, known, largest, n_touched, limit, trial)
+        if estimate > bound or only_likely_wrong == 0:
+            break
+        clear(trial, n_touched)
+    return n_touched, n_listed, estimate
+
+
+@inner
+def most_common(stats, node):  # type: ignore[no-untyped-def]
+    """Return the first of the heaviest classes of a node."""
+    common = 0
+    for code in range(stats.shape[1]):
+        if stats[node, code] > stats[node, common]:
+            common = code
+    return common
 
 
 @inner
@@ -386,21 +412,23 @@ def prepare_parts(state, frame, place, largest_at, n_listed, knows_all, trial): 
             trial.shares[child] = state.shares[child]
             trial.known[node] += trial.known[tree.child[child]]
     first, last = (largest_at, largest_at + frame.size[largest_at]) if knows_all else (place, place + frame.size[place])
-    n_listed = list_rows(frame, frame.lo[first], frame.lo[last], knows_all, n_listed if knows_all else 0, trial)
+    which, n_before = (DIVIDED_ROWS, n_listed) if knows_all else (EVERY_PART, 0)
+    n_listed = list_rows(frame, frame.lo[first], frame.lo[last], which, n_before, trial)
     for each in range(n_listed):
         trial.listed[each] = trial.listed[each] if trial.listed[each] >= 0 else ~trial.listed[each]
     return n_listed
 
 
 @inner
-def list_rows(frame, first, last, parts_alone, n_listed, trial):  # type: ignore[no-untyped-def]
-    """List the rows of row parts, or of those alone that are not whole rows, with their weights; return how many.
+def list_rows(frame, first, last, which, n_listed, trial):  # type: ignore[no-untyped-def]
+    """List the rows of row parts with their weights; return how many.
 
-    n_listed: those listed before. A row of which these are parts is listed as ``~row``.
+    which: EVERY_PART, or DIVIDED_ROWS for those parts alone that are not whole rows. n_listed: rows listed before. A
+    row of which these are parts is listed as ``~row``.
     """
     listed, held, begin = trial.listed, trial.held, n_listed
     for part in range(first, last):
-        if parts_alone and frame.row[part] >= 0:
+        if which == DIVIDED_ROWS and frame.row[part] >= 0:
             continue
         row = frame.row[part] if frame.row[part] >= 0 else ~frame.row[part]
         if held[row] == 0.0:
@@ -434,7 +462,7 @@ def add_errors(state, order, knows_all, limit, trial):  # type: ignore[no-untype
 @maker
 def redistribute(state, frame, place, limit, renew, trial):  # type: ignore[no-untyped-def]
     """Distribute all rows of a node over the branch that has replaced it; return them at its leaves."""
-    n_listed = list_rows(frame, frame.lo[place], frame.lo[place + frame.size[place]], False, 0, trial)
+    n_listed = list_rows(frame, frame.lo[place], frame.lo[place + frame.size[place]], EVERY_PART, 0, trial)
     branch = distribute_rows(
         state.tree, state.shape, state.shares, state.values, np.int64(frame.order[place]),
         first_of(trial.listed, n_listed), first_of(trial.arriving, n_listed), state.target, state.stats.shape[1],

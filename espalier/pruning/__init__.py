@@ -13,8 +13,8 @@ from espalier.pruning.cost_complexity import PruningPath, prune_cost_complexity,
 from espalier.pruning.model_tree import prune_model_tree
 from espalier.pruning.pessimistic import add_errs, prune_pessimistic
 from espalier.pruning.reduced_error import prune_reduced_error
-from espalier.pruning.rule_post_pruning import post_prune_rules
 from espalier.pruning.result import Pruned, PruningRows
+from espalier.pruning.rule_post_pruning import post_prune_rules
 
 __all__ = [
     "PRUNING_FUNCTIONS",

@@ -115,7 +115,9 @@ def tree_arrays(tree: Tree) -> Any:
     arrays = {name: getattr(tree, name) for name in TreeArrays._fields if not name.startswith("surrogate_")}
     names = [name for name in TreeArrays._fields if name not in arrays]
     if tree.surrogates is not None:
-        return TreeArrays(**arrays, **{name: getattr(tree.surrogates, name.removeprefix("surrogate_")) for name in names})
+        return TreeArrays(
+            **arrays, **{name: getattr(tree.surrogates, name.removeprefix("surrogate_")) for name in names}
+        )
     none: dict[str, npt.NDArray[Any]] = {name: np.zeros(0, np.int32) for name in names}
     none["surrogate_start"] = np.zeros(tree.n_nodes + 1, np.int32)
     none |= {"surrogate_test": np.zeros(0, np.int8), "surrogate_threshold": np.zeros(0)}

@@ -154,7 +154,8 @@ def _with_raising(model: Model, parameters: Pessimistic, given: WeightedRows, pr
         whole=np.zeros((n_nodes, n_classes)),
         least=np.zeros(n_nodes),
         divides=divides,
-        values=given.values,
+        # One row after the other: a single row that goes down a branch needs several of its values.
+        values=np.asfortranarray(given.values),
         target=given.target,
     )
     knows_all = not np.any(tree.fallback[tree.test != LEAF] >= 0) and not state.tree.surrogate_start[-1]

@@ -1,4 +1,4 @@
-"""The result of a pruning: the new model with a trace of what was removed and why, and notes on the rows that judged."""
+"""The result of a pruning: the new model, a trace of what was removed and why, notes on the rows that judged."""
 
 import dataclasses
 from collections.abc import Callable, Mapping

@@ -7,26 +7,18 @@ ARFF: an attribute a letter, the class last, ``?`` unknown.
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from espalier import Dataset, Feature, FeatureKind, Model, Progress, Role, Schema, add_errs, prune, train
+from espalier import Dataset, Feature, FeatureKind, Model, Pessimistic, Progress, Role, Schema, add_errs, prune, train
 from espalier.errors import Cancelled
-from espalier.kernels import limits
-from espalier.kernels.parting import empty_queue, part_down
-from espalier.kernels.raising import Limit as Limits
-from espalier.kernels.settling import empty_slots, send_down, table_of
-from espalier.processors import Crew
-from espalier.pruning.laid_rows import laid_rows
-from espalier.pruning.pessimistic import _frozen, _Steps, deviation
-from espalier.pruning.raised_branches import _pruning, prune_with_raising
-from espalier.pruning.seated_rows import training_rows
+from espalier.pruning.pessimistic import prune_pessimistic
 from espalier.schema import label_text
-from espalier.tree import LEAF
+from espalier.small_work import always_compiled
+from espalier.tree import LEAF, Tree
 from tests.core.growing_bridge import node_of
 from tests.core.test_pruning_twins import grown, noisy_table, same, twin_of
 from tests.reference.pessimistic import Limit
@@ -125,7 +117,7 @@ def test_of_branches_that_weigh_the_same_but_for_rounding_the_last_is_raised() -
 
 
 @pytest.mark.parametrize("missing", ["fractional", "direction"])
-def test_a_branch_given_up_before_all_rows_were_tried_is_one_that_the_slow_twin_leaves_where_it_is(
+def test_a_branch_rejected_before_all_rows_were_tried_is_one_that_the_slow_twin_does_not_raise(
     missing: str,
 ) -> None:
     table = noisy_table(11, n_rows=1200, holes=0.03)
@@ -134,112 +126,72 @@ def test_a_branch_given_up_before_all_rows_were_tried_is_one_that_the_slow_twin_
     same(node_of(result.model.tree, 0), twin_of(model, table, Limit(0.25), raising=True))
 
 
-@pytest.mark.parametrize("missing", ["fractional", "direction", "majority"])
-@pytest.mark.parametrize("threads", [2, 3])
-def test_several_threads_prune_as_one_does(missing: str, threads: int) -> None:
-    table = noisy_table(7, n_rows=900, holes=0.04)
-    dataset, model = grown(table, preset("id3", numeric="best", missing=missing))
-    given_rows, limit = training_rows(model, dataset), Limits(0.25, deviation(0.25, "normal"), limits.NORMAL)
-    tree, lines, figures = prune_with_raising(model, given_rows, limit, None, Progress(), threads=1)
-    other, other_lines, other_figures = prune_with_raising(model, given_rows, limit, None, Progress(), threads=threads)
-    assert np.any(lines[:, 1] >= 0), "no branch is raised"
-    assert np.array_equal(other_lines, lines)
-    assert np.array_equal(other_figures, figures)
-    assert all(np.array_equal(getattr(other, name), getattr(tree, name)) for name in ("shape", "shares", "stats"))
-
-
-def test_pruning_that_is_stopped_says_so_and_gives_no_tree_that_is_half_pruned() -> None:
+def test_pruning_that_is_stopped_raises_and_returns_no_half_pruned_tree() -> None:
     dataset, model = grown(noisy_table(7, n_rows=900, holes=0.04), preset("id3", numeric="best", missing="fractional"))
-    given_rows, limit = training_rows(model, dataset), Limits(0.25, deviation(0.25, "normal"), limits.NORMAL)
 
-    def lines_of(watch: Progress) -> Any:
-        return prune_with_raising(model, given_rows, limit, None, watch, threads=1)[1]
+    def pruned(progress: Progress) -> Tree:
+        return prune(model, "pessimistic", dataset=dataset, progress=progress).model.tree
 
-    lines_of(Progress())  # compiled by now
-    began = time.perf_counter()
-    lines, lasted = lines_of(Progress()), time.perf_counter() - began
-    for part in range(60):
-        watch = Progress()
-        alarm = threading.Timer(lasted * part / 60, watch.stop)
-        alarm.start()
-        try:
-            assert np.array_equal(lines_of(watch), lines)
-        except Cancelled:
-            pass
-        finally:
-            alarm.cancel()
-            alarm.join()
-
-
-def pruned_rows(model: Model, dataset: Dataset, threads: int) -> tuple[Any, ...]:
-    """What went, with its estimates, and the tree as it is then."""
-    rows, limit = training_rows(model, dataset), Limits(0.25, deviation(0.25, "normal"), limits.NORMAL)
-    tree, lines, figures = prune_with_raising(model, rows, limit, None, Progress(), threads=threads)
-    return lines, figures, tree.shape, tree.shares, tree.stats
+    with always_compiled():
+        pruned(Progress())
+        began = time.perf_counter()
+        expected, lasted = pruned(Progress()), time.perf_counter() - began
+        for part in range(60):
+            progress = Progress()
+            alarm = threading.Timer(lasted * part / 60, progress.stop)
+            alarm.start()
+            try:
+                assert pruned(progress) == expected
+            except Cancelled:
+                pass
+            finally:
+                alarm.cancel()
+                alarm.join()
 
 
-@pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("seed", [2, 5, 11])
-def test_the_order_of_the_rows_and_with_it_where_a_trial_is_given_up_changes_no_figure(seed: int, threads: int) -> None:
+def test_the_order_of_the_rows_changes_no_step_and_no_tree(seed: int) -> None:
     # Weights that are powers of two, and none divided: their sums are exact in any order.
     dataset, model = grown(noisy_table(seed, n_rows=900, holes=0.0), preset("id3", numeric="best"))
-    lines, figures, *as_it_is = pruned_rows(model, dataset, threads)
-    assert np.any(lines[:, 1] >= 0), "no branch is raised"
-    assert len(lines) < (model.tree.test != LEAF).sum(), "no branch stays"
+    expected = prune(model, "pessimistic", dataset=dataset)
+    steps = expected.trace["steps"]
+    assert any(step["raised"] is not None for step in steps), "no branch is raised"
+    assert len(steps) < (model.tree.test != LEAF).sum(), "no branch stays"
     target = np.asarray(dataset.target)
     orders = (np.arange(900)[::-1], np.argsort(target), np.argsort(-target), np.random.default_rng(1).permutation(900))
     for order in orders:
-        other_lines, other_figures, *other = pruned_rows(model, dataset.take(order), threads)
-        assert np.array_equal(other_lines, lines)
-        # Estimates are added up leaf by leaf, as rows come to them.
-        assert other_figures == pytest.approx(figures, rel=1e-12, nan_ok=True)
-        assert all(np.array_equal(theirs, ours) for theirs, ours in zip(other, as_it_is, strict=True))
+        found = prune_pessimistic(model, Pessimistic(0.25), dataset.take(order))
+        assert found.model.tree == expected.model.tree
+        for ours, other in zip(found.trace["steps"], steps, strict=True):
+            # Estimates are added up leaf by leaf, in the order in which rows reach them.
+            assert ours == {name: pytest.approx(value, rel=1e-12) if type(value) is float else value
+                            for name, value in other.items()}  # fmt: skip
 
 
 @pytest.mark.parametrize("missing", ["fractional", "direction"])
-def test_what_threads_foresee_of_the_nodes_near_the_root_is_what_the_slow_twin_finds_there(missing: str) -> None:
+def test_branches_raised_near_the_root_are_those_that_the_slow_twin_raises(missing: str) -> None:
     n_raised_above = 0
     for seed in range(12):
         table = noisy_table(seed, n_rows=500, holes=0.02)
         dataset, model = grown(table, preset("id3", numeric="best", missing=missing))
-        rows, limit = training_rows(model, dataset), Limits(0.25, deviation(0.25, "normal"), limits.NORMAL)
-        made, lines, figures = prune_with_raising(model, rows, limit, None, Progress(), threads=3)
-        as_steps = _Steps(lines[:, 0], lines[:, 1], *figures.T, made.shape, made.shares, made.stats)
-        same(node_of(_frozen(model.tree, as_steps), 0), twin_of(model, table, Limit(0.25), raising=True))
-        # Nodes that hold more than a twelfth of the rows are above the subtrees that three threads prune.
-        n_raised_above += int(((lines[:, 1] >= 0) & (model.tree.weight[lines[:, 0]] > 600 / 12)).sum())
+        result = prune(model, "pessimistic", dataset=dataset)
+        same(node_of(result.model.tree, 0), twin_of(model, table, Limit(0.25), raising=True))
+        raised = [step for step in result.trace["steps"] if step["raised"] is not None]
+        n_raised_above += sum(step["weight"] > 50 for step in raised)
     assert n_raised_above > 0
 
 
-@pytest.mark.parametrize("holes", [0.0, 0.02, 0.1])
-@pytest.mark.parametrize("missing", ["fractional", "direction", "surrogate"])
-def test_many_rows_parted_at_each_test_come_to_the_leaves_that_they_come_to_sixteen_at_a_time(
-    missing: str, holes: float
-) -> None:
-    dataset, model = grown(noisy_table(3, n_rows=300, holes=holes), preset("id3", numeric="best", missing=missing))
-    tree, laid = _pruning(model), laid_rows(model, dataset, Crew(1))
-    table, rows = table_of(laid.values, np.zeros(300)), np.arange(300, dtype=np.int32)
-    rows[::7] = ~rows[::7]  # parts of rows
-    going, start, first = np.arange(20, 290), model.tree.children(0)[0], 20
-    side_by_side, together = np.full((2, 280), 99, np.int32)
-    way = (tree.substitutes, tree.shape, table, rows, going, 270, start)
-    send_down(tree.nodes, tree.steps, *way, side_by_side, first, empty_slots())
-    part_down(tree.nodes, *way, together, first, empty_queue(model.tree.n_nodes, 270, 3))
-    assert np.array_equal(together, side_by_side)
-    assert len(set(together.tolist())) > 10
-    assert (missing == "fractional" and holes > 0) == (-1 in together)
-
-
 @pytest.mark.parametrize(("n_rows", "seed"), [(160, 49), (160, 57), (500, 17), (900, 15)])
-def test_what_threads_have_foreseen_no_longer_counts_once_something_below_has_changed(n_rows: int, seed: int) -> None:
-    # In these a branch near the root is raised that would stay, were the nodes below it as they were foreseen.
-    dataset, model = grown(noisy_table(seed, n_rows=n_rows, holes=0.0), preset("id3", numeric="best"))
-    by_one, by_three = pruned_rows(model, dataset, 1), pruned_rows(model, dataset, 3)
-    assert all(np.array_equal(one, three) for one, three in zip(by_one, by_three, strict=True))
+def test_a_branch_is_tried_after_what_is_below_it_has_changed(n_rows: int, seed: int) -> None:
+    # In these a branch near the root is raised that would stay if the nodes below it were as they were grown.
+    table = noisy_table(seed, n_rows=n_rows, holes=0.0)
+    dataset, model = grown(table, preset("id3", numeric="best"))
+    result = prune(model, "pessimistic", dataset=dataset)
+    same(node_of(result.model.tree, 0), twin_of(model, table, Limit(0.25), raising=True))
 
 
 @pytest.mark.parametrize("missing", ["fractional", "surrogate"])
-def test_numbers_that_float32_does_not_hold_go_where_the_slow_twin_sends_them(missing: str) -> None:
+def test_numbers_that_are_close_to_each_other_go_where_the_slow_twin_sends_them(missing: str) -> None:
     n_raised = 0
     for seed in range(4):
         table = noisy_table(seed, n_rows=400, holes=0.03)

@@ -80,7 +80,7 @@ def prune_pessimistic(
         raise NotApplicable("pessimistic pruning estimates numbers of errors: the target of this model is a number")
     progress = progress if progress is not None else Progress()
     if parameters.raising:
-        steps = _with_raising(model, parameters, _training_rows(model, training), progress)
+        steps = _with_raising(model, parameters, training, progress)
     else:
         steps = _to_leaves(model, parameters, progress)
     pruned = _pruned_tree(model.tree, steps)
@@ -108,12 +108,7 @@ class _Steps:
     stats: Floats
 
 
-def _training_rows(model: Model, training: Dataset | None) -> WeightedRows:
-    if training is None:
-        raise NotApplicable(
-            "raising a branch counts the training rows anew, and they are not at hand: give the data set that the "
-            "model was trained on, or set raising to false"
-        )
+def _training_rows(model: Model, training: Dataset) -> WeightedRows:
     given = weighted_rows(model, training, as_trained=True)
     found, learned = float(given.weights.sum()), float(model.tree.weight[0])
     if abs(found - learned) > WEIGHT_SLACK * learned:
@@ -137,13 +132,19 @@ def _to_leaves(model: Model, parameters: Pessimistic, progress: Progress) -> _St
     return _Steps(node, branch, figures[:, 0], figures[:, 1], as_branch, shape, tree.branch_weight, tree.stats)
 
 
-def _with_raising(model: Model, parameters: Pessimistic, given: WeightedRows, progress: Progress) -> _Steps:
+def _with_raising(model: Model, parameters: Pessimistic, training: Dataset | None, progress: Progress) -> _Steps:
+    if training is None:
+        raise NotApplicable(
+            "raising a branch counts the training rows anew, and they are not at hand: give the data set that the "
+            "model was trained on, or set raising to false"
+        )
     from espalier.kernels import distribute, subtree_raising  # noqa: PLC0415
     from espalier.kernels.jit import phase_of  # noqa: PLC0415
 
+    given = _training_rows(model, training)
     progress.begin(phase_of(subtree_raising.prune_with_raising, "pruning"))
     tree, (n_nodes, n_classes) = model.tree, model.tree.stats.shape
-    leaves, divides = rows_at_leaves(model, given)
+    leaves, divides = rows_at_leaves(model, training, given)
     state = subtree_raising.PruningState(
         tree=tree_arrays(tree),
         shape=shape_of(tree),
@@ -166,7 +167,8 @@ def _with_raising(model: Model, parameters: Pessimistic, given: WeightedRows, pr
         state, leaves, knows_all, _limit(parameters), renew, progress.state
     )
     progress.check()  # a visit that was stopped has pruned half of the tree
-    return _Steps(*lines.T, *figures.T, state.shape, state.shares, state.stats)
+    below, as_leaf, as_branch = figures[:, 0], figures[:, 1], figures[:, 2]
+    return _Steps(lines[:, 0], lines[:, 1], below, as_leaf, as_branch, state.shape, state.shares, state.stats)
 
 
 def _limit(parameters: Pessimistic) -> Any:

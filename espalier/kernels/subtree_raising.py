@@ -19,10 +19,9 @@ from espalier.kernels.limits import added_errors
 
 __all__ = ["ErrorLimit", "PruningState", "prune_to_leaves", "prune_with_raising"]
 
-for _name in (
-    "added_errors", "normal_errors", "larger_errors", "exact_errors", "exact_limit", "beta_ratio", "beta_series",
-):  # fmt: skip
+for _name in ("normal_errors", "larger_errors", "exact_errors", "exact_limit", "beta_ratio", "beta_series"):
     shared(getattr(limits, _name))
+shared(added_errors)
 
 SLACK = 0.1
 """A leaf or a raised branch may be this many errors worse than the subtree (Quinlan 1993)."""
@@ -32,12 +31,9 @@ ABOVE_ROUNDING = 1.0 + 1e-9
 FIRST_CHECK = 16
 CHECK_EVERY = 4
 """After 16 rows in a branch, and whenever there are a quarter more, its estimate is compared with the bound."""
-FRAME_DONE = 0
-DIVIDES = 1
-RAISE = 2
+FRAME_DONE, DIVIDES, RAISE = 0, 1, 2
 """Why `visit_nodes` returns: the frame is done, rows go down several branches, or a branch is raised."""
-EVERY_PART = 0
-DIVIDED_ROWS = 1
+EVERY_PART, DIVIDED_ROWS = 0, 1
 """What `list_rows` lists."""
 
 
@@ -140,7 +136,7 @@ def prune_with_raising(state, frame, knows_all, limit, renew, stop):  # type: ig
         frame = frames[-1]
         # A function that makes no array counts no references, which would take as long as all else.
         reason, place, n_steps, n_listed = visit_nodes(
-            state, frame, places[-1], knows_all, limit, stop, trial, steps, figures, n_steps
+            state, frame, places[-1], limit, stop, trial, steps, figures, n_steps
         )
         places[-1] = place - 1
         if reason == FRAME_DONE:
@@ -151,9 +147,8 @@ def prune_with_raising(state, frame, knows_all, limit, renew, stop):  # type: ig
             continue
         if reason == DIVIDES:
             as_branch = errors_with_parts(state, frame, place, n_listed, knows_all, limit, renew, trial)
-            n_before = n_steps
-            n_steps = replace_node(state, frame, place, as_branch, limit, steps, figures, n_steps)
-            if n_steps == n_before or steps[n_before, 1] < 0:
+            n_steps, is_raised = replace_node(state, frame, place, as_branch, limit, steps, figures, n_steps)
+            if not is_raised:
                 continue
         branch = redistribute(state, frame, place, limit, renew, trial)
         if len(frames) > 1 and place == 0:
@@ -194,7 +189,7 @@ def new_trial(state, n_parts):  # type: ignore[no-untyped-def]
 
 
 @inner
-def visit_nodes(state, frame, place, knows_all, limit, stop, trial, steps, figures, n_steps):  # type: ignore[no-untyped-def]
+def visit_nodes(state, frame, place, limit, stop, trial, steps, figures, n_steps):  # type: ignore[no-untyped-def]
     """Visit nodes from `place` on until one needs its rows distributed.
 
     Returns (the reason, the node's place, the number of steps, how many of the rows that were tried are listed).
@@ -211,15 +206,12 @@ def visit_nodes(state, frame, place, knows_all, limit, stop, trial, steps, figur
         if state.shape[largest] >= 0:
             # As a leaf the node is compared with its branch, whose estimate must then be exact.
             stays_below = bound * ABOVE_ROUNDING if as_leaf > bound else np.inf
-            n_touched, n_listed, as_branch = add_to_branch(
-                state, frame, place, largest, largest_at, stays_below, limit, trial
-            )
+            n_touched, n_listed, as_branch = add_to_branch(state, frame, place, largest_at, stays_below, limit, trial)
             if as_branch <= stays_below and (state.divides[largest] or n_listed > 0):
                 return DIVIDES, place, n_steps, n_listed
             clear(trial, n_touched)
-        n_before = n_steps
-        n_steps = replace_node(state, frame, place, as_branch, limit, steps, figures, n_steps)
-        if n_steps > n_before and steps[n_before, 1] >= 0:
+        n_steps, is_raised = replace_node(state, frame, place, as_branch, limit, steps, figures, n_steps)
+        if is_raised:
             return RAISE, place, n_steps, 0
         place -= 1
     return FRAME_DONE, place, n_steps, 0
@@ -227,14 +219,17 @@ def visit_nodes(state, frame, place, knows_all, limit, stop, trial, steps, figur
 
 @inner
 def replace_node(state, frame, place, as_branch, limit, steps, figures, n_steps):  # type: ignore[no-untyped-def]
-    """Replace a node by a leaf or by its largest branch, if that is hardly worse; return the number of steps."""
+    """Replace a node by a leaf or its largest branch if that is hardly worse.
+
+    Returns (the number of steps, whether the branch is raised).
+    """
     node = np.int64(frame.order[place])
     below, least_below, largest, _ = below_node(state, frame, place)
     as_leaf, bound = estimated_errors(state.stats, node, limit), below + SLACK
     becomes_leaf = as_leaf <= bound and as_leaf <= as_branch + SLACK
     if not becomes_leaf and as_branch > bound:
         state.estimate[node], state.least[node] = below, least_below
-        return n_steps
+        return n_steps, False
     steps[n_steps, 0], steps[n_steps, 1] = node, -1 if becomes_leaf else largest
     figures[n_steps, 0], figures[n_steps, 1], figures[n_steps, 2] = below, as_leaf, as_branch
     if becomes_leaf:
@@ -242,7 +237,7 @@ def replace_node(state, frame, place, as_branch, limit, steps, figures, n_steps)
         state.least[node] = estimated_errors(state.whole, node, limit)
     else:
         state.shape[node] = state.shape[largest]
-    return n_steps + 1
+    return n_steps + 1, not becomes_leaf
 
 
 @inner
@@ -285,23 +280,22 @@ def estimated_errors(stats, node, limit):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def add_to_branch(state, frame, place, largest, largest_at, bound, limit, trial):  # type: ignore[no-untyped-def]
+def add_to_branch(state, frame, place, largest_at, bound, limit, trial):  # type: ignore[no-untyped-def]
     """Add the rows of a node's other branches to the leaves of its largest, until its estimate exceeds the bound.
 
     If rows go down several branches, the estimate is that of the others: no estimate falls when rows are added.
 
     Returns (how many leaves are touched, how many rows are listed that go down several branches, the estimate).
     """
-    stats, known = state.stats, state.estimate
+    largest, stats, known = np.int64(frame.order[largest_at]), state.stats, state.estimate
     if state.divides[largest]:
         stats, known = state.whole, state.least
     first, last = frame.lo[place], frame.lo[place + frame.size[place]]
     own_first, own_last = frame.lo[largest_at], frame.lo[largest_at + frame.size[largest_at]]
     common = most_common(state.stats, largest)
     # Rows that are most likely wrong in the branch are tried alone, then all rows in their order.
-    for only_likely_wrong in range(
-        1 if bound < np.inf and last - first > own_last - own_first + FIRST_CHECK else 0, -1, -1
-    ):
+    is_worth_it = bound < np.inf and last - first - own_last + own_first > FIRST_CHECK
+    for only_likely_wrong in range(np.int64(is_worth_it), -1, -1):
         n_touched, n_listed, n_added, next_check, part = 0, 0, 0, FIRST_CHECK, first
         while part < last:
             if part == own_first:

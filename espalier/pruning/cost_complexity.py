@@ -71,16 +71,16 @@ class PruningPath:
     before: Floats
 
     def place(self, alpha: float) -> int:
-        """Give the place of the tree that is best at a price."""
+        """Return the place of the tree that is best at a price."""
         return int(np.searchsorted(self.alpha, alpha + _slack(self.risk[-1:]), side="right")) - 1
 
     def collapsed(self, place: int) -> npt.NDArray[np.intp]:
-        """Give the nodes that are made leaves for the tree at `place`."""
+        """Return the nodes that are made leaves for the tree at `place`."""
         return self.gone[self.step[self.gone] <= place].astype(np.intp)
 
 
 def pruning_path(model: Model, risk: str = "impurity") -> PruningPath:
-    """Give the whole pruning path of a tree.
+    """Return the whole pruning path of a tree.
 
     With ``impurity`` and ``leaf_impurity`` the risk of a node is the criterion's: entropy in bits, gini, variance.
 
@@ -96,7 +96,7 @@ def pruning_path(model: Model, risk: str = "impurity") -> PruningPath:
 
 
 def node_risks(model: Model, risk: str) -> Floats:
-    """Give what each node costs as a leaf, float64 (n).
+    """Return what each node costs as a leaf, float64 (n).
 
     Raises:
         NotApplicable: See `pruning_path`.
@@ -190,12 +190,12 @@ def _path(tree: Tree, risk: Floats) -> PruningPath:
 
 
 def _slack(risk: Floats) -> float:
-    """Give the difference between prices that is rounding, from the risk of the root."""
+    """Return the difference between prices that is rounding, from the risk of the root."""
     return SAME_ALPHA * max(abs(float(risk[0])), math.ulp(0.0))
 
 
 def _merged(price: Floats, slack: float) -> tuple[Floats, Places]:
-    """Give the distinct prices, the first 0, and which of them each pruning belongs to."""
+    """Return the distinct prices, the first 0, and which of them each pruning belongs to."""
     alphas, group = [0.0], []
     for each in price.tolist():
         # Pruning a link may leave another one that is cheaper than it was: it goes at once.
@@ -215,7 +215,7 @@ def _over_path(step: Places, until: Places, n_steps: int, of_node: Floats) -> Fl
 
 
 def _errors(model: Model) -> Floats:
-    """Give the weight of each node's wrong answers, or the sum of its squared errors."""
+    """Return the weight of each node's wrong answers, or the sum of its squared errors."""
     tree = model.tree
     if model.schema.classes:
         wrong = tree.stats.sum(axis=1) - tree.stats[np.arange(tree.n_nodes), tree.value]
@@ -269,7 +269,7 @@ def _measured(
 
 
 def _losses_over_path(model: Model, path: PruningPath, dataset: Dataset) -> tuple[Floats, Floats, float]:
-    """Give the loss of each tree of a path, the sum of the squared losses of its rows, and the weight of the rows."""
+    """Return the loss of each tree of a path, the sum of the squared losses of its rows, and the weight of the rows."""
     from espalier.kernels import cutting  # noqa: PLC0415
 
     given = weighted_rows(model, dataset)
@@ -326,7 +326,7 @@ def _cross_validated(
 
 
 def _grown_without(model: Model, training: Dataset, kept: npt.NDArray[np.bool_], risk: str) -> tuple[Model, float]:
-    """Grow a tree as `model` was grown, on some of its rows; give it with the size of its errors beside the whole's."""
+    """Grow a tree as `model` was grown, on some of its rows; return it and the scale of its errors."""
     rows = training.take(np.flatnonzero(kept))
     if not np.any(rows.weight > 0):
         raise NotApplicable("without one of the parts there are no training rows of weight: take fewer folds")
@@ -346,7 +346,7 @@ def _folds(training: Dataset, parameters: CostComplexity) -> npt.NDArray[np.intp
 
 
 def _selected(measured: Measured, rule: str) -> int:
-    """Give the place of the tree that a rule takes; the path goes from the largest tree to the smallest."""
+    """Return the place of the tree that a rule takes; the path goes from the largest tree to the smallest."""
     # A share of the largest: what is equal does not depend on the target's unit.
     slack = ROUNDING * float(measured.error.max())
     best = int(np.flatnonzero(measured.error <= float(measured.error.min()) + slack)[-1])

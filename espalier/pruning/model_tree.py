@@ -58,7 +58,7 @@ def prune_model_tree(model: Model, parameters: ModelTree, rows: PruningRows, pro
 
 
 def _own_squares(tree: Tree) -> Floats:
-    """Give the squared residuals of each node's own answer on its training rows."""
+    """Return the squared residuals of each node's own answer on its training rows."""
     if tree.linear is not None:
         return tree.linear.squares
     # A constant that is not the mean (a median) misses by its distance from the mean besides.
@@ -73,7 +73,7 @@ def _own_parameters(tree: Tree) -> npt.NDArray[np.int64]:
 
 
 def _corrected(squares: Floats, weight: Floats, parameters: npt.NDArray[np.int64]) -> Floats:
-    """Give rmse·(n + 2v)/(n − v) of each node, ten times the rmse where n ≤ v; 0 where there are no rows."""
+    """Return rmse·(n + 2v)/(n − v) of each node, ten times the rmse where n ≤ v; 0 where there are no rows."""
     rmse = np.sqrt(squares / np.where(weight > 0, weight, 1.0))
     free = weight > parameters
     factor = (weight + 2 * parameters) / np.where(free, weight - parameters, 1.0)
@@ -82,7 +82,7 @@ def _corrected(squares: Floats, weight: Floats, parameters: npt.NDArray[np.int64
 
 
 def _walk(tree: Tree, own: Floats) -> tuple[list[int], list[float], list[float]]:
-    """Give the nodes that become leaves, in order; what the subtree of each was estimated at; every estimate after."""
+    """Return the nodes that become leaves in order, the estimate of each one's subtree, and every estimate after."""
     squares, parameters = _own_squares(tree).tolist(), _own_parameters(tree).tolist()
     weight, alone, parents = tree.weight.tolist(), own.tolist(), tree.parent.tolist()
     is_leaf = (tree.test == LEAF).tolist()
@@ -114,7 +114,7 @@ def _one_corrected(squares: float, weight: float, parameters: int) -> float:
 
 
 def _unpruned_estimate(tree: Tree) -> float:
-    """Give the corrected error of the whole tree as it was grown."""
+    """Return the corrected error of the whole tree as it was grown."""
     leaves = tree.test == LEAF
     parameters = int(_own_parameters(tree)[leaves].sum()) + tree.n_nodes - tree.n_leaves
     return _one_corrected(float(_own_squares(tree)[leaves].sum()), float(tree.weight[0]), parameters)

@@ -64,7 +64,7 @@ class Evidence:
     pessimistic: RulePostPruning | None
 
     def misses(self, value: float) -> Floats:
-        """Give what each row would lose by the answer `value`: 0 or 1, or the square of the difference."""
+        """Return what each row would lose by the answer `value`: 0 or 1, or the square of the difference."""
         if self.classes:
             return np.asarray(self.target != value, dtype=np.float64)
         return np.asarray((self.target - value) ** 2, dtype=np.float64)
@@ -143,7 +143,7 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
 
 
 def loss_of(evidence: Evidence, misses: Floats, weight: Floats) -> float:
-    """Give the loss of a rule that holds for rows of these misses and weights; see `post_prune_rules`."""
+    """Return the loss of a rule that holds for rows of these misses and weights; see `post_prune_rules`."""
     return _loss(evidence, float(weight.sum()), float((weight * misses).sum()))
 
 
@@ -170,14 +170,14 @@ def _evidence(model: Model, parameters: RulePostPruning, training: Dataset, held
 
 
 def _training_weight(model: Model, training: Dataset) -> Floats:
-    """Give the rows' weights as the tree was grown with them: times the factors of their classes, if there are any."""
+    """Return the weights of the rows in training: multiplied by the class weights, if there are any."""
     if not model.schema.classes:
         return training.weight
     return np.asarray(training.weight * class_factors(training, model.config)[target_of(model, training)])
 
 
 def _whole_rules(model: Model, evidence: Evidence) -> Iterator[tuple[Shortened, Mask]]:
-    """Give each path as a rule with its table: which of its tests (first axis) fails for which row."""
+    """Return each path as a rule with its table: which of its tests (first axis) fails for which row."""
     tree, answers = model.tree, router(model).value.tolist()
     place = {feature.name: number for number, feature in enumerate(model.schema.attributes)}
     codes = LabelCodes()
@@ -231,7 +231,7 @@ def _shorten(rule: Shortened, failing: Mask, evidence: Evidence) -> None:
 
 
 def _dropped(rule: Shortened, losses: dict[int, float], more: Floats, evidence: Evidence) -> int:
-    """Give the place of the condition to drop, -1 for none."""
+    """Return the place of the condition to drop, -1 for none."""
     if not losses:
         return -1
     least, slack = min(losses.values()), _slack(evidence)
@@ -271,7 +271,7 @@ def _step(rule: Shortened, dropped: Condition, before: float, evidence: Evidence
 
 
 def _shown(loss: float, evidence: Evidence) -> float | None:
-    """Give what a rule's place is decided by: an accuracy, or a mean squared error; None where no row was covered."""
+    """Return what a rule's place is decided by: an accuracy, or a mean squared error; None where no row was covered."""
     if evidence.classes:
         return 1.0 - loss
     return loss if math.isfinite(loss) else None
@@ -314,7 +314,7 @@ def _rule_list(model: Model, ordered: list[Shortened], training: Dataset, eviden
 
 
 def _default(model: Model, target: npt.NDArray[Any], weight: Floats, uncovered: Mask) -> Rule:
-    """Give the majority, or the mean, of the rows that no rule covers; of all rows where that is none."""
+    """Return the majority, or the mean, of the rows that no rule covers; of all rows where that is none."""
     mass = float(weight[uncovered].sum())
     rows = uncovered if mass > 0 else np.ones(len(weight), dtype=np.bool_)
     stats = _stats(model, target[rows], weight[rows]) or leaf_stats(model.tree, 0)
@@ -331,7 +331,7 @@ def _holding(model: Model, rule: Rule, values: Floats) -> Mask:
 
 
 def _stats(model: Model, target: npt.NDArray[Any], weight: Floats) -> tuple[float, ...] | None:
-    """Give class weights, or (weight, mean, sum of squared deviations); None of rows without weight."""
+    """Return class weights, or (weight, mean, sum of squared deviations); None of rows without weight."""
     mass = float(weight.sum())
     if mass <= 0:
         return None

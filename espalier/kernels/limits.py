@@ -1,4 +1,4 @@
-"""Upper confidence limits of an error rate: plain functions of numbers, called from Python and compiled by `raising`.
+"""Upper confidence limits of an error rate: plain functions of numbers, called from Python and from kernels.
 
 Nothing here imports numba.
 """

@@ -115,8 +115,9 @@ AFTER_GROWING: Final = MappingProxyType({Pessimistic: "pessimistic", ReducedErro
 
 def _two_rows() -> Dataset:
     classes = Feature("y", FeatureKind.NOMINAL, categories=("no", "yes"), role=Role.TARGET)
-    columns = (np.zeros(2), np.array([0, 1], np.int32))
-    return Dataset(Schema((Feature("x", FeatureKind.NUMERIC), classes)), columns)
+    # Two attributes: a table of one has another layout, and with it another compiled form.
+    numbers = tuple(Feature(name, FeatureKind.NUMERIC) for name in ("x", "z"))
+    return Dataset(Schema((*numbers, classes)), (np.zeros(2), np.zeros(2), np.array([0, 1], np.int32)))
 
 
 def _model_of_a_leaf(preset: str) -> Model:

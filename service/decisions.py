@@ -20,17 +20,21 @@ from sqlalchemy.orm import Session
 
 from service.catalog import LoadedVersion
 from service.database.clock import new_id, utc_now
+from service.database.engine import Sessions, reading
 from service.database.tables import DecisionRecord, ModelName, Version
-from service.errors import Fault, NotFound, Rejected
-from service.packed import PackedRow, PackedRows, unpack
+from service.errors import Conflict, Fault, NotFound, Rejected
 from service.paging import Page, check_page
 from service.policies import PLAIN, Policy
+from service.serialization.answer_rows import TableBatch
+from service.serialization.table_records import AnsweredRow, TableRecord, read_record
 
 ANSWER_FIELDS = ("label", "value", "std", "distribution", "confidence", "support", "leaf", "flags", "errors")
 DECISION_ID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?::(0|[1-9][0-9]{0,8}))?")
+NONE_KEPT = "the decisions of this job are not kept from row {first_row} on: ask for another job"
 REFUSED = "(refused)"  # in the place of a label
 SUBJECT_LENGTH = 200
 RECORDS_A_LOOK = 500  # records that one page of the list looks through at most
+ROWS_READ = 256  # of a record at once
 RECORDS_AT_ONCE = 20  # in memory: some are large
 ROWS_A_LOOK = 200_000  # after so many rows a page of the list ends, too
 
@@ -175,7 +179,7 @@ def record_packed(session: Session, origin: Origin, *, n_rows: int, content: byt
 
 
 def packed_entry(origin: Origin, *, n_rows: int, content: bytes, milliseconds: float) -> dict[str, Any]:
-    """Make the record of a table's answers, `content` as `packed.PackedRows.to_bytes` gives it, a row of `ENTRIES`.
+    """Make the record of a table's answers, `content` as `TableRecord.to_bytes` returns it, a row of `ENTRIES`.
 
     A single row has a number, too, where it came in a table.
 
@@ -188,26 +192,33 @@ def packed_entry(origin: Origin, *, n_rows: int, content: bytes, milliseconds: f
     return told | made
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A record of a job: some of its rows in their order."""
-
-    record_id: str
-    first_row: int
-    rows: PackedRows
-
-
 def n_rows_of_job(session: Session, job_id: str) -> int:
     """How many rows a job has answered and logged so far, from the first on."""
     last = func.max(DecisionRecord.first_row + DecisionRecord.n_rows)
     return session.scalar(select(last).where(DecisionRecord.job_id == job_id)) or 0
 
 
-def next_part(session: Session, job_id: str, *, first_row: int) -> Part | None:
-    """The record of a job that begins at this row; None where there is none."""
-    wanted = DecisionRecord.job_id == job_id, DecisionRecord.first_row == first_row
-    found = session.execute(select(DecisionRecord.id, DecisionRecord.packed).where(*wanted)).first()
-    return None if found is None else Part(found.id, first_row, unpack(found.packed or b""))
+def answers_of_job(source: Sessions, job_id: str, *, n_rows: int) -> Iterator[TableBatch]:
+    """Yield the answers of a prediction job record by record, each read in a transaction of its own.
+
+    Args:
+        source: The database.
+        job_id: The job.
+        n_rows: How many rows it answered.
+
+    Raises:
+        Conflict: Decisions of the job have been deleted.
+    """
+    first_row = 0
+    while first_row < n_rows:
+        wanted = DecisionRecord.job_id == job_id, DecisionRecord.first_row == first_row
+        with reading(source) as session:
+            row = session.execute(select(DecisionRecord.id, DecisionRecord.packed).where(*wanted)).first()
+        if row is None:
+            raise Conflict(NONE_KEPT.format(first_row=first_row))
+        batch = TableBatch(first_row, row.id, read_record(row.packed or b""))
+        yield batch
+        first_row += batch.rows.n_rows
 
 
 def _kept(row: Mapping[str, Any], answer: Mapping[str, Any], attributes: Collection[str]) -> dict[str, Any]:
@@ -329,13 +340,14 @@ def _label_texts(label: str) -> tuple[str, str]:
 
 
 class _Opened:
-    """A record with its model's name and its version's number; what is packed is unpacked when it is asked for."""
+    """A record with its model's name and its version's number; of a table only what is needed is read."""
 
     def __init__(self, found: Any) -> None:
         self.logged: DecisionRecord = found.DecisionRecord
         self.id, self.n_rows = self.logged.id, self.logged.n_rows
         self.has_one_name = self.logged.answers is not None and self.n_rows == 1
         self._name, self._number = found.name, found.number
+        self._first, self._rows = 0, None  # type: tuple[int, TableRecord | None]
 
     def matching(self, wanted: Filter, *, first: int) -> Iterator[int]:
         """Give the positions of the rows from `first` on that were answered as is wanted."""
@@ -345,9 +357,9 @@ class _Opened:
         elif self._answers is None:
             fits = np.ones(self.n_rows, np.bool_)
             if wanted.leaf is not None:
-                fits &= self._packed.leaves() == wanted.leaf
+                fits &= self._shared_answers.leaves == wanted.leaf
             if labels is not None:
-                fits &= np.isin(self._packed.labels(), labels)
+                fits &= np.isin(self._shared_answers.labels(), labels)
             yield from (first + np.flatnonzero(fits[first:])).tolist()
         else:
             for position in range(first, self.n_rows):
@@ -381,16 +393,20 @@ class _Opened:
             operating_point=logged.operating_point,
         )
 
-    def _row(self, position: int) -> PackedRow:
+    def _row(self, position: int) -> AnsweredRow:
         logged = self.logged
         if logged.inputs is None or logged.answers is None or logged.nodes is None:
-            return self._packed.row(position)
-        return PackedRow(logged.inputs[position], logged.answers[position], tuple(logged.nodes[position]))
+            first = position - position % ROWS_READ
+            if first != self._first or self._rows is None:
+                stop = min(first + ROWS_READ, self.n_rows)
+                self._first, self._rows = first, read_record(logged.packed or b"", start=first, stop=stop)
+            return self._rows.row(position - first)
+        return AnsweredRow(logged.inputs[position], logged.answers[position], tuple(logged.nodes[position]))
 
     @property
     def _answers(self) -> list[dict[str, Any]] | None:
         return self.logged.answers
 
     @cached_property
-    def _packed(self) -> PackedRows:
-        return unpack(self.logged.packed or b"")
+    def _shared_answers(self) -> TableRecord:
+        return read_record(self.logged.packed or b"", inputs=False)

@@ -11,7 +11,7 @@ from service.database.clock import utc_now
 from service.database.engine import Sessions, transaction
 from service.database.tables import DecisionRecord
 from service.decisions import check_subject
-from service.packed import unpack
+from service.serialization.table_records import read_record
 
 __all__ = ["Erased", "erase"]
 
@@ -62,7 +62,7 @@ def _next(session: Session, subject: str, last: str) -> list[DecisionRecord]:
 def _left(record: DecisionRecord) -> Mapping[str, Any]:
     """Give what is left of a record: its answers; of a refusal no place, which may be a name that the caller gave."""
     if record.packed is not None:
-        return {"packed": unpack(record.packed).without().to_bytes(with_rules=True)}
+        return {"packed": read_record(record.packed).without().to_bytes(with_rules=True)}
     answers = [
         {"errors": [{**FAULT, "code": fault["code"]} for fault in answer["errors"]]} if "errors" in answer else answer
         for answer in record.answers or ()

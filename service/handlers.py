@@ -18,8 +18,8 @@ from service.database.engine import Sessions, reading
 from service.database.tables import Job, Kind, Version
 from service.errors import NotFound, Unavailable
 from service.operating import at_point
-from service.packed import pack
 from service.policies import policy_of
+from service.serialization.table_records import record_rows, table_record
 
 LOG = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class Part:
 
     origin: decisions.Origin
     n_rows: int
-    content: bytes  # packed.PackedRows.to_bytes
+    content: bytes  # as `TableRecord.to_bytes` returns it
     milliseconds: float
 
 
@@ -191,7 +191,8 @@ def predict(source: Sessions, payload: Mapping[str, Any], progress: espalier.Pro
     """
     with reading(source) as session:
         model = catalog.load_version(session, payload["version_id"]).model
-        n_rows = catalog.find_data_set(session, payload["dataset"]).n_rows
+        data_set = catalog.find_data_set(session, payload["dataset"])
+        n_rows, max_rows = data_set.n_rows, record_rows(espalier.Schema.from_dict(data_set.declared))
         start = decisions.n_rows_of_job(session, log.job_id)
         key_id = session.get_one(Job, log.job_id).key_id
     point = payload.get("operating_point")  # of a job from before there were any: none
@@ -207,14 +208,16 @@ def predict(source: Sessions, payload: Mapping[str, Any], progress: espalier.Pro
     )
     attributes = [attribute.name for attribute in model.schema.attributes]
     progress.begin("predicting")
-    parts = storage.datasets(source, payload["dataset"], roles={espalier.Role.ATTRIBUTE}, start=start)
+    parts = storage.datasets(
+        source, payload["dataset"], roles={espalier.Role.ATTRIBUTE}, max_rows=max_rows, start=start
+    )
     for first_row, dataset in parts:
         progress.state[0] = first_row / n_rows
         began = time.perf_counter()
         answers = espalier.predict_table(as_asked, dataset)
         with reading(source) as session:  # again for each part: a mask holds from the moment that it is set
             policy = policy_of(session, payload["version_id"])
-        rows = pack(as_asked, dataset, answers, erased=policy.mask, rules=payload["explain"] != "none")
+        rows = table_record(as_asked, dataset, answers, erased=policy.mask, rules=payload["explain"] != "none")
         content = rows.to_bytes(with_rules=True)
         milliseconds = (time.perf_counter() - began) * 1000
         told = replace(origin, first_row=first_row, masked=policy.masked(attributes))

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 import espalier
-from service.chunks import CHUNK_ROWS, Chunk, encode_rows
+from service.serialization.dataset_chunks import Chunk, chunk_rows, encode_rows
 
-__all__ = ["ScratchFile", "StagedDataSet", "TableInChunks", "packed_chunks", "stage"]
+__all__ = ["ScratchFile", "StagedDataSet", "TableInChunks", "encoded_chunks", "stage"]
 
 THREADS = 1  # it packs as fast as a database takes the chunks, and two would need twice the memory
 AHEAD = 1  # chunks that wait, packed, while the next is packed
@@ -127,15 +127,21 @@ class TableInChunks:
 
     def chunks(self) -> Iterator[Chunk]:
         """Pack the chunks, in the order of their rows."""
-        return packed_chunks(self.table)
+        return encoded_chunks(self.table)
 
 
-def packed_chunks(table: espalier.Table, *, chunk_rows: int = CHUNK_ROWS) -> Iterator[Chunk]:
-    """Pack a data set into chunks by a thread, with a few of them in memory at a time."""
+def encoded_chunks(table: espalier.Table, *, n_rows: int | None = None) -> Iterator[Chunk]:
+    """Encode a data set as chunks in a thread, with a few of them in memory at a time.
+
+    Args:
+        table: The data set.
+        n_rows: Rows of a chunk; None: `chunk_rows`.
+    """
+    at_once = chunk_rows(len(table.schema.features)) if n_rows is None else n_rows
     with ThreadPoolExecutor(THREADS, thread_name_prefix="pack") as pool:
         ahead: deque[Future[Chunk]] = deque()
-        for first_row in range(0, table.n_rows, chunk_rows):
-            ahead.append(pool.submit(encode_rows, table, first_row, min(first_row + chunk_rows, table.n_rows)))
+        for first_row in range(0, table.n_rows, at_once):
+            ahead.append(pool.submit(encode_rows, table, first_row, min(first_row + at_once, table.n_rows)))
             if len(ahead) > AHEAD:
                 yield ahead.popleft().result()
         while ahead:
@@ -144,7 +150,7 @@ def packed_chunks(table: espalier.Table, *, chunk_rows: int = CHUNK_ROWS) -> Ite
 
 def stage(table: espalier.Table, scratch: ScratchFile) -> StagedDataSet:
     """Pack a data set into a file, for another process."""
-    places = tuple(_write(chunk, scratch.file) for chunk in packed_chunks(table))
+    places = tuple(_write(chunk, scratch.file) for chunk in encoded_chunks(table))
     return StagedDataSet(table.schema, table.n_rows, table.notices, table.fingerprint, places, scratch)
 
 

@@ -13,11 +13,12 @@ from typing import Any, Protocol
 import orjson
 
 import espalier
-from service import decisions, packed, refusals
-from service.answer_lines import AnswerLines, TableBatch
+from service import decisions, refusals
 from service.catalog import LoadedVersion
 from service.database.engine import Sessions, transaction
 from service.policies import Policy
+from service.serialization.answer_rows import AnswerLines, TableBatch
+from service.serialization.table_records import TableRecord, table_record
 from service.settings import Settings
 from service.usecases import limits, predictions
 
@@ -196,13 +197,13 @@ def answer_table(
     return TableBatch(first_row, record_id, rows)
 
 
-def packed_answers(asked: Asked, dataset: espalier.Dataset) -> packed.PackedRows:
+def packed_answers(asked: Asked, dataset: espalier.Dataset) -> TableRecord:
     """Answer the rows of a table; nothing is logged."""
     answers = espalier.predict_table(asked.model, dataset)
-    return packed.pack(asked.model, dataset, answers, erased=asked.policy.mask, rules=asked.explain != "none")
+    return table_record(asked.model, dataset, answers, erased=asked.policy.mask, rules=asked.explain != "none")
 
 
-def count_answers(asked: Asked, rows: packed.PackedRows) -> None:
+def count_answers(asked: Asked, rows: TableRecord) -> None:
     """Count answers by their labels."""
     for label, n_rows in rows.label_counts().items():
         asked.count(label, n_rows)

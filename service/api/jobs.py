@@ -19,9 +19,10 @@ from service.api.once import remember
 from service.commits import Commits
 from service.database.engine import reading, transaction
 from service.database.tables import Job, Kind, Scope, State
+from service.decisions import NONE_KEPT, answers_of_job
 from service.errors import Conflict, Fault, NotFound, Rejected
-from service.job_results import NONE_KEPT, RESULT_TYPES, write_result
 from service.prediction_requests import plan_prediction
+from service.serialization.answer_rows import RESULT_TYPES, written
 
 __all__ = ["jobs"]
 
@@ -204,14 +205,8 @@ def _answers_of(job: Job, form: str) -> Response:
             model = service.models.get(session, job.payload["version_id"]).model
     except NotFound:  # a version goes only after its decisions
         raise Conflict(NONE_KEPT.format(first_row=0)) from None
-    pieces = write_result(
-        service.sessions,
-        job.id,
-        model=model,
-        form=form,
-        with_rule=job.payload["explain"] != "none",
-        n_rows=(job.result or {})["n_rows"],
-    )
+    batches = answers_of_job(service.sessions, job.id, n_rows=(job.result or {})["n_rows"])
+    pieces = written(batches, model, form=form, with_rule=job.payload["explain"] != "none")
     head = next(pieces) + next(pieces, b"")  # what cannot begin is a problem document
     return Response(chain([head], pieces), content_type=RESULT_TYPES[form])
 

@@ -11,16 +11,15 @@ import orjson
 
 import espalier
 from service import catalog, decisions, refusals, streams
-from service.answer_lines import TableBatch, json_items
 from service.answering import Answering
 from service.api.bodies import decoded
 from service.api.context import Service
 from service.api.recording import Inquiry, record_answers
 from service.errors import Conflict, Fault, NotFound, Rejected
 from service.json_rows import frame_of, rows_of
-from service.leaf_book import book_of
 from service.row_tables import MANY_ROWS, table_of
 from service.schemas.predictions import OPTION_NAMES, read_options
+from service.serialization.answer_rows import TableBatch, json_items
 from service.usecases import predictions
 from service.usecases.limits import check_size
 
@@ -152,7 +151,7 @@ def _table_answered(
         )
     batch = TableBatch(0, "" if entry is None else entry["id"], rows)
     head = orjson.dumps(_head(service, answering), option=orjson.OPT_NON_STR_KEYS)
-    items = json_items(batch, kept=book_of(model).tails("items of a JSON list"))
+    items = json_items(batch)
     content = b"".join((head[:-1], b',"predictions":[', items, b"]}"))
 
     def logged() -> bytes:

@@ -22,16 +22,15 @@ from flask import Request, Response, request
 from werkzeug.exceptions import BadRequest, UnsupportedMediaType
 
 from service import decisions, streams
-from service.answer_lines import AnswerLines, lines_of
 from service.answering import Answering
 from service.api import problems
 from service.api.access import still_admitted
 from service.api.context import caller, here, request_id
 from service.api.contract import refuse_repeated
 from service.errors import Fault, Rejected
-from service.leaf_book import book_of
 from service.policies import Policy
 from service.schemas.predictions import read_options
+from service.serialization.answer_rows import AnswerLines, lines_of
 from service.usecases.predictions import reading_of
 
 __all__ = ["KINDS", "answer_stream"]
@@ -61,8 +60,7 @@ def answer_stream(kind: str, answering: Answering) -> Response:
     request.max_content_length = sys.maxsize  # it is never in memory as a whole; ESPALIER_MAX_ROWS bounds it
     stream = _unpacked(request)
     with_rule = asked.explain != "none"
-    kept = book_of(asked.model).tails(f"{kind} {with_rule}")
-    lines = lines_of(kind, is_regression=not asked.model.schema.classes, with_rule=with_rule, kept=kept)
+    lines = lines_of(kind, is_regression=not asked.model.schema.classes, with_rule=with_rule)
     progress = streams.Progress()
     pieces = streams.READERS[kind](here().sessions, asked, stream, lines, progress)
     head = next(pieces) + next(pieces)

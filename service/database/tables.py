@@ -148,7 +148,7 @@ class DataSet(Identified):
 
 
 class DataSetChunk(Table):
-    """Some consecutive rows of a data set, packed: see `service.chunks`."""
+    """Some consecutive rows of a data set, as `service.serialization.dataset_chunks` encodes them."""
 
     __tablename__ = "data_set_chunks"
     __table_args__ = (
@@ -323,7 +323,7 @@ class DecisionRecord(Identified):
     missing: Mapped[str] = mapped_column(String(20))  # the strategy for missing values
     answers: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
     nodes: Mapped[list[list[int]] | None] = mapped_column(JSON(none_as_null=True))  # ids from the root
-    packed: Mapped[bytes | None] = mapped_column(LargeBinary, deferred=True)  # as `service.packed` does
+    packed: Mapped[bytes | None] = mapped_column(LargeBinary, deferred=True)  # see `serialization.table_records`
     label: Mapped[str | None] = mapped_column(Text)  # as JSON text, of a single decision; None of many
     leaf: Mapped[int | None]  # of a single decision; None of many
     subject: Mapped[str | None] = mapped_column(String(200))

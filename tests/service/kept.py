@@ -5,10 +5,9 @@ from typing import Any
 import espalier
 from service import catalog, storage
 from service.catalog import NewVersion
-from service.chunks import CHUNK_ROWS
 from service.database.engine import Sessions, transaction
 from service.database.tables import Version
-from service.staging import packed_chunks
+from service.staging import encoded_chunks
 
 # Drug depends on pressure alone, but for high pressure on the age as well.
 PATIENTS = """age,pressure,drug
@@ -33,13 +32,13 @@ def patients() -> espalier.Dataset:
 
 
 def keep_data_set(
-    source: Sessions, dataset: espalier.Dataset | None = None, *, name: str = "patients", chunk_rows: int = CHUNK_ROWS
+    source: Sessions, dataset: espalier.Dataset | None = None, *, name: str = "patients", chunk_rows: int | None = None
 ) -> str:
     """Store a data set and return its id."""
     dataset = patients() if dataset is None else dataset
     with transaction(source) as session:
         row = catalog.add_data_set(session, name=name, dataset=dataset)
-        storage.save(session, row.id, packed_chunks(dataset, chunk_rows=chunk_rows))
+        storage.save(session, row.id, encoded_chunks(dataset, n_rows=chunk_rows))
         row.fingerprint = dataset.fingerprint
     return row.id
 

@@ -15,7 +15,7 @@ from service.api.context import EXTENSION, Service
 from service.app import create_app
 from service.database.engine import connect, sessions, transaction
 from service.settings import Settings
-from service.staging import packed_chunks
+from service.staging import encoded_chunks
 
 TENNIS = """Outlook,Temperature,Humidity,Wind,PlayTennis
 Sunny,Hot,High,Weak,No
@@ -57,7 +57,7 @@ class Served:
         model = espalier.train(dataset, preset, holdout=holdout and espalier.holdout_from_dict(holdout))
         with transaction(self.service.sessions) as session:
             row = catalog.add_data_set(session, name="rows", dataset=dataset)
-            storage.save(session, row.id, packed_chunks(dataset))
+            storage.save(session, row.id, encoded_chunks(dataset))
             row.fingerprint = dataset.fingerprint
         self.keep(name, model, data_set_id=row.id)
         return row.id

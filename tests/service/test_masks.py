@@ -10,7 +10,7 @@ import espalier
 from service import decisions, handlers, queue
 from service.database.engine import reading, transaction
 from service.database.tables import DecisionRecord, Kind
-from service.packed import unpack
+from service.serialization.table_records import read_record
 from service.settings import Settings
 from tests.service.served import HOURS, Served, assert_problem, serving
 
@@ -55,7 +55,7 @@ def all_that_is_stored(served: Served) -> bytes:
         for record in records:
             found += repr((record.inputs, record.answers)).encode()
             if record.packed is not None:
-                rows = unpack(record.packed)
+                rows = read_record(record.packed)
                 found += repr([rows.row(place) for place in range(rows.n_rows)]).encode() + record.packed
         return found
 

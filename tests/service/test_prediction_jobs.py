@@ -17,7 +17,7 @@ from service.database.tables import DecisionRecord
 from service.handlers import Cancelled, JobLog, Part, Reported, perform
 from service.model_cache import ModelCache
 from service.settings import Settings
-from service.staging import packed_chunks
+from service.staging import encoded_chunks
 from tests.core.test_routing import table
 from tests.service.kept import keep_data_set
 from tests.service.served import TENNIS, Served, assert_problem, serving
@@ -28,7 +28,7 @@ N_ROWS = 230
 
 @pytest.fixture
 def served(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    monkeypatch.setattr(storage, "CHUNK_ROWS", ROWS_A_PART)
+    monkeypatch.setattr(handlers, "record_rows", lambda _: ROWS_A_PART)
     with serving(settings) as one:
         yield one
 
@@ -42,7 +42,7 @@ def keep(served: Served, name: str, *, n_classes: int = 3, preset: str = "c45") 
 
 def kept(served: Served, dataset: espalier.Dataset) -> str:
     data_set_id = keep_data_set(served.service.sessions, dataset)
-    chunks = list(packed_chunks(dataset, chunk_rows=ROWS_A_PART))
+    chunks = list(encoded_chunks(dataset, n_rows=ROWS_A_PART))
     with transaction(served.service.sessions) as session:
         storage.replace(session, data_set_id, chunks)
     return data_set_id

@@ -12,8 +12,6 @@ from sqlalchemy import select
 from werkzeug.test import TestResponse
 
 import espalier
-from service import answer_lines
-from service.answer_lines import MOST_KEPT
 from service.api import predicting
 from service.api.front import LONG
 from service.database.engine import reading
@@ -114,11 +112,7 @@ def test_the_answers_are_those_of_the_rows_one_by_one(served: Served, preset: st
     assert bare(by_column) == bare(in_small_parts(served, without_size, missing=missing))
 
 
-@pytest.mark.parametrize("most_kept", [MOST_KEPT, N_ROWS - 1])
-def test_every_answer_is_a_decision_that_explains_itself(
-    served: Served, most_kept: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(answer_lines, "MOST_KEPT", most_kept)
+def test_every_answer_is_a_decision_that_explains_itself(served: Served) -> None:
     served.keep("one", model_of("c45"))
     rows = random_rows(N_ROWS, seed=3)
     answers = served.predict("one", {"rows": rows, "explain": "none", "subject": "Ada"})["predictions"]

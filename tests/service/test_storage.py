@@ -1,25 +1,15 @@
 """Data sets in the database: what comes out is what went in."""
 
-import io
-import os
-import threading
-
 import numpy as np
-import pyarrow
 import pytest
-from pyarrow import parquet
-from sqlalchemy import delete, select
-from sqlalchemy.exc import DBAPIError
 
 import espalier
-from espalier.csv_compiled import compile_reading
 from service import storage
-from service.chunks import Chunk, encode_rows, unpack_rows
 from service.database.engine import Sessions, reading, transaction
-from service.database.sqlite import StoredBytes
-from service.database.tables import DataSet, DataSetChunk
+from service.database.tables import DataSet
 from service.errors import NotFound
-from service.staging import packed_chunks
+from service.serialization.dataset_chunks import chunk_rows, decode_columns, encode_rows
+from service.staging import encoded_chunks
 from tests.service.kept import keep_data_set, patients
 
 EVERY_KIND = {
@@ -85,7 +75,7 @@ def test_a_model_trained_on_the_loaded_data_set_is_the_same_document(source: Ses
 
 
 def test_chunks_hold_the_rows_in_order_and_none_twice() -> None:
-    chunks = list(packed_chunks(patients(), chunk_rows=5))
+    chunks = list(encoded_chunks(patients(), n_rows=5))
 
     assert [(chunk.first_row, chunk.n_rows) for chunk in chunks] == [(0, 5), (5, 5), (10, 2)]
 
@@ -106,37 +96,37 @@ def test_a_range_beyond_the_end_is_empty(source: Sessions) -> None:
         assert storage.rows(session, data_set_id, start=5, stop=5) == []
 
 
-def test_chunks_from_before_there_were_words_are_read() -> None:
-    forms = b'{"n_rows":3,"columns":[{"width":1,"places":1,"least":366},{"width":1}]}'
-    content = b"ESPC" + len(forms).to_bytes(4, "little") + forms + bytes([0, 4, 255]) + bytes([2, 0, 1])
-    numbers, codes = np.empty(3), np.empty(3, np.int32)
+def test_every_bit_of_a_number_comes_back() -> None:
+    bits = np.array([0x7FF8000000000001, 0xFFF8000000000000, 1, 1 << 63, 0x7FF0000000000000, 0x3FB999999999999A], "u8")
+    numbers = bits.view(np.float64)
+    features = tuple(espalier.Feature(name, espalier.FeatureKind.NUMERIC) for name in "ab")
+    table = espalier.Dataset(espalier.Schema(features), (numbers, numbers[::-1].copy()))
 
-    unpack_rows(io.BytesIO(content), [0, 1], start=0, stop=3, out=[numbers, codes])
+    first, second = decode_columns(encode_rows(table, 0, 6).content, [0, 1])
+    [only] = decode_columns(encode_rows(table, 2, 5).content, [1])
 
-    assert numbers[:2].tolist() == [36.6, 37.0]
-    assert np.isnan(numbers[2])
-    assert codes.tolist() == [1, -1, 0]
+    assert (first.view("u8") == bits).all()
+    assert (second.view("u8") == bits[::-1]).all()
+    assert (only.view("u8") == bits[::-1][2:5]).all()
 
 
-@pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")  # of kernels that stay Python
-def test_a_chunk_of_several_forms_is_read_column_by_column() -> None:
-    compile_reading()
-    printed = np.array([float(str(np.float32(number))) for number in np.linspace(-3, 3, 1_001)])
-    printed[500] = 1 / 3
-    columns = (np.arange(1_001.0), printed, np.arange(1_001, dtype=np.int32))
-    features = (
-        espalier.Feature("a", espalier.FeatureKind.NUMERIC),
-        espalier.Feature("b", espalier.FeatureKind.NUMERIC),
-        espalier.Feature("c", espalier.FeatureKind.NOMINAL, categories=tuple(map(str, range(1_001)))),
-    )
-    chunk = encode_rows(espalier.Dataset(espalier.Schema(features), columns), 0, 1_001)
+def test_a_chunk_of_a_wide_table_is_bounded() -> None:
+    assert chunk_rows(20) == 65_536
+    assert 1_000 < chunk_rows(2_000) < 2**26 / (2_000 * 8)
+    assert chunk_rows(10**9) == 1
 
-    for start, stop in ((0, 1_001), (499, 502)):
-        out = [np.empty(stop - start), np.empty(stop - start, np.int32)]
-        unpack_rows(io.BytesIO(chunk.content), [1, 2], start=start, stop=stop, out=out)
 
-        assert out[0].tolist() == printed[start:stop].tolist()
-        assert out[1].tolist() == list(range(start, stop))
+@pytest.mark.parametrize(("max_rows", "firsts"), [(5, [0, 5, 10]), (12, [0]), (4, [0, 4, 8])])
+def test_a_data_set_is_read_part_by_part(source: Sessions, max_rows: int, firsts: list[int]) -> None:
+    data_set_id = keep_data_set(source, chunk_rows=5)
+
+    roles = set(espalier.Role)
+    parts = list(storage.datasets(source, data_set_id, roles=roles, max_rows=max_rows))
+    late = list(storage.datasets(source, data_set_id, roles=roles, max_rows=max_rows, start=7))
+
+    assert [first for first, _ in parts] == firsts
+    assert [row for _, part in parts for row in part.rows()] == patients().rows()
+    assert [row for _, part in late for row in part.rows()] == patients().rows()[7:]
 
 
 def test_columns_of_some_roles_are_read_from_many_chunks(source: Sessions) -> None:
@@ -156,55 +146,6 @@ def test_columns_of_some_roles_are_read_from_many_chunks(source: Sessions) -> No
     assert found.schema.features == (dataset.schema.features[1], dataset.schema.features[3])
     assert [row["b"] for row in found.rows()] == words
     assert [row["y"] for row in found.rows()] == table["y"]
-
-
-def test_a_chunk_that_goes_while_it_is_read_is_an_error_of_the_database(source: Sessions) -> None:
-    data_set_id = keep_data_set(source)
-    with reading(source) as session:
-        if session.connection().dialect.name != "sqlite":
-            pytest.skip("a chunk of another database is read at once")
-        content = session.scalars(select(DataSetChunk.content)).one()
-        lock = threading.Lock()
-        stored = StoredBytes(session.connection(), "data_set_chunks", "content", 1, lock)
-        assert stored.read(4) == content[:4]
-        stored.seek(3, os.SEEK_CUR)
-        assert stored.read() == content[7:]
-        session.execute(delete(DataSetChunk).where(DataSetChunk.data_set_id == data_set_id))
-
-        stored.seek(0, os.SEEK_SET)
-        with pytest.raises(DBAPIError):
-            stored.read()
-
-        assert not lock.locked()
-
-
-def test_rows_are_streamed_chunk_by_chunk(source: Sessions) -> None:
-    n_rows = 2 * storage.CHUNK_ROWS + 3
-    dataset = espalier.Dataset(
-        espalier.Schema.from_dict({"columns": [{"name": "x", "kind": "numeric"}]}), (np.arange(n_rows, dtype=float),)
-    )
-    data_set_id = keep_data_set(source, dataset)
-
-    pieces = list(storage.stream(source, data_set_id, start=storage.CHUNK_ROWS - 1))
-
-    assert [len(piece) for piece in pieces] == [1, storage.CHUNK_ROWS, 3]
-    assert [row["x"] for piece in pieces for row in piece] == list(range(storage.CHUNK_ROWS - 1, n_rows))
-
-
-def test_chunks_that_were_stored_as_parquet_files_are_still_read(source: Sessions) -> None:
-    dataset = every_kind()
-    data_set_id = keep_data_set(source, dataset)
-    table = pyarrow.table({f"c{place}": pyarrow.array(column) for place, column in enumerate(dataset.columns)})
-    content = io.BytesIO()
-    parquet.write_table(table, content, compression="zstd", use_dictionary=False, write_statistics=False)
-    with transaction(source) as session:
-        storage.replace(session, data_set_id, [Chunk(0, dataset.n_rows, content.getvalue())])
-
-    with reading(source) as session:
-        loaded, last = storage.load(session, data_set_id), storage.rows(session, data_set_id, start=2)
-
-    assert loaded.fingerprint == dataset.fingerprint
-    assert last == dataset.rows()[2:]
 
 
 def test_a_data_set_that_does_not_exist_is_not_found(source: Sessions) -> None:

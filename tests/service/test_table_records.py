@@ -1,14 +1,13 @@
 """Decisions on a table as one block of bytes: each row comes back as it was asked and answered."""
 
-import io
 import json
-import zlib
 
-import pyarrow.ipc
+import numpy as np
+import pyarrow
 import pytest
 
 import espalier
-from service.packed import pack, unpack
+from service.serialization.table_records import read_record, record_rows, table_record
 from tests.core.test_routing import table
 
 CSV = """age,pressure,visits,joined,drug
@@ -44,7 +43,7 @@ def test_every_row_comes_back_with_input_answer_and_nodes(missing: str | None) -
     dataset = espalier.dataset_from_rows(ROWS, like=model.schema)
     answers = espalier.predict_table(model, dataset, missing=missing)
 
-    rows = unpack(pack(espalier.answering_with(model, missing), dataset, answers).to_bytes())
+    rows = read_record(table_record(espalier.answering_with(model, missing), dataset, answers).to_bytes())
 
     for place, (row, one) in enumerate(zip(ROWS, espalier.predict(model, ROWS, missing=missing), strict=True)):
         found = rows.row(place)
@@ -55,7 +54,7 @@ def test_every_row_comes_back_with_input_answer_and_nodes(missing: str | None) -
         assert plain(found.answer) == plain(one.to_dict())
         assert found.nodes == one.nodes
         assert espalier.predict(model, [found.input], missing=missing)[0].to_dict() == one.to_dict()
-    assert rows.leaves().tolist() == [one.leaf for one in espalier.predict(model, ROWS, missing=missing)]
+    assert rows.leaves.tolist() == [one.leaf for one in espalier.predict(model, ROWS, missing=missing)]
     assert rows.labels().tolist() == [json.dumps(one.label) for one in espalier.predict(model, ROWS, missing=missing)]
 
 
@@ -64,7 +63,7 @@ def test_numbers_come_back_to_the_last_bit(preset: str) -> None:
     model = espalier.train(table(300, 1, n_classes=0), preset)
     dataset = table(60, 2, n_classes=0)
 
-    rows = unpack(pack(model, dataset, espalier.predict_table(model, dataset)).to_bytes())
+    rows = read_record(table_record(model, dataset, espalier.predict_table(model, dataset)).to_bytes())
 
     given = [{name: cell for name, cell in row.items() if name != "y"} for row in dataset.rows()]
     for place, one in enumerate(espalier.predict(model, given)):
@@ -78,7 +77,7 @@ def test_a_rule_list_answers_by_the_numbers_of_its_rules() -> None:
     grown = espalier.train(data, "c45", pruning=None)
     model = espalier.prune(grown, "rules", dataset=data, estimate="pessimistic").model
 
-    rows = unpack(pack(model, data, espalier.predict_table(model, data)).to_bytes())
+    rows = read_record(table_record(model, data, espalier.predict_table(model, data)).to_bytes())
 
     singles = espalier.predict(model, data.rows())
     assert [rows.row(place).nodes for place in range(200)] == [one.nodes for one in singles]
@@ -90,10 +89,10 @@ def test_of_many_categories_only_those_that_occur_are_kept() -> None:
     model = espalier.train(espalier.dataset_from_csv(text, target="y"), "cart", nominal="subset", max_depth=2)
     dataset = espalier.dataset_from_rows([{"name": "customer 7"}, {"name": "new"}], like=model.schema)
 
-    content = pack(model, dataset, espalier.predict_table(model, dataset)).to_bytes()
+    content = table_record(model, dataset, espalier.predict_table(model, dataset)).to_bytes()
 
     assert len(content) < 3000
-    rows = unpack(content)
+    rows = read_record(content)
     assert [rows.row(place).input for place in (0, 1)] == [{"name": "customer 7"}, {"name": "new"}]
     assert [rows.row(place).answer["flags"]["unseen"] for place in (0, 1)] == [[], ["name"]]
 
@@ -102,11 +101,11 @@ def test_of_erased_cells_only_flags_are_left() -> None:
     model = espalier.train(espalier.dataset_from_csv(CSV, schema=DECLARED), "cart")
     dataset = espalier.dataset_from_rows(ROWS, like=model.schema)
     answers = espalier.predict_table(model, dataset)
-    whole = pack(model, dataset, answers)
+    whole = table_record(model, dataset, answers)
 
-    at_once = unpack(pack(model, dataset, answers, erased={"pressure", "joined"}).to_bytes())
-    later = unpack(unpack(whole.to_bytes()).without({"pressure", "joined"}).to_bytes())
-    all_of_it = unpack(later.without().to_bytes())
+    at_once = read_record(table_record(model, dataset, answers, erased={"pressure", "joined"}).to_bytes())
+    later = read_record(read_record(whole.to_bytes()).without({"pressure", "joined"}).to_bytes())
+    all_of_it = read_record(later.without().to_bytes())
 
     for place in range(len(ROWS)):
         row = whole.row(place)
@@ -115,54 +114,69 @@ def test_of_erased_cells_only_flags_are_left() -> None:
             assert left.input == {name: cell for name, cell in row.input.items() if name in names}
             assert (plain(left.answer), left.nodes) == (plain(row.answer), row.nodes)
     assert b"never seen" not in all_of_it.to_bytes()
-    assert all((left == right).all() for left, right in zip(all_of_it.flags(), whole.flags(), strict=True))
-
-
-def test_a_record_from_before_with_an_arrow_table_is_read() -> None:
-    table = pyarrow.table(
-        {
-            "c0": pyarrow.array([1.5, None, 2.5]),
-            "c1": pyarrow.array([1, None, 0], pyarrow.int32()),
-            "c2": pyarrow.array([0, 1, 2], pyarrow.int8()),
-            "leaf": pyarrow.array([1, 2, 1], pyarrow.int32()),
-        }
-    )
-    block = io.BytesIO()
-    options = pyarrow.ipc.IpcWriteOptions(compression="zstd")
-    with pyarrow.ipc.new_stream(block, table.schema, options=options) as writer:
-        writer.write_table(table)
-    columns = [
-        {"name": "size", "kind": "numeric"},
-        {"name": "wind", "kind": "nominal", "categories": ["new", "weak"], "unseen": [0]},
-        {"name": "name", "erased": True},
-    ]
-    leaves = {"1": [{"label": "yes", "leaf": 1}, [0, 1]], "2": [{"label": "no", "leaf": 2}, [0, 2]]}
-    head = {"attributes": ["name", "size", "wind", "far"], "columns": columns, "leaves": leaves, "several": {}}
-    first = zlib.compress(json.dumps(head).encode())
-
-    for rows in (found := unpack(len(first).to_bytes(4) + first + block.getvalue()), unpack(found.to_bytes())):
-        assert rows.row(0).input == {"size": 1.5, "wind": "weak"}
-        assert rows.row(0).answer == {"label": "yes", "leaf": 1, "flags": {"missing": ["far"], "unseen": []}}
-        assert rows.row(1).input == {"size": None, "wind": None}
-        assert rows.row(1).nodes == (0, 2)
-        assert rows.row(1).answer["flags"] == {"missing": ["name", "size", "wind", "far"], "unseen": []}
-        assert rows.row(2).answer["flags"] == {"missing": ["far"], "unseen": ["name", "wind"]}
-        assert rows.leaves().tolist() == [1, 2, 1]
-        assert rows.label_counts() == {"yes": 2, "no": 1}
+    assert all((left == right).all() for left, right in zip(all_of_it.flags, whole.flags, strict=True))
 
 
 def test_sentences_are_kept_only_where_that_is_asked_for() -> None:
     model = espalier.train(espalier.dataset_from_csv(CSV, schema=DECLARED), "cart")
     dataset = espalier.dataset_from_rows(ROWS, like=model.schema)
     answers = espalier.predict_table(model, dataset, missing="fractional")
-    rows = pack(espalier.answering_with(model, "fractional"), dataset, answers, rules=True)
+    rows = table_record(espalier.answering_with(model, "fractional"), dataset, answers, rules=True)
     explained = espalier.explain(model, ROWS, missing="fractional")
 
-    kept, bare = unpack(rows.to_bytes(with_rules=True)), unpack(rows.to_bytes())
+    with_rules, without = read_record(rows.to_bytes(with_rules=True)), read_record(rows.to_bytes())
 
-    several = kept.several()
-    assert several
-    for place, one in enumerate(explained):
-        assert (several[place][1] if place in several else kept.rule(one.prediction.leaf)) == one.rule
-        assert bare.rule(one.prediction.leaf) is None
-    assert {rule for _, rule in bare.several().values()} == {None}
+    assert any(answer.has_flags for answer in with_rules.answers)
+    assert [with_rules.answers[place].rule for place in with_rules.places] == [one.rule for one in explained]
+    assert {answer.rule for answer in without.answers} == {None}
+
+
+def test_any_rows_of_a_record_are_read_alone() -> None:
+    dataset = table(20_000, 4, n_classes=3)
+    model = espalier.train(dataset, "c45", max_depth=4)
+    content = table_record(model, dataset, espalier.predict_table(model, dataset)).to_bytes()
+    whole = read_record(content)
+
+    for start, stop in ((0, 1), (9_999, 10_003), (19_999, 20_000), (0, 20_000)):
+        some = read_record(content, start=start, stop=stop)
+        assert some.n_rows == stop - start
+        assert [some.row(place) for place in range(min(4, some.n_rows))] == [
+            whole.row(start + place) for place in range(min(4, some.n_rows))
+        ]
+    answered = read_record(content, inputs=False)
+    assert (answered.columns, answered.leaves.tolist()) == ((), whole.leaves.tolist())
+
+
+def test_a_row_of_a_wide_record_is_read_in_little_memory() -> None:
+    rows, columns = 1_000, 2_000
+    features = tuple(espalier.Feature(f"x{place}", espalier.FeatureKind.NUMERIC) for place in range(columns))
+    target = espalier.Feature("y", espalier.FeatureKind.NOMINAL, espalier.Role.TARGET, categories=("a", "b"))
+    numbers = np.random.default_rng(1).normal(size=(columns, rows))
+    labels = (numbers[0] > 0).astype(np.int32)
+    dataset = espalier.Dataset(espalier.Schema((*features, target)), (*numbers, labels))
+    model = espalier.train(dataset, "cart", max_depth=2)
+    content = table_record(model, dataset, espalier.predict_table(model, dataset)).to_bytes()
+
+    before = pyarrow.total_allocated_bytes()
+    some = read_record(content, start=500, stop=501)
+
+    assert some.row(0).input["x1999"] == numbers[1999, 500]
+    assert len(content) > numbers.nbytes / 2
+    assert pyarrow.total_allocated_bytes() - before < len(content) / 4
+
+
+@pytest.mark.parametrize(
+    ("n_numbers", "n_texts", "length"),
+    [(2_000, 0, 0), (20, 0, 0), (1, 10_000, 10), (1, 10_000, 2_000)],
+    ids=["wide", "narrow", "texts", "long texts"],
+)
+def test_a_record_is_bounded_by_bytes(n_numbers: int, n_texts: int, length: int) -> None:
+    features = [espalier.Feature(f"x{place}", espalier.FeatureKind.NUMERIC) for place in range(n_numbers)]
+    texts = tuple(f"{place:0{length}}" for place in range(n_texts))
+    if texts:
+        features.append(espalier.Feature("text", espalier.FeatureKind.NOMINAL, categories=texts))
+
+    n_rows = record_rows(espalier.Schema(tuple(features)))
+
+    assert 8 * n_rows * len(features) + length * min(n_rows, n_texts) <= 20 * 2**20
+    assert n_rows >= (65_536 if n_numbers <= 20 and length <= 10 else 1_000)

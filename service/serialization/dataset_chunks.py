@@ -1,0 +1,59 @@
+"""Cells of data sets as chunks: consecutive rows as one Arrow IPC block, compressed with LZ4.
+
+::
+
+    rows      0 ........ 65 535 | 65 536 ........ 131 071 | ...
+    chunk     first_row = 0     | first_row = 65 536      |
+
+A column of a block is a feature of the schema, in the schema's order: float64 with NaN for missing, or int32 codes with
+-1 for missing. A chunk of a wide table has fewer rows, so that its size is bounded.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy.typing as npt
+
+import espalier
+
+MAX_CHUNK_ROWS: Final = 65_536
+MAX_CHUNK_BYTES: Final = 64 * 2**20
+CELL_BYTES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Consecutive rows of a data set as they are stored."""
+
+    first_row: int
+    n_rows: int
+    content: bytes
+
+
+def chunk_rows(n_columns: int) -> int:
+    """Return how many rows of so many columns a chunk holds."""
+    return max(1, min(MAX_CHUNK_ROWS, MAX_CHUNK_BYTES // (CELL_BYTES * max(n_columns, 1))))
+
+
+def encode_rows(table: espalier.Table, start: int, stop: int) -> Chunk:
+    """Encode the rows ``start:stop`` of a data set."""
+    import pyarrow  # noqa: PLC0415 - a process that stores no table does without it
+
+    columns = [pyarrow.array(column) for column in table.stretch(start, stop)]
+    batch = pyarrow.record_batch(columns, names=[str(place) for place in range(len(columns))])
+    sink = pyarrow.BufferOutputStream()
+    options = pyarrow.ipc.IpcWriteOptions(compression="lz4")
+    with pyarrow.ipc.new_stream(sink, batch.schema, options=options) as writer:
+        writer.write_batch(batch)
+    return Chunk(start, stop - start, sink.getvalue().to_pybytes())
+
+
+def decode_columns(content: bytes, places: Sequence[int]) -> list[npt.NDArray[Any]]:
+    """Return the columns of a chunk at these places of the schema, which ascend; no others are decompressed."""
+    import pyarrow  # noqa: PLC0415 - as above
+
+    options = pyarrow.ipc.IpcReadOptions(included_fields=list(places))
+    with pyarrow.ipc.open_stream(content, options=options) as reader:
+        batch = reader.read_next_batch()
+    return [column.to_numpy() for column in batch.columns]

@@ -7,11 +7,11 @@ a worker whose own is wrong deletes nothing before its time.
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import delete, exists, or_, select
+from sqlalchemy import delete, exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from service.database.clock import database_time
@@ -71,10 +71,10 @@ def delete_expired(source: Sessions, *, days: int = 0) -> int:
         days: That decisions are kept by models that say nothing of it; 0: for ever.
     """
     with reading(source) as session:
-        if next(_expired(session, days), None) is None:
+        if not _expired(session, days):
             return 0
     with transaction(source) as session:
-        ids = [record_id for record_id, _ in zip(_expired(session, days), range(RECORDS_AT_ONCE), strict=False)]
+        ids = _expired(session, days)
         session.execute(delete(DecisionRecord).where(DecisionRecord.id.in_(ids)))
     return len(ids)
 
@@ -99,15 +99,14 @@ def delete_ended_jobs(source: Sessions, *, days: int) -> int:
     return len(ids)
 
 
-def _expired(session: Session, days: int) -> Iterator[str]:
-    kept, moment = select(ModelName.id, ModelName.retention_days), database_time(session)
-    for model in session.execute(kept if days else kept.where(ModelName.retention_days.is_not(None))).all():
-        mine = select(Version.id).where(Version.model_id == model.id)
-        # A moment, not the database's function: a volatile one cannot be looked for in an index.
-        until = moment - timedelta(days=model.retention_days or days)
-        expired = (
-            select(DecisionRecord.id)
-            .where(DecisionRecord.version_id.in_(mine), DecisionRecord.time < until)
-            .limit(RECORDS_AT_ONCE)
-        )
-        yield from session.scalars(expired).all()
+def _expired(session: Session, days: int) -> Sequence[str]:
+    """Return the ids of some records whose time is over, of all models."""
+    kept, moment = func.coalesce(ModelName.retention_days, days or None), database_time(session)
+    lengths = session.scalars(select(kept).distinct().where(kept.is_not(None))).all()
+    # Moments, not the database's function: a volatile one cannot be looked for in an index.
+    is_over = [(kept == each) & (DecisionRecord.time < moment - timedelta(days=each)) for each in lengths]
+    if not is_over:
+        return []
+    records = select(DecisionRecord.id).join(Version, DecisionRecord.version_id == Version.id)
+    of_models = records.join(ModelName, Version.model_id == ModelName.id)
+    return session.scalars(of_models.where(or_(*is_over)).limit(RECORDS_AT_ONCE)).all()

@@ -145,6 +145,32 @@ def test_models_that_say_nothing_keep_decisions_as_long_as_the_settings_say(sett
         assert [status(served, old[name]) for name in ("own", "general")] == [200, 404]
 
 
+def test_a_look_asks_as_little_of_many_models_as_of_one(settings: Settings, source: Sessions) -> None:
+    def statements() -> int:
+        asked: list[str] = []
+
+        def note(*args: Any) -> None:
+            asked.append(args[2])
+
+        sqlalchemy.event.listen(source.engine, "before_cursor_execute", note)
+        assert retention.delete_expired(source, days=7) == 0
+        sqlalchemy.event.remove(source.engine, "before_cursor_execute", note)
+        return len(asked)
+
+    def add(*, n_models: int) -> None:
+        with transaction(source) as session:
+            session.add_all(
+                ModelName(id=new_id(), name=new_id(), created=utc_now(), retention_days=days)
+                for days in (None, 3, 30)
+                for _ in range(n_models)
+            )
+
+    add(n_models=1)
+    few = statements()
+    add(n_models=20)
+    assert statements() == few
+
+
 def test_ended_jobs_go_unless_something_refers_to_them(settings: Settings, source: Sessions) -> None:
     def ended(event: Any, *, days: float) -> str:
         with transaction(source) as session:

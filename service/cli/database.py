@@ -52,13 +52,13 @@ def has_tables_of_now(file: Path) -> bool:
     """Whether an SQLite file has the tables of this version; it is asked without what else databases need."""
     import sqlite3  # noqa: PLC0415 - as above
 
-    from service.lineage import TABLE, head  # noqa: PLC0415 - as above
+    from service.database import REVISION, VERSION_TABLE  # noqa: PLC0415 - as above
 
     if not file.exists():
         return False
     try:
         with closing(sqlite3.connect(file, timeout=1)) as connection:
-            return connection.execute(f"SELECT version_num FROM {TABLE}").fetchall() == [(head(),)]  # noqa: S608 - ours
+            return connection.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchall() == [(REVISION,)]  # noqa: S608 - ours
     except sqlite3.Error:  # no tables, or whatever the migration will say
         return False
 

@@ -8,7 +8,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
-from service import lineage
+from service.database import REVISION, VERSION_TABLE
 from service.database.engine import READERS, connect, translated
 from service.errors import OtherTables
 from service.settings import Settings
@@ -16,7 +16,7 @@ from service.settings import Settings
 if TYPE_CHECKING:
     from alembic.config import Config
 
-VERSIONS_TABLE = table(lineage.TABLE, column("version_num"))
+VERSIONS_TABLE = table(VERSION_TABLE, column("version_num"))
 
 
 def migrate(settings: Settings) -> str | None:
@@ -50,10 +50,10 @@ def is_current(engine: Engine) -> bool:
     return found == {needed}
 
 
-def revisions(engine: Engine) -> tuple[set[str], str | None]:
+def revisions(engine: Engine) -> tuple[set[str], str]:
     """The revision of the tables (none: there are no tables), and the one that this version of the service needs."""
     with engine.execution_options(**READERS[engine.dialect.name]).connect() as connection:
-        return _found(connection), lineage.head()
+        return _found(connection), REVISION
 
 
 def check_tables(session: Session) -> None:
@@ -62,9 +62,10 @@ def check_tables(session: Session) -> None:
     Raises:
         OtherTables: they are older, or newer, or there are none.
     """
-    found, needed = _found(session.connection()), lineage.head()
-    if found != {needed}:
-        raise OtherTables(found=", ".join(sorted(found)) or "none", needed=str(needed), newer=not found <= _known())
+    found = _found(session.connection())
+    if found != {REVISION}:
+        newer = any(revision > REVISION for revision in found)
+        raise OtherTables(found=", ".join(sorted(found)) or "none", needed=REVISION, newer=newer)
 
 
 def migrations_config() -> "Config":
@@ -81,10 +82,6 @@ def _found(connection: Connection) -> set[str]:
     if not inspect(connection).has_table(VERSIONS_TABLE.name):
         return set()
     return set(connection.scalars(select(VERSIONS_TABLE.c.version_num)))
-
-
-def _known() -> frozenset[str]:
-    return frozenset(lineage.lineage())
 
 
 def is_ready(engine: Engine) -> bool:

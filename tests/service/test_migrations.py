@@ -3,7 +3,6 @@
 import multiprocessing
 from pathlib import Path
 
-import orjson
 import pytest
 import sqlalchemy
 from alembic import command
@@ -13,15 +12,11 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, inspect
 from sqlalchemy.pool import NullPool
 
-import espalier
-from service import catalog, decisions, lineage, queue
 from service.cli.database import has_tables_of_now
-from service.database.engine import Sessions, connect, reading, transaction
+from service.database.engine import connect
 from service.database.migrate import is_current, migrate, migrations_config, revisions
-from service.database.tables import DataSetChunk, Kind, Table
-from service.replays import replay
+from service.database.tables import Table
 from service.settings import Settings
-from tests.service.kept import keep_data_set, keep_version
 from tests.service.waiting import PATIENCE
 
 
@@ -54,7 +49,6 @@ def test_migrations_make_the_same_check_constraints_as_the_code(engine: Engine, 
 def test_the_service_knows_the_revisions_that_alembic_knows(engine: Engine, database_url: str) -> None:
     migrate(Settings(database_url=database_url))
     script = ScriptDirectory.from_config(migrations_config())
-    assert lineage.lineage() == {one.revision: one.down_revision for one in script.walk_revisions()}
     found, needed = revisions(engine)
     with engine.connect() as connection:
         assert found == set(MigrationContext.configure(connection).get_current_heads()) == {needed}
@@ -94,34 +88,6 @@ def test_migrations_can_be_taken_back(engine: Engine, database_url: str) -> None
     command.downgrade(config, "base")
 
     assert inspect(engine).get_table_names() == ["alembic_version"]
-
-
-def test_data_in_place_survive_the_way_down_to_the_first_tables_and_up_again(source: Sessions) -> None:
-    data_set = keep_data_set(source)
-    version = keep_version(source, data_set_id=data_set)
-    row = {"age": 30, "pressure": "HIGH"}
-    with transaction(source) as session:
-        loaded = catalog.load_version(session, version.id)
-        [explained] = espalier.explain(loaded.model, [row])
-        answer = orjson.loads(orjson.dumps(explained.to_dict(), option=orjson.OPT_NON_STR_KEYS))
-        told = {"inputs": [row], "answers": [answer], "nodes": [explained.prediction.nodes]}
-        [decision_id] = decisions.record(session, version=loaded, milliseconds=1.0, **told)
-        job_id = queue.enqueue(session, kind=Kind.TRAIN, payload={"dataset": data_set}, max_attempts=3).id
-    config = migrations_config()
-    config.attributes["engine"] = source.engine
-
-    for _ in range(2):
-        command.downgrade(config, "v0001")
-        command.upgrade(config, "head")
-
-    with reading(source) as session:
-        assert catalog.find_data_set(session, data_set).n_rows == 12
-        assert [chunk.n_rows for chunk in session.scalars(sqlalchemy.select(DataSetChunk))] == [12]
-        decision = decisions.find(session, decision_id)
-        assert replay(catalog.load_version(session, version.id), decision).verified is True
-        assert decision.input == row
-        assert queue.find_job(session, job_id).payload == {"dataset": data_set}
-        assert [event.event for event in queue.list_events(session, job_id)] == ["enqueue"]
 
 
 def test_many_processes_may_migrate_at_once(engine: Engine, database_url: str) -> None:

@@ -48,14 +48,14 @@ def test_a_worker_ends_with_the_reason_when_the_tables_are_migrated_past_it(work
 def test_a_worker_waits_for_tables_that_are_still_older(worker: Process, source: Sessions) -> None:
     with reading(source) as session:
         current = session.scalar(text("SELECT version_num FROM alembic_version"))
-    migrate_to(source, "v0001")
+    migrate_to(source, "v0000")
     job = enqueue(source)
     assert worker.stderr is not None
 
     warned = worker.stderr.readline()
     migrate_to(source, str(current))
 
-    assert "the tables are of revision v0001, this program needs " in warned
+    assert "the tables are of revision v0000, this program needs " in warned
     assert "run espalier migrate" in warned
     until(lambda: state(source, job) == State.FAILED)
 

@@ -54,7 +54,6 @@ if typing.TYPE_CHECKING:
     from espalier.estimators.validation import EstimatorError
     from espalier.evaluation import Evaluation, evaluate
     from espalier.explanation import DecisionStep, Explanation, explain, explain_each, render_explanation, rule_of
-    from espalier.few_digits import DecimalWords, decimal_words
     from espalier.fields import FieldInfo, field_table
     from espalier.holding_out import held_out_rows, needed_holdout
     from espalier.importances import (
@@ -144,7 +143,6 @@ __all__ = [
     "DataError",
     "Dataset",
     "DatasetFile",
-    "DecimalWords",
     "DecisionStep",
     "DocumentError",
     "EspalierError",
@@ -218,7 +216,6 @@ __all__ = [
     "dataset_from_file",
     "dataset_from_json",
     "dataset_from_rows",
-    "decimal_words",
     "evaluate",
     "explain",
     "explain_each",

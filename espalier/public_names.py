@@ -86,10 +86,6 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "render_explanation",
             "rule_of",
         ),
-        "few_digits": (
-            "DecimalWords",
-            "decimal_words",
-        ),
         "fields": (
             "FieldInfo",
             "field_table",

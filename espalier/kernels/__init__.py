@@ -23,7 +23,7 @@
 `linear`       linear models of the nodes of a grown tree, columns dropped; `least_squares` how each is solved
 `route`        many rows down one tree
 `distribute`   weighted rows at every node, for pruning; `subtree_raising` estimated errors and raised branches
-`csv_cells`    the cells of CSV where they stand; `decimal_words` numbers of a few digits in 32 bits
+`csv_cells`    the cells of CSV where they stand
 `freeze`       nodes in the order of their making -> preorder arrays
 =============  ==========================================================================================
 

@@ -26,6 +26,8 @@ RUN useradd --uid 10001 --user-group --no-create-home --home-dir /tmp --shell /u
 ENV PATH=/opt/espalier/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
+    MALLOC_ARENA_MAX=2 \
+    MALLOC_TRIM_THRESHOLD_=131072 \
     XDG_CACHE_HOME=/tmp \
     ESPALIER_AUTH=keys \
     ESPALIER_DATABASE_URL=sqlite:////data/espalier.db \

@@ -99,7 +99,7 @@ def post_fork(server: Any, worker: Any) -> None:
 
 def worker_exit(_server: Any, worker: Any) -> None:
     """Log what was answered and is not logged yet."""
-    worker.app.wsgi().extensions[EXTENSION].spool.close()
+    worker.app.wsgi().extensions[EXTENSION].log.close()
 
 
 def child_exit(_server: Any, worker: Any) -> None:

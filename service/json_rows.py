@@ -22,7 +22,6 @@ from weakref import WeakKeyDictionary
 import orjson
 
 import espalier
-from service.freed import give_back
 from service.row_tables import MANY_ROWS
 
 __all__ = ["Frame", "frame_of", "rows_of"]
@@ -124,7 +123,6 @@ class _Loading:
             espalier.load_many_rows(model, compiles=compiles)
         except Exception as error:
             LOG.warning("compiled code was not loaded: %s", type(error).__name__)
-        give_back()
         gc.collect()
         gc.freeze()  # a compiler is as many objects as all the rest: the collector would look at each, again and again
 

@@ -82,7 +82,7 @@ def datasets(
             places = [place for place, feature in enumerate(schema.features) if feature.role in roles]
             chunk = _assembled(session, data_set_id, schema=schema, places=places, start=start, stop=stop)
         for first in range(0, stop - start, max_rows):
-            columns = tuple(np.asarray(column)[first : first + max_rows] for column in chunk.columns)
+            columns: tuple[Any, ...] = tuple(np.asarray(column)[first : first + max_rows] for column in chunk.columns)
             yield start + first, espalier.Dataset(chunk.schema, columns)
         start = stop
 

@@ -27,12 +27,9 @@ from pathlib import Path
 from typing import Any
 
 from service import catalog, decisions, logs, queue
-from service.bulk import transaction_for
-from service.commits import Commits
 from service.database.engine import Sessions, connect, end_idle_transactions, reading, sessions, transaction
 from service.database.migrate import check_tables
 from service.errors import LeaseLost, OtherTables, Unavailable
-from service.freed import give_back
 from service.handlers import Cancelled, Failed, Finished, GivenBack, Outcome, Part, Reported, problem
 from service.job_child import Child, child_main, wait_for_a_job
 from service.job_figures import note_fenced_out
@@ -45,8 +42,7 @@ LOG = logging.getLogger(__name__)
 
 # Forked from a process that has loaded everything (`service.job_template`): libraries of macOS do not bear that.
 START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
-POLL_SECONDS = 0.1  # between looks for work where commits are not seen
-DUE_SECONDS = 1.0  # where they are: for what comes to be due by the clock alone, a job to be tried again or given up
+POLL_SECONDS = 0.1  # between looks for work
 WATCH_SECONDS = 0.1  # between looks at a running child
 FLAG_SECONDS = 0.5  # between looks at the cancel flag
 PROGRESS_SECONDS = 1.0  # between writes of a progress that changed
@@ -126,21 +122,16 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: Child
     source = sessions(engine)
     name = f"{socket.gethostname()}:{os.getpid()}"
     spare = Spare(settings, child or child_main)
-    commits = Commits(engine)
     cleaner = Cleaner(source, retention_days=settings.retention_days, job_days=settings.job_days)
     try:
         spare.prepare()  # before a job is claimed: the first one takes a second or two
         while not stop.is_set():
-            if _work_once(settings, source, name=name, stop=stop, spare=spare, traces=traces):
-                give_back()  # a large version was in memory several times
-                commits.welcome()
-            else:
+            if not _work_once(settings, source, name=name, stop=stop, spare=spare, traces=traces):
                 spare.prepare()
                 cleaner.clean_up()
-                commits.wait(DUE_SECONDS if commits.are_seen else POLL_SECONDS, stop.wait)
+                stop.wait(POLL_SECONDS)
     finally:
         spare.end()
-        commits.close()
         engine.dispose()
 
 
@@ -357,9 +348,8 @@ def _failed(code: str, message: str) -> Failed:
 def _settle(source: Sessions, claim: Claim, outcome: Outcome | Lost, stop: threading.Event) -> str:
     """Write the outcome; while the database is away, try again until the worker is stopped. Gives what became of it."""
     while not isinstance(outcome, Lost):
-        n_bytes = len(outcome.version.document) if isinstance(outcome, Finished) else 0
         try:
-            with transaction_for(source, n_bytes) as session:
+            with transaction(source) as session:
                 check_tables(session)  # a migration may have come in between
                 state = _save(session, claim, outcome)
             LOG.info("job %s: %s", claim.job_id, state)

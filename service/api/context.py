@@ -17,14 +17,12 @@ from service.api.rates import Rates
 from service.catalog import NEWEST, LoadedVersion
 from service.database.engine import Sessions, reading
 from service.database.migrate import check_tables
-from service.decision_log import DecisionLog
 from service.keys import Caller, KeyRing
 from service.logs import Seldom
 from service.model_cache import ModelCache
-from service.prepared import Prepared
 from service.recent import Recent
+from service.repositories.decision_log import DecisionLog
 from service.settings import Settings
-from service.spool import Spool
 
 __all__ = ["ADMITTED", "BEGAN", "EXTENSION", "RAISED", "REQUEST_ID", "Service", "caller", "here", "request_id"]
 
@@ -46,8 +44,7 @@ class Service:
         sessions: Where transactions begin.
         finder: Finds what answers a prediction.
         keys: Finds out who asks.
-        log: The way of a request's answers into the decision log.
-        spool: The same behind the answer, where nobody waits for it.
+        log: The decision log.
         metrics: What this process counts for whoever watches over it.
         rates: Counts the requests of each key.
         waiting: Permits to hold a thread while waiting for a job: a quarter of the threads.
@@ -61,7 +58,6 @@ class Service:
     finder: Finder = field(init=False)
     keys: KeyRing = field(default_factory=KeyRing)
     log: DecisionLog = field(init=False)
-    spool: Spool = field(init=False)
     metrics: Metrics = field(default_factory=Metrics)
     rates: Rates = field(init=False)
     waiting: threading.Semaphore = field(init=False)
@@ -87,10 +83,9 @@ class Service:
         return partial(self.metrics.predictions, version.model_name, version.number)
 
     def __post_init__(self) -> None:
-        self.finder = Finder(Prepared(self.sessions.engine, NEWEST).value)
-        self.log = DecisionLog(self.sessions.engine)
+        self.finder = Finder(self._newest)
         counted = {"on_lost": self.metrics.lost} if self.settings.metrics == "on" else {}
-        self.spool = Spool(self.sessions.engine, **counted)
+        self.log = DecisionLog(self.sessions.engine, **counted)
         self.rates = Rates(self.settings.max_requests)
         self.waiting = threading.Semaphore(self.settings.web_threads // 4)
 
@@ -102,6 +97,10 @@ class Service:
             Unavailable: The database cannot be reached now.
         """
         self._tables.get(None, self._look_at_tables)
+
+    def _newest(self, name: str) -> str | None:
+        with reading(self.sessions) as session:
+            return session.scalar(NEWEST, {"model": name})
 
     def _look_at_tables(self) -> None:
         with reading(self.sessions) as session:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from flask import Response, after_this_request, request
+from flask import Response, request
 from sqlalchemy.orm import Session
 from werkzeug.exceptions import BadRequest
 
@@ -31,11 +31,9 @@ from service.api.contract import (
 )
 from service.api.once import remember
 from service.api.uploading import open_upload
-from service.bulk import bulk_transaction
 from service.database.engine import reading, transaction
 from service.database.tables import Scope
 from service.errors import Conflict
-from service.freed import give_back
 from service.redeclaring import redeclared
 from service.uploads import read_upload
 from service.usecases import datasets as usecases
@@ -47,7 +45,6 @@ data_sets = Resource("data sets", __name__, description="Tables to learn from")
 
 SHOWN = schemas.DataSet()
 LOCATION = {"Location": {"schema": {"type": "string"}, "description": "where the new data set is"}}
-LARGE = 2**20  # bytes of a body, after which memory is given back
 OUTSIDE = ("/target", "/task", "/missing_values", "/schema")  # places that are not within the part schema
 
 
@@ -64,7 +61,7 @@ def upload_data_set(query: dict[str, Any]) -> Response:
     numbers are numeric, text is nominal, unless the format's own types say more.
     """
     new = _read(query)
-    with bulk_transaction(here().sessions) as session:
+    with transaction(here().sessions) as session:
         shown = SHOWN.dump(usecases.upload_data_set(session, new))
         place = f"{request.root_path}/v1/datasets/{shown['id']}"
         return remember(session, json_answer(shown, status=201, headers={"Location": place}))
@@ -133,7 +130,7 @@ def redeclare_data_set(changes: dict[str, Any], data_set_id: str) -> Response:
         row = catalog.find_data_set(session, data_set_id)
         dataset = storage.load(session, data_set_id)
     new = NewDataSet.of(redeclared(dataset, changes), name=row.name, settings=service.settings)
-    with bulk_transaction(service.sessions) as session:
+    with transaction(service.sessions) as session:
         _refuse_if_changed(session, data_set_id)
         changed = usecases.redeclare_data_set(session, data_set_id, new, was=row.fingerprint)
         return changed_answer(SHOWN.dump(changed))
@@ -164,8 +161,6 @@ def _refuse_if_changed(session: Session, data_set_id: str) -> None:
 
 def _read(query: Mapping[str, Any]) -> NewDataSet:
     settings = here().settings
-    if (request.content_length or LARGE) >= LARGE:
-        after_this_request(_give_back_at_the_end)
     catalog.check_data_set_name(query["name"])
     with open_upload(request, limit=settings.max_upload_mb * 2**20) as upload:
         declared = {
@@ -185,11 +180,6 @@ def _read(query: Mapping[str, Any]) -> NewDataSet:
                 raise BadRequest(f"the body is {error.faults[0].message}") from None
             raise
     return NewDataSet(query["name"], packed)
-
-
-def _give_back_at_the_end(response: Response) -> Response:
-    response.call_on_close(give_back)
-    return response
 
 
 def _in_schema(error: espalier.SchemaError) -> espalier.SchemaError:

@@ -3,7 +3,6 @@
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from itertools import chain
 from typing import Any
 
@@ -16,7 +15,6 @@ from service.api.answers import json_answer, page_answer, tagged_answer
 from service.api.context import caller, here
 from service.api.contract import Resource, answers, answers_tagged, documents, refuses, takes_query, takes_request
 from service.api.once import remember
-from service.commits import Commits
 from service.database.engine import reading, transaction
 from service.database.tables import Job, Kind, Scope, State
 from service.decisions import NONE_KEPT, answers_of_job
@@ -32,7 +30,7 @@ SHOWN = schemas.Job()
 SHOWN_RESULT = schemas.JobResult()
 RESULTS = {Kind.EVALUATE: schemas.Comparison()}
 LOCATION = {"Location": {"schema": {"type": "string"}, "description": "where to watch the job"}}
-LOOK_SECONDS = 0.1  # between looks at the job, at most
+LOOK_SECONDS = 0.1  # between looks at the job
 EVENT_ID = re.compile(r"[0-9]{1,18}")
 SEEN: Mapping[str, Any] = {
     "in": "header",
@@ -249,11 +247,10 @@ def _wait(job_id: str, *, seconds: float) -> dict[str, Any]:
     if not service.waiting.acquire(blocking=False):
         return _show(job_id)
     try:
-        with closing(Commits(service.sessions.engine)) as commits:
+        job = _show(job_id)
+        while job["state"] not in queue.FINAL and time.monotonic() < deadline and not service.is_stopping():
+            time.sleep(LOOK_SECONDS)
             job = _show(job_id)
-            while job["state"] not in queue.FINAL and time.monotonic() < deadline and not service.is_stopping():
-                commits.wait(LOOK_SECONDS)
-                job = _show(job_id)
-            return job
+        return job
     finally:
         service.waiting.release()

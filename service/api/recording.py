@@ -103,7 +103,7 @@ def keep(service: Service, record: Record) -> None:
     if service.settings.decisions == "durable":
         service.log.append(record.entry)
     elif service.settings.decisions == "best_effort":
-        service.spool.put(record.entry)
+        service.log.submit(record.entry)
     _count(service, record, time.perf_counter() - waiting_since)
 
 
@@ -115,7 +115,7 @@ def keep_together(service: Service, records: Sequence[Record]) -> list[Exception
         faults = service.log.append_all([record.entry for record in records])
     elif service.settings.decisions == "best_effort":
         for record in records:
-            service.spool.put(record.entry)
+            service.log.submit(record.entry)
     seconds = time.perf_counter() - waiting_since
     for record, fault in zip(records, faults, strict=True):
         if fault is None:

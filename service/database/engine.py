@@ -27,15 +27,11 @@ POOL_SPARE = 4  # connections beyond one a thread: heartbeats, readiness
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """Where sessions come from: `write` takes SQLite's write lock at its begin, `read` never.
-
-    Those of `bulk` write much: see `service.log_growth`.
-    """
+    """Where sessions come from: `write` takes SQLite's write lock at its begin, `read` never."""
 
     engine: Engine
     write: sessionmaker[Session]
     read: sessionmaker[Session]
-    bulk: sessionmaker[Session]
 
 
 def connect(settings: Settings, *, pool: type[Pool] | None = None) -> Engine:
@@ -53,10 +49,8 @@ def connect(settings: Settings, *, pool: type[Pool] | None = None) -> Engine:
         engine = create_engine(f"sqlite:///{settings.database_file}", **options)
         event.listen(engine, "connect", sqlite.prepare)
         event.listen(engine, "begin", sqlite.begin)
-        event.listen(engine, "checkin", sqlite.let_go_of_pages)
         return engine
-    # The driver prepares nothing: a connection pooler in transaction mode may change the server session below us, and
-    # names that the driver makes up say nothing of the statement. `service.postgres` has those that may be kept.
+    # The driver prepares no statements: a connection pooler in transaction mode may change the server session below us.
     connecting = {"prepare_threshold": None, "connect_timeout": sqlite.BUSY_SECONDS, "client_encoding": "utf8"}
     return create_engine(settings.database_url, pool_pre_ping=True, connect_args=connecting, **options)
 
@@ -85,7 +79,6 @@ def sessions(engine: Engine) -> Sessions:
         engine=engine,
         write=sessionmaker(engine, expire_on_commit=False),
         read=sessionmaker(engine.execution_options(**readers), expire_on_commit=False, autoflush=False),
-        bulk=sessionmaker(engine.execution_options(bulk=True), expire_on_commit=False),
     )
 
 

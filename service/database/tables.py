@@ -89,7 +89,7 @@ class Table(DeclarativeBase):
 
 
 class Identified(Table):
-    """A table whose rows have a UUIDv7, made by `service.db.new_id`, as their key."""
+    """A table whose rows have a UUIDv7, made by `service.database.clock.new_id`, as their key."""
 
     __abstract__ = True
 

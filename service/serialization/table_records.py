@@ -96,6 +96,10 @@ class InputColumn:
         """Whether only the states of the cells are left."""
         return self.kind is None
 
+    def feature(self) -> espalier.Feature:
+        """Return the feature whose codes or numbers the cells are; the cells must not be erased."""
+        return espalier.Feature(self.name, espalier.FeatureKind(self.kind), categories=self.categories or ())
+
     def flags(self) -> tuple[Flags, Flags]:
         """Return which cells are missing, and which are of a category that was never seen: bool (rows) both."""
         if self.is_erased:
@@ -185,14 +189,11 @@ class TableRecord:
         return AnsweredRow(self._input(place), document, answer.nodes)
 
     def _input(self, place: int) -> dict[str, Any]:
-        known = [column for column in self.columns if column.kind is not None]
-        if not known:
+        features = [column.feature() for column in self.columns if not column.is_erased]
+        if not features:
             return {}
-        features = tuple(
-            espalier.Feature(column.name, column.kind, categories=column.categories or ()) for column in known
-        )
-        cells = tuple(column.cells[place : place + 1] for column in known)
-        return espalier.Dataset(espalier.Schema(features), cells).rows()[0]
+        cells = tuple(column.cells[place : place + 1] for column in self.columns if not column.is_erased)
+        return espalier.Dataset(espalier.Schema(tuple(features)), cells).rows()[0]
 
     def without(self, names: Collection[str] | None = None) -> "TableRecord":
         """Return the record with the cells of some attributes erased; None: of all."""
@@ -229,9 +230,9 @@ def table_record(
         erased: Attributes whose cells are not stored.
         rules: Whether answers have their sentences.
     """
-    leaves, places = np.unique(answers.leaves, return_inverse=True)
+    leaves, at = np.unique(answers.leaves, return_inverse=True)
     distinct = [_leaf_answer(model, leaf, with_rule=rules) for leaf in leaves.tolist()]
-    places = places.astype(np.int32)
+    places = at.astype(np.int32)
     for row, prediction in answers.several.items():
         places[row] = len(distinct)
         rule = espalier.rule_of(model, prediction) if rules else None

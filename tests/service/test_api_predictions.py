@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 import espalier
-from service import decision_log, decisions, prepared
+from service import decisions
 from service.database.engine import reading
 from service.errors import Unavailable
+from service.repositories import decision_log
 from service.settings import Settings
 from tests.service.served import HOURS, TENNIS, Served, assert_problem, serving
 
@@ -40,7 +41,7 @@ def test_a_log_that_is_far_behind_answers_429_and_when_to_come_again(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(decision_log, "MOST_WAITING", 0)
+        patched.setattr(decision_log, "MAX_WAITING", 0)
         refused = served.post("/v1/models/tennis/predict", {"rows": [SUNNY]})
     assert_problem(refused, 429)
     assert int(refused.headers["Retry-After"]) >= 1
@@ -91,7 +92,7 @@ def test_every_answer_is_in_the_log_when_it_is_given(served: Served) -> None:
 
 
 def test_a_log_that_is_far_behind_says_when_to_come_again(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decision_log, "MOST_WAITING", 0)
+    monkeypatch.setattr(decision_log, "MAX_WAITING", 0)
     refused = served.post("/v1/models/tennis/predict", {"rows": [SUNNY]})
     assert "wait to be logged" in assert_problem(refused, 429)["detail"]
     assert refused.headers["Retry-After"] == "1"
@@ -101,7 +102,7 @@ def test_no_answer_is_given_when_the_log_cannot_be_written(served: Served, monke
     def full(*_: object, **__: object) -> None:
         raise Unavailable("the disk is full")
 
-    monkeypatch.setattr(prepared.Inserted, "insert", full)
+    monkeypatch.setattr(decision_log, "insert_records", full)
     problem = assert_problem(served.post("/v1/models/tennis/predict", {"rows": [SUNNY]}), 503)
     assert problem["retryable"] is True
 

@@ -6,15 +6,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, Engine, event, text
+from sqlalchemy.exc import OperationalError
 
 import espalier
-from service import catalog, decision_log, decisions
+from service import catalog, decisions
 from service.catalog import LoadedVersion
 from service.database.engine import Sessions, reading, transaction
-from service.decision_log import DecisionLog
 from service.errors import Conflict, NotFound, TooMany, Unavailable
-from service.prepared import Inserted
+from service.repositories import decision_log
+from service.repositories.decision_log import DecisionLog
 from tests.service.kept import keep_version
 from tests.service.waiting import PATIENCE, until
 
@@ -88,7 +89,7 @@ def behind_one_that_waits(source: Sessions, log: DecisionLog, entries: list[dict
     requests = Requests(source, log)
     with nobody_else_writes(source):
         requests.begin(entries[0])
-        until(lambda: log.is_led and log.n_waiting == 0, what="that the first one writes")
+        until(lambda: log.is_committing and log.n_waiting == 0, what="that the first one writes")
         for one in entries[1:]:
             requests.begin(one)
         until(lambda: log.n_waiting == len(entries) - 1, what="that the others wait")
@@ -101,13 +102,13 @@ def behind_one_that_waits(source: Sessions, log: DecisionLog, entries: list[dict
 def commits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Give how many records each commit had, as they come."""
     sizes: list[int] = []
-    insert = Inserted.insert
+    insert = decision_log.insert_records
 
-    def counted(rows: Inserted, given: Sequence[Mapping[str, Any]]) -> None:
-        sizes.append(len(given))
-        insert(rows, given)
+    def counted(engine: Engine, records: Sequence[Mapping[str, Any]]) -> None:
+        sizes.append(len(records))
+        insert(engine, records)
 
-    monkeypatch.setattr(Inserted, "insert", counted)
+    monkeypatch.setattr(decision_log, "insert_records", counted)
     return sizes
 
 
@@ -126,13 +127,13 @@ def test_many_requests_one_after_another(source: Sessions, version: LoadedVersio
         requests.begin(entry(version))
     requests.end()
     assert (requests.faults, set(requests.found.values()), len(requests.found)) == ({}, {True}, 40)
-    assert (log.is_led, log.n_waiting) == (False, 0)
+    assert (log.is_committing, log.n_waiting) == (False, 0)
 
 
 def test_a_commit_takes_so_many_and_the_rest_is_led_by_another(
     source: Sessions, version: LoadedVersion, log: DecisionLog, commits: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decision_log, "MOST_TOGETHER", 3)
+    monkeypatch.setattr(decision_log, "MAX_TOGETHER", 3)
     requests = behind_one_that_waits(source, log, [entry(version) for _ in range(8)])
     assert list(requests.found.values()) == [True] * 8
     assert commits == [1, 3, 3, 1]
@@ -159,10 +160,10 @@ def test_where_nothing_can_be_written_all_are_told_so_and_the_next_one_is_writte
     log_is_full = threading.Event()
     requests = Requests(source, log)
     with monkeypatch.context() as patched:
-        patched.setattr(Inserted, "insert", fail)
+        patched.setattr(decision_log, "insert_records", fail)
         for _ in range(3):
             requests.begin(entry(version))
-        until(lambda: log.is_led and log.n_waiting == 2, what="that one leads and two wait")
+        until(lambda: log.is_committing and log.n_waiting == 2, what="that one leads and two wait")
         log_is_full.set()
         requests.end()
     assert [type(fault) for fault in requests.faults.values()] == [Unavailable] * 3
@@ -198,11 +199,11 @@ def test_a_fault_of_our_own_leaves_nobody_waiting(source: Sessions, version: Loa
 def test_a_log_that_is_far_behind_takes_nothing_more_and_loses_nothing(
     source: Sessions, version: LoadedVersion, log: DecisionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decision_log, "MOST_WAITING", 2)
+    monkeypatch.setattr(decision_log, "MAX_WAITING", 2)
     requests = Requests(source, log)
     with nobody_else_writes(source):
         requests.begin(entry(version))
-        until(lambda: log.is_led and log.n_waiting == 0, what="that the first one writes")
+        until(lambda: log.is_committing and log.n_waiting == 0, what="that the first one writes")
         for _ in range(2):
             requests.begin(entry(version))
         until(lambda: log.n_waiting == 2, what="that the others wait")
@@ -211,3 +212,30 @@ def test_a_log_that_is_far_behind_takes_nothing_more_and_loses_nothing(
         assert refused.value.seconds > 0
     requests.end()
     assert (requests.faults, list(requests.found.values())) == ({}, [True] * 3)
+
+
+def test_an_insert_that_is_repeated_after_a_lost_commit_finds_its_own_record(
+    source: Sessions, version: LoadedVersion, log: DecisionLog
+) -> None:
+    n_lost = 0
+
+    def lose(connection: Connection) -> None:
+        """Commit, and have the acknowledgement of the first commit lost together with the connection."""
+        nonlocal n_lost
+        if n_lost == 0:
+            n_lost += 1
+            connection.connection.driver_connection.execute("COMMIT")
+            connection.invalidate()
+            raise OperationalError("COMMIT", None, ConnectionError("no answer"), connection_invalidated=True)
+
+    event.listen(source.engine, "commit", lose)
+    records = [entry(version) for _ in range(3)]
+
+    assert log.append_all(records) == [None] * 3
+
+    event.remove(source.engine, "commit", lose)
+    assert n_lost == 1
+    assert all(is_found(source, one["id"]) for one in records)
+    log.append(records[0])  # as often as need be
+    with reading(source) as session:
+        assert session.scalar(text("SELECT count(*) FROM decisions")) == 3

@@ -283,7 +283,7 @@ def test_no_answer_is_given_when_the_log_cannot_be_written(served: Served, monke
     def broken(*_: object, **__: object) -> None:
         raise Unavailable("the database cannot be used at the moment")
 
-    monkeypatch.setattr("service.prepared.Inserted.insert", broken)
+    monkeypatch.setattr("service.repositories.decision_log.insert_records", broken)
     response = infer(served, {"inputs": [SUNNY]})
     error_of(response, 503)
     assert response.headers["Retry-After"] == "1"

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine
 
-from service import spool
 from service.errors import Unavailable
-from service.prepared import Inserted
+from service.repositories import decision_log
 from service.settings import Settings
 from tests.service.served import Served, serving
 
@@ -45,7 +45,7 @@ def test_best_effort_answers_say_so_and_are_logged_behind(settings: Settings) ->
         answers = [served.predict("play", {"rows": [ROW] * n}) for n in (1, 2)]
         assert served.post("/v1/models/play/predict", {"rows": [{"Outlook": 5}]}).status_code == 422
         inferred = served.post("/v2/models/play/infer", {"inputs": TENSORS}).get_json()
-        served.service.spool.close()
+        served.service.log.close()
 
         assert [answer["audited"] for answer in answers] == [False, False]
         assert inferred["parameters"] == {"audited": False}
@@ -59,32 +59,32 @@ def test_best_effort_answers_say_so_and_are_logged_behind(settings: Settings) ->
 def test_while_the_database_is_away_best_effort_answers_and_logs_later(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    is_back, was_refused, insert = threading.Event(), threading.Event(), Inserted.insert
+    is_back, was_refused, insert = threading.Event(), threading.Event(), decision_log.insert_records
 
-    def refused(rows: Inserted, given: Sequence[Mapping[str, Any]]) -> None:
+    def refused(engine: Engine, records: Sequence[Mapping[str, Any]]) -> None:
         if not is_back.is_set():
             was_refused.set()
             raise Unavailable("the database is away")
-        insert(rows, given)
+        insert(engine, records)
 
-    monkeypatch.setattr(Inserted, "insert", refused)
-    monkeypatch.setattr(spool, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(decision_log, "insert_records", refused)
+    monkeypatch.setattr(decision_log, "PAUSE_SECONDS", 0.0)
     with unlogged(settings, "best_effort") as served:
         served.predict("play", {"rows": [ROW]})
         assert was_refused.wait(60)
         assert logged(served) == []
         is_back.set()
-        served.service.spool.close()
+        served.service.log.close()
         assert len(logged(served)) == 1
 
 
 def test_what_is_too_much_to_wait_is_dropped_and_counted(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spool, "MOST_WAITING", 2)
-    monkeypatch.setattr(spool.Spool, "_run", lambda _: None)  # nobody writes
+    monkeypatch.setattr(decision_log, "MAX_SUBMITTED", 2)
+    monkeypatch.setattr(decision_log.DecisionLog, "_commit_submitted", lambda _: None)  # nobody writes
     with unlogged(settings, "best_effort") as served:
         for _ in range(5):
             served.predict("play", {"rows": [ROW]})
-        assert served.service.spool.n_lost == 3
+        assert served.service.log.n_lost == 3
         assert b"espalier_decisions_lost_total 3.0" in served.service.metrics.text(served.service.sessions)
 
 

@@ -1,0 +1,1 @@
+"""Queries and writes: functions over a session, and the decision log."""

@@ -1,0 +1,236 @@
+"""Group commit for the decision log: records that wait at the same time are committed together.
+
+There is no thread for `append`, since handing over to one costs more than the disk. The first caller leads: it takes
+the records that wait, inserts and commits them, and hands the lead to the first caller that has come meanwhile::
+
+    request 1   leads ── commit 1 ──┐ answers
+    request 2      waits ───────────│leads ── commit 2, 3, 4 ──┐ answers
+    request 3          waits ───────│──────────────────────────│ answers
+    request 4              waits ───│──────────────────────────│ answers
+
+`submit` does not wait: a thread commits such records later. They are in memory until then, and lost with the process.
+"""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sqlalchemy import Engine, Table
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError
+
+from service.database.engine import translated
+from service.database.tables import DecisionRecord
+from service.errors import TooMany, Unavailable
+
+LOG = logging.getLogger(__name__)
+
+DECISIONS: Final[Table] = DecisionRecord.metadata.tables[DecisionRecord.__tablename__]
+COLUMNS: Final = tuple(column.name for column in DECISIONS.columns)
+MAX_TOGETHER: Final = 256
+"""Records of one commit."""
+MAX_WAITING: Final = 1024
+"""Records that wait in `append`; beyond that a request is refused."""
+MAX_SUBMITTED: Final = 10_000
+"""Records that wait after `submit`; more are dropped and counted."""
+LINGER_SECONDS: Final = 0.0007
+"""How long a leader waits for more records, if its predecessor had several."""
+RETRY_AFTER: Final = 1.0
+"""Seconds after which a refused request may come again."""
+PAUSE_SECONDS: Final = 1.0
+"""Between attempts to commit submitted records while the database is away."""
+CLOSE_SECONDS: Final = 5.0
+"""How long `close` waits for submitted records."""
+
+Record = Mapping[str, Any]
+
+
+def _acquired_lock() -> threading.Lock:
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
+
+
+@dataclass(slots=True, eq=False)
+class _Waiter:
+    """A record in `append`; `turn` is held until the record is committed or refused, or its caller leads."""
+
+    record: Record
+    turn: threading.Lock = field(default_factory=_acquired_lock)
+    leads: bool = False
+    error: Exception | None = None
+
+
+class DecisionLog:
+    """The decision log of one process, for any number of threads."""
+
+    def __init__(self, engine: Engine, *, on_lost: Callable[[], None] = lambda: None) -> None:
+        """Write by connections of `engine`; `on_lost` is called for each submitted record that is lost."""
+        self._engine = engine
+        self._lock = threading.Lock()
+        self._waiting: deque[_Waiter] = deque()
+        self._is_committing = False
+        self._had_several = False
+        self._submitted: deque[Record] = deque()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._is_closing = False
+        self._on_lost = on_lost
+        self.n_lost = 0
+
+    @property
+    def n_waiting(self) -> int:
+        """Records that wait for the commit after the current one."""
+        return len(self._waiting)
+
+    @property
+    def is_committing(self) -> bool:
+        """Whether a commit of appended records is in progress."""
+        return self._is_committing
+
+    def append(self, record: Record) -> None:
+        """Insert a row of the decisions table, and return when it is committed.
+
+        Raises:
+            TooMany: Too many records wait already.
+            Unavailable: The database cannot be reached or written now.
+            Conflict: The version that answered was deleted meanwhile.
+            Rejected: The database does not take a value.
+        """
+        waiter = _Waiter(record)
+        with self._lock:
+            if len(self._waiting) >= MAX_WAITING:
+                raise TooMany("more decisions wait to be logged than the database takes in", seconds=RETRY_AFTER)
+            self._waiting.append(waiter)
+            waiter.leads = not self._is_committing
+            self._is_committing = True
+        if not waiter.leads:
+            waiter.turn.acquire()
+        if waiter.leads:
+            self._commit_as_leader(waiter)
+        if waiter.error is not None:
+            raise waiter.error
+
+    def append_all(self, records: Sequence[Record]) -> list[Exception | None]:
+        """Insert rows with one commit, without waiting for other callers; return each row's error, None if committed.
+
+        A row that is refused does not keep the others from being committed.
+        """
+        waiters = [_Waiter(record) for record in records]
+        self._commit(waiters)
+        return [waiter.error for waiter in waiters]
+
+    def submit(self, record: Record) -> None:
+        """Have a row inserted later; neither wait nor raise."""
+        with self._changed:
+            if len(self._submitted) >= MAX_SUBMITTED:
+                self._lose()
+                return
+            self._submitted.append(record)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._commit_submitted, name="decision log", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Commit the submitted records if time allows; nothing may be submitted afterwards."""
+        with self._changed:
+            self._is_closing = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join(CLOSE_SECONDS)
+        if self._submitted or self.n_lost:
+            LOG.error("decisions that were never logged: %d", len(self._submitted) + self.n_lost)
+
+    def _commit_as_leader(self, leader: _Waiter) -> None:
+        if self._had_several:
+            time.sleep(LINGER_SECONDS)
+        with self._lock:
+            waiters = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_TOGETHER))]
+        self._had_several = len(waiters) > 1
+        try:
+            self._commit(waiters)
+        except BaseException:  # the process ends: no other caller may wait for ever
+            for waiter in waiters:
+                waiter.error = Unavailable("the service is ending: the decision was not logged")
+            raise
+        finally:
+            with self._lock:
+                following = self._waiting[0] if self._waiting else None
+                self._is_committing = following is not None
+            if following is not None:
+                following.leads = True
+                following.turn.release()
+            for waiter in waiters:
+                if waiter is not leader:
+                    waiter.turn.release()
+
+    def _commit(self, waiters: Sequence[_Waiter]) -> None:
+        """Commit the records together; if one is refused, commit each by itself."""
+        try:
+            insert_records(self._engine, [waiter.record for waiter in waiters])
+        except Unavailable as error:
+            for waiter in waiters:
+                waiter.error = Unavailable(str(error), reason=error.reason)
+        except Exception as error:
+            if len(waiters) == 1:
+                waiters[0].error = error
+                return
+            for waiter in waiters:
+                self._commit([waiter])
+
+    def _commit_submitted(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._submitted or self._is_closing)
+                is_last_attempt = self._is_closing
+                records = [self._submitted[place] for place in range(min(len(self._submitted), MAX_TOGETHER))]
+            if not records:
+                return
+            errors = self.append_all(records)
+            if any(isinstance(error, Unavailable) for error in errors):
+                if is_last_attempt:
+                    return
+                with self._changed:
+                    self._changed.wait_for(lambda: self._is_closing, PAUSE_SECONDS)
+                continue
+            for error in filter(None, errors):
+                self._lose()
+                LOG.warning("a decision cannot be logged", exc_info=error)
+            with self._changed:
+                for _ in records:
+                    self._submitted.popleft()
+
+    def _lose(self) -> None:
+        self.n_lost += 1
+        self._on_lost()
+
+
+def insert_records(engine: Engine, records: Sequence[Record]) -> None:
+    """Insert rows into the decisions table and commit them; columns that a row does not name are null.
+
+    If the connection is lost, the insert is repeated once: rows that the lost commit has written are left as they are.
+
+    Raises:
+        Unavailable: The database cannot be reached or written now.
+        Conflict: A row refers to a version that does not exist.
+        Rejected: The database does not take a value.
+    """
+    rows = [{name: record.get(name) for name in COLUMNS} for record in records]
+    with translated():
+        try:
+            _insert(engine, rows)
+        except DBAPIError as error:
+            if not error.connection_invalidated:
+                raise
+            _insert(engine, rows)
+
+
+def _insert(engine: Engine, rows: Sequence[Record]) -> None:
+    insert = postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert
+    with engine.begin() as connection:
+        connection.execute(insert(DECISIONS).on_conflict_do_nothing(index_elements=["id"]), rows)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import orjson
-from sqlalchemy import Table, func, insert, or_, select
+from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
 from service.catalog import LoadedVersion
@@ -25,6 +25,7 @@ from service.database.tables import DecisionRecord, ModelName, Version
 from service.errors import Conflict, Fault, NotFound, Rejected
 from service.paging import Page, check_page
 from service.policies import PLAIN, Policy
+from service.repositories.decision_log import insert_new
 from service.serialization.answer_rows import TableBatch
 from service.serialization.table_records import AnsweredRow, TableRecord, read_record
 
@@ -94,7 +95,7 @@ def new_entry(
     key_id: str | None = None,
     policy: Policy = PLAIN,
 ) -> dict[str, Any]:
-    """Make the record of the answers to one request, with a new id, a row of `ENTRIES`.
+    """Make the record of the answers to one request, with a new id, a row of the decisions table.
 
     Args:
         version: the version that answered.
@@ -147,12 +148,8 @@ def record(session: Session, **told: Any) -> list[str]:
         Rejected: as `new_entry`.
     """
     entry = new_entry(**told)
-    session.execute(insert(ENTRIES), [entry])
+    add(session, entry)
     return decision_ids(entry["id"], entry["n_rows"])
-
-
-ENTRIES: Table = DecisionRecord.metadata.tables[DecisionRecord.__tablename__]
-"""The table of records, for whoever adds some as `new_entry` makes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,12 +171,17 @@ class Origin:
 def record_packed(session: Session, origin: Origin, *, n_rows: int, content: bytes, milliseconds: float) -> str:
     """Log the answers to the rows of a table; give the id of the record. Told and raised is as of `packed_entry`."""
     entry = packed_entry(origin, n_rows=n_rows, content=content, milliseconds=milliseconds)
-    session.execute(insert(ENTRIES), [entry])
+    add(session, entry)
     return str(entry["id"])
 
 
+def add(session: Session, entry: Mapping[str, Any]) -> None:
+    """Insert a record as `new_entry` and `packed_entry` make it, unless a record with its id is there already."""
+    session.execute(insert_new(session.get_bind().dialect.name), [dict(entry)])
+
+
 def packed_entry(origin: Origin, *, n_rows: int, content: bytes, milliseconds: float) -> dict[str, Any]:
-    """Make the record of a table's answers, `content` as `TableRecord.to_bytes` returns it, a row of `ENTRIES`.
+    """Make the record of a table's answers, a row of the decisions table, from `TableRecord.to_bytes`.
 
     A single row has a number, too, where it came in a table.
 

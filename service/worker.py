@@ -257,14 +257,17 @@ def _receive(attempt: Attempt) -> Outcome | None:
 
 def _log_part(settings: Settings, source: Sessions, attempt: Attempt, stop: threading.Event) -> None:
     """Log a part of the result; while the database is away, try again until the worker is stopped."""
+    part = attempt.part
+    if part is None:
+        return
+    record = decisions.packed_entry(
+        part.origin, n_rows=part.n_rows, content=part.content, milliseconds=part.milliseconds
+    )
     while attempt.part is not None and not stop.is_set():
-        part = attempt.part
         try:
             with transaction(source) as session:
                 _beat(session, settings, attempt)  # raises LeaseLost where another has the job
-                decisions.record_packed(
-                    session, part.origin, n_rows=part.n_rows, content=part.content, milliseconds=part.milliseconds
-                )
+                decisions.add(session, record)  # the same one: the last commit may have come through
             attempt.part = None
         except Unavailable as error:
             LOG.warning("job %s: a part is not logged yet: %s", attempt.claim.job_id, error.told)

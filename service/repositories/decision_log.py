@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sqlalchemy import Engine, Table
+from sqlalchemy import Engine, Insert, Table
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
@@ -230,7 +230,12 @@ def insert_records(engine: Engine, records: Sequence[Record]) -> None:
             _insert(engine, rows)
 
 
+def insert_new(dialect: str) -> Insert:
+    """Return the statement that inserts decision records, except those whose id is there already."""
+    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
+    return insert(DECISIONS).on_conflict_do_nothing(index_elements=["id"])
+
+
 def _insert(engine: Engine, rows: Sequence[Record]) -> None:
-    insert = postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert
     with engine.begin() as connection:
-        connection.execute(insert(DECISIONS).on_conflict_do_nothing(index_elements=["id"]), rows)
+        connection.execute(insert_new(engine.dialect.name), rows)

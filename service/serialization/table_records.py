@@ -97,8 +97,14 @@ class InputColumn:
         return self.kind is None
 
     def feature(self) -> espalier.Feature:
-        """Return the feature whose codes or numbers the cells are; the cells must not be erased."""
-        return espalier.Feature(self.name, espalier.FeatureKind(self.kind), categories=self.categories or ())
+        """Return the feature whose codes or numbers the cells are.
+
+        Raises:
+            ValueError: The cells were erased.
+        """
+        if self.kind is None:
+            raise ValueError(f"the cells of {self.name!r} were erased")
+        return espalier.Feature(self.name, self.kind, categories=self.categories or ())
 
     def flags(self) -> tuple[Flags, Flags]:
         """Return which cells are missing, and which are of a category that was never seen: bool (rows) both."""

@@ -239,3 +239,13 @@ def test_an_insert_that_is_repeated_after_a_lost_commit_finds_its_own_record(
     log.append(records[0])  # as often as need be
     with reading(source) as session:
         assert session.scalar(text("SELECT count(*) FROM decisions")) == 3
+
+
+def test_a_record_that_is_added_again_is_there_once(source: Sessions, version: LoadedVersion) -> None:
+    record = entry(version)
+    for _ in range(2):  # as a worker does that has not heard of its commit
+        with transaction(source) as session:
+            decisions.add(session, record)
+
+    with reading(source) as session:
+        assert session.scalar(text("SELECT count(*) FROM decisions")) == 1

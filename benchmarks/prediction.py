@@ -69,10 +69,10 @@ def writing(training: str, max_depth: int | None, file: str) -> Measurable:
 
 def answering_one(file: str, training: str) -> Mapping[str, Measurable]:
     """Give the ways to answer one row from a document: the nodes of the path, the answer, the finished explanation."""
-    from espalier.prediction import router  # noqa: PLC0415 - the step between the row and its answer
+    from espalier.prediction.tree_predictor import tree_predictor  # noqa: PLC0415 - the step between the row and its answer
 
     model = espalier.from_json(Path(file).read_bytes())
-    way, cells = router(model), tables.read(training)[1].features[0].tolist()
+    way, cells = tree_predictor(model), tables.read(training)[1].features[0].tolist()
     row = {f"x{place}": cell for place, cell in enumerate(cells)}
     ways: Mapping[str, Callable[[], Any]] = {
         "nodes": lambda: way.follow([0], cells),
@@ -111,11 +111,11 @@ def _again(way: Callable[[], Any], calls: int) -> Any:
 
 
 def _espalier(model: Any) -> dict[str, Way]:
-    from espalier.bulk_prediction import leaves_of, many_answers  # noqa: PLC0415 - arrays in, arrays out
+    from espalier.prediction.batch import apply, predict_batch  # noqa: PLC0415 - arrays in, arrays out
 
     return {
-        LEAVES: lambda rows: leaves_of(model, rows.T),
-        SHARES: lambda rows: many_answers(model, rows.T, shares=True),
+        LEAVES: lambda rows: apply(model, rows.T),
+        SHARES: lambda rows: predict_batch(model, rows.T, shares=True),
     }
 
 

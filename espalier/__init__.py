@@ -31,7 +31,6 @@ if typing.TYPE_CHECKING:
     )
     from espalier.consultation import Consultation, Question, consult
     from espalier.costs import PathCost
-    from espalier.counterfactual import Change, Counterfactual, Counterfactuals, counterfactuals
     from espalier.csv_batches import RowBatch, batches_from_csv
     from espalier.csv_lines import ByteStream
     from espalier.dataset import Dataset
@@ -53,7 +52,17 @@ if typing.TYPE_CHECKING:
     from espalier.estimators.estimators import TreeClassifier, TreeRegressor
     from espalier.estimators.validation import EstimatorError
     from espalier.evaluation import Evaluation, evaluate
-    from espalier.explanation import DecisionStep, Explanation, explain, explain_each, render_explanation, rule_of
+    from espalier.explanation.counterfactual import Change, Counterfactual, Counterfactuals, counterfactuals
+    from espalier.explanation.explain import (
+        DecisionStep,
+        Explanation,
+        explain,
+        explain_each,
+        render_explanation,
+        rule_of,
+    )
+    from espalier.explanation.reasons import SufficientReason
+    from espalier.explanation.shap import ShapleyValues
     from espalier.fields import FieldInfo, field_table
     from espalier.holding_out import held_out_rows, needed_holdout
     from espalier.importances import (
@@ -68,7 +77,7 @@ if typing.TYPE_CHECKING:
     from espalier.marks import number_from_text
     from espalier.model import Model, OperatingPoint, TrainingRecord
     from espalier.operating import answering_at, operating_point_from_dict
-    from espalier.prediction import MOST_VISITS, Prediction, leaf_prediction, predict, predict_each
+    from espalier.prediction.predict import MOST_VISITS, Prediction, leaf_prediction, predict, predict_each
     from espalier.profiling import AttributeProfile, ClassShare, Profile, profile
     from espalier.progress import Progress
     from espalier.pruners import (
@@ -82,7 +91,6 @@ if typing.TYPE_CHECKING:
     )
     from espalier.pruning import Pruned, PruningPath, add_errs, check_pruning, pruning_path
     from espalier.reading import dataset_from_columns, dataset_from_rows, rows_from_csv
-    from espalier.reasons import SufficientReason
     from espalier.rendering import to_dot, to_mermaid, to_svg, to_text
     from espalier.resampling import DEFAULT_FOLDS, check_comparison
     from espalier.rows import rows_from_text
@@ -90,7 +98,6 @@ if typing.TYPE_CHECKING:
     from espalier.rule_rendering import class_sentences, rules_to_dict, to_logic
     from espalier.rules import ClassDescription, Condition, Rule, RuleList
     from espalier.schema import Feature, FeatureKind, Label, Role, Schema, label_text
-    from espalier.shap import ShapleyValues
     from espalier.sources import unpacked
     from espalier.steps import StandIn
     from espalier.strategies import PREDICTION_STRATEGIES, answering_with

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from espalier.explanation import conditions_of
+from espalier.explanation.explain import conditions_of
 from espalier.model import Model
-from espalier.prediction import router
+from espalier.prediction.tree_predictor import tree_predictor
 from espalier.rules import bound_text, category_text, condition_text, label_line, name_text, number_text
 from espalier.schema import Label
 from espalier.tree import NOMINAL, NUMERIC
@@ -79,7 +79,7 @@ def branch_text(model: Model, node: int) -> str:
 
 def leaf_text(model: Model, node: int) -> str:
     """Give the answer of a leaf as `answer_text` does; linear models are numbered: ``LM2 (30 ± 2.1)``."""
-    way = router(model)
+    way = tree_predictor(model)
     if way.linear is None:
         return answer_text(model, node)
     return f"LM{way.linear.numbers[node]} ({weight_text(way.weight[node])} ± {way.answers[node].std:.4g})"
@@ -87,7 +87,7 @@ def leaf_text(model: Model, node: int) -> str:
 
 def answer_text(model: Model, node: int) -> str:
     """Give what a node answers, with the weight and the errors, or the standard deviation, of its training rows."""
-    way = router(model)
+    way = tree_predictor(model)
     weight, answer = way.weight[node], way.answers[node]
     if answer.value is not None:
         return f"{number_text(answer.value)} ({weight_text(weight)} ± {answer.std:.4g})"
@@ -117,7 +117,7 @@ def counted(count: int, one: str, many: str) -> str:
 
 def top_line(model: Model, node: int) -> str:
     """Say where a part of a tree hangs: ``node 7, where Outlook is Sunny and Wind is Weak``."""
-    conditions = conditions_of(model, router(model).nodes_to(node))
+    conditions = conditions_of(model, tree_predictor(model).nodes_to(node))
     return f"node {node}, where {' and '.join(cut(condition_text(condition)) for condition in conditions)}"
 
 

@@ -11,7 +11,7 @@ from espalier.legend import Legend
 from espalier.lettering import LINE, text_width, wrapped
 from espalier.linear_explanation import equation_text
 from espalier.markup import legal_text
-from espalier.prediction import router
+from espalier.prediction.tree_predictor import tree_predictor
 from espalier.rules import label_line
 from espalier.svg_marks import rectangle, text
 
@@ -124,12 +124,12 @@ def _swatches(legend: Legend, width: float, y: float) -> tuple[list[str], float]
 
 
 def _equations(drawing: Drawing) -> Iterator[str]:
-    linear = router(drawing.model).linear
+    linear = tree_predictor(drawing.model).linear
     if linear is None:
         return
     leaves = [box.node for box in drawing.boxes if box.form == "leaf"]
     for node in leaves[:MOST_EQUATIONS]:
-        leaf = linear.leaf_model(router(drawing.model).nodes_to(node))
+        leaf = linear.leaf_model(tree_predictor(drawing.model).nodes_to(node))
         yield f"LM{linear.numbers[node]}: {equation_text(drawing.model, linear, leaf)}"
     if len(leaves) > MOST_EQUATIONS:
         yield f"… and {len(leaves) - MOST_EQUATIONS:,} more equations: see the text of the tree"

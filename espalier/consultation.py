@@ -14,11 +14,12 @@ import numpy.typing as npt
 
 from espalier.answers import Prediction
 from espalier.costs import PathCost, attribute_costs, cost_of
-from espalier.flow import ALL, flow_of
-from espalier.margins import loudest
+from espalier.explanation.margins import top_class
+from espalier.explanation.row_flow import ALL, row_flow
 from espalier.model import Model
-from espalier.prediction import Router, answerer
-from espalier.rule_prediction import RuleRouter
+from espalier.prediction.predict import predictor_for
+from espalier.prediction.rule_predictor import RulePredictor
+from espalier.prediction.tree_predictor import TreePredictor
 from espalier.schema import Feature, Label
 from espalier.strategies import STOP, answering_with
 from espalier.tree import LEAF, UNKNOWN
@@ -114,16 +115,16 @@ def consult(model: Model, row: Mapping[str, Any], *, missing: str | None = None)
     ('wind', 'yes')
     """
     model = answering_with(model, missing)
-    way = answerer(model)
-    encoded = way.encode(row)
-    asked = frozenset(place for place, name in enumerate(way.encode.names) if name in row)
+    predictor = predictor_for(model)
+    encoded = predictor.encode(row)
+    asked = frozenset(place for place, name in enumerate(predictor.encode.names) if name in row)
     state = (
-        _RuleState(model, way, encoded.values, asked)
-        if isinstance(way, RuleRouter)
-        else _TreeState(model, way, encoded.values, asked)
+        _RuleState(model, predictor, encoded.values, asked)
+        if isinstance(predictor, RulePredictor)
+        else _TreeState(model, predictor, encoded.values, asked)
     )
-    prediction = way.answer(encoded) if state.next is None else None
-    answers = way.value[state.answers]
+    prediction = predictor.answer(encoded) if state.next is None else None
+    answers = predictor.value[state.answers]
     settled = prediction is not None or (state.agree and bool(np.all(answers == answers[0])))
     question = None
     if state.next is not None and not settled:
@@ -133,24 +134,24 @@ def consult(model: Model, row: Mapping[str, Any], *, missing: str | None = None)
     value = prediction.value if prediction is not None else float(answers[0])
     return Consultation(
         question=question,
-        label=way.classes[code] if settled and way.classes else None,
-        value=value if settled and not way.classes else None,
-        possible=_possible(way, state.answers, answers, prediction),
-        value_range=None if way.classes else _range(answers, prediction, is_bounded=state.is_bounded),
+        label=predictor.classes[code] if settled and predictor.classes else None,
+        value=value if settled and not predictor.classes else None,
+        possible=_possible(predictor, state.answers, answers, prediction),
+        value_range=None if predictor.classes else _range(answers, prediction, is_bounded=state.is_bounded),
         prediction=prediction,
         cost=cost_of(model, state.used),
     )
 
 
 def _possible(
-    way: Router | RuleRouter, numbers: Array, codes: Array, prediction: Prediction | None
+    predictor: TreePredictor | RulePredictor, numbers: Array, codes: Array, prediction: Prediction | None
 ) -> tuple[tuple[Label, float], ...]:
-    if not way.classes:
+    if not predictor.classes:
         return ()
     if prediction is not None:
-        return ((way.classes[prediction.code], prediction.support),)
-    weights = np.bincount(codes, weights=np.asarray(way.weight)[numbers], minlength=len(way.classes))
-    return tuple((way.classes[code], float(weights[code])) for code in np.unique(codes).tolist())
+        return ((predictor.classes[prediction.code], prediction.support),)
+    weights = np.bincount(codes, weights=np.asarray(predictor.weight)[numbers], minlength=len(predictor.classes))
+    return tuple((predictor.classes[code], float(weights[code])) for code in np.unique(codes).tolist())
 
 
 def _range(answers: Array, prediction: Prediction | None, *, is_bounded: bool) -> tuple[float, float] | None:
@@ -170,14 +171,10 @@ class _TreeState:
         used: Places of the attributes that were looked at, in order.
     """
 
-    def __init__(self, model: Model, way: Router, values: Sequence[float], asked: Collection[int]) -> None:
-        tree, flow = model.tree, flow_of(model, way, values)
-        is_asked = np.zeros(len(model.schema.attributes) + 1, np.bool_)
-        is_asked[list(asked)] = True
-        settled = is_asked[tree.feature]
-        for node, places in flow.stand_ins.items():
-            settled[node] &= all(place in asked for place in places)
-        goes, is_settled = flow.part > 0, np.append(True, settled[tree.parent[1:]])
+    def __init__(self, model: Model, predictor: TreePredictor, values: Sequence[float], asked: Collection[int]) -> None:
+        tree, flow = model.tree, row_flow(model, predictor, values)
+        settled = flow.decided_by(tree, asked)
+        goes, is_settled = flow.share > 0, np.append(True, settled[tree.parent[1:]])
         arrives = tree.outside(np.flatnonzero(~(goes & is_settled)))
         reach = tree.outside(np.flatnonzero(~goes & is_settled))
         is_test = tree.test != LEAF
@@ -185,25 +182,27 @@ class _TreeState:
         self.answers = np.flatnonzero(reach & (~is_test | may_end))
         self.next: tuple[int, int] | None = None
         for node in np.flatnonzero(arrives & is_test & ~settled)[:1].tolist():
-            wanted = (int(tree.feature[node]), *flow.stand_ins.get(node, ()))
+            wanted = (int(tree.feature[node]), *flow.surrogates_used.get(node, ()))
             self.next = next(place for place in wanted if place not in asked), node
         used: dict[int, None] = {}
         for node in np.flatnonzero(arrives & is_test & settled).tolist():
-            used |= dict.fromkeys([int(tree.feature[node]), *flow.stand_ins.get(node, ())])
-        self.is_bounded = self.agree = way.linear is None
-        if way.linear is not None:
-            self._look_at_terms(way, arrives, asked, used)
-        elif way.classes and bool(np.any((tree.fallback == ALL) & is_test & (tree.test != UNKNOWN))):
+            used |= dict.fromkeys([int(tree.feature[node]), *flow.surrogates_used.get(node, ())])
+        self.is_bounded = self.agree = predictor.linear is None
+        if predictor.linear is not None:
+            self._look_at_terms(predictor, arrives, asked, used)
+        elif predictor.classes and bool(np.any((tree.fallback == ALL) & is_test & (tree.test != UNKNOWN))):
             # Several leaves may answer together: each must speak for its label by its shares, too.
-            self.agree = bool(np.all(loudest(model)[self.answers] == way.value[self.answers]))
+            self.agree = bool(np.all(top_class(model)[self.answers] == predictor.value[self.answers]))
         self.used = list(used)
 
-    def _look_at_terms(self, way: Router, arrives: Array, asked: Collection[int], used: dict[int, None]) -> None:
+    def _look_at_terms(
+        self, predictor: TreePredictor, arrives: Array, asked: Collection[int], used: dict[int, None]
+    ) -> None:
         """Ask for what the leaf's linear model needs, once the leaf is known."""
-        if way.linear is None or self.next is not None:
+        if predictor.linear is None or self.next is not None:
             return
         for leaf in self.answers[arrives[self.answers]].tolist():
-            terms = way.linear.leaf_model(way.nodes_to(leaf)).terms
+            terms = predictor.linear.leaf_model(predictor.nodes_to(leaf)).terms
             needed = dict.fromkeys(feature for feature, _, coefficient in terms if coefficient != 0)
             used |= {place: None for place in needed if place in asked}
             self.next = next(((place, leaf) for place in needed if place not in asked), None)
@@ -212,13 +211,13 @@ class _TreeState:
 class _RuleState:
     """The same in a list of rules; see `_TreeState`."""
 
-    def __init__(self, model: Model, way: RuleRouter, values: Sequence[float], asked: Collection[int]) -> None:
+    def __init__(self, model: Model, predictor: RulePredictor, values: Sequence[float], asked: Collection[int]) -> None:
         self.next: tuple[int, int] | None = None
         self.agree = self.is_bounded = True
         possible, used = [], dict[int, None]()
         for number, rule in enumerate(model.rules.answers):
-            places = [way.place[condition.attribute.name] for condition in rule.conditions]
-            failed = way.failed_among(number, values, asked)
+            places = [predictor.place[condition.attribute.name] for condition in rule.conditions]
+            failed = predictor.failed_among(number, values, asked)
             open_places = [place for place in places if place not in asked]
             if self.next is None:
                 # Rules are looked at in order, up to the first that is not decided yet.

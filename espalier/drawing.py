@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.errors import ConfigError, Fault, NotApplicable
-from espalier.explanation import Explanation, explain
+from espalier.explanation.explain import Explanation, explain
 from espalier.model import Model
 from espalier.tree import LEAF, Tree
 

@@ -8,11 +8,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.bulk_prediction import many_answers
 from espalier.cells import cells_of, target_of
 from espalier.dataset import Dataset
 from espalier.errors import DataError, Fault
 from espalier.model import Model
+from espalier.prediction.batch import predict_batch
 from espalier.progress import Progress
 
 __all__ = ["Evaluation", "answers_and_shares", "evaluate", "evaluate_rows"]
@@ -89,9 +89,9 @@ def evaluate_rows(
         raise DataError([Fault("", "no_weight", "there are no rows to evaluate on")])
     cells = cells_of(model, dataset)
     if model.task == "regression":
-        answers = many_answers(model, cells, progress=progress).answers
+        answers = predict_batch(model, cells, progress=progress).answers
         return _regression(target, weight, answers), np.asarray((answers - target) ** 2, dtype=np.float64)
-    answered = many_answers(model, cells, classes=target, progress=progress)
+    answered = predict_batch(model, cells, classes=target, progress=progress)
     of_target = answered.share_of if answered.share_of is not None else np.zeros(len(target))
     figures = _classification(target, weight, answered.answers, of_target, n_classes=len(model.schema.classes))
     return figures, np.asarray(answered.answers != target, dtype=np.float64)
@@ -153,5 +153,5 @@ def answers_and_shares(model: Model, dataset: Dataset) -> tuple[npt.NDArray[Any]
         DataError: An attribute of the model is not there, or is of another kind.
     """
     cells = cells_of(model, dataset)
-    answered = many_answers(model, cells, shares=True)
+    answered = predict_batch(model, cells, shares=True)
     return answered.answers, answered.shares if answered.shares is not None else np.empty((dataset.n_rows, 0))

@@ -14,7 +14,7 @@ from espalier.legend import Legend
 from espalier.lettering import LINE, text_width, wrapped
 from espalier.markup import legal_text
 from espalier.model import Model
-from espalier.prediction import router
+from espalier.prediction.tree_predictor import tree_predictor
 from espalier.rules import label_line
 from espalier.steps import DecisionStep, value_text
 
@@ -92,7 +92,7 @@ class _Writer:
     def __init__(self, drawing: Drawing, legend: Legend) -> None:
         self.drawing, self.model, self.legend = drawing, drawing.model, legend
         self.words = BranchWords(drawing.model)
-        self.way = router(drawing.model)
+        self.way = tree_predictor(drawing.model)
         paths = () if drawing.explanation is None else drawing.explanation.paths
         self.steps: Mapping[int, DecisionStep] = {step.node: step for path in paths for step in path}
 

@@ -6,12 +6,11 @@ from typing import Final
 
 from espalier.branch_words import BranchWords, cut, folded_text, leaf_text
 from espalier.drawing import Drawing
-from espalier.explanation import Explanation
+from espalier.explanation.explain import Explanation
 from espalier.linear_explanation import equation_text
-from espalier.linear_prediction import LinearAnswers
 from espalier.markup import legal_text
 from espalier.model import Model
-from espalier.prediction import router
+from espalier.prediction.tree_predictor import tree_predictor
 from espalier.rule_rendering import rules_to_mermaid
 
 __all__ = ["Arrow", "Cell", "dot_lines", "mermaid_lines", "rule_chart", "tree_chart"]
@@ -117,8 +116,10 @@ DOT_STYLES: Final[Mapping[str, str]] = {"test": "solid", "leaf": "rounded", "fol
 
 
 def _equation(model: Model, node: int) -> str:
-    linear: LinearAnswers | None = router(model).linear
-    return "" if linear is None else f" {equation_text(model, linear, linear.leaf_model(router(model).nodes_to(node)))}"
+    predictor = tree_predictor(model)
+    if predictor.linear is None:
+        return ""
+    return f" {equation_text(model, predictor.linear, predictor.linear.leaf_model(predictor.nodes_to(node)))}"
 
 
 def _mermaid_text(text: str) -> str:

@@ -13,7 +13,7 @@ from espalier.linear import LinearModels
 from espalier.preparation import Preparation
 from espalier.rules import RuleList
 from espalier.schema import Schema
-from espalier.tree import Tree
+from espalier.tree import Tree, field_state
 
 __all__ = ["Model", "OperatingPoint", "TrainingRecord"]
 
@@ -109,6 +109,10 @@ class Model:
     pruning: Mapping[str, Any] | None = None
     notes: tuple[str, ...] = ()
     operating_point: OperatingPoint | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields only: cached results are computed again after unpickling."""
+        return field_state(self)
 
     @property
     def task(self) -> str:

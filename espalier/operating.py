@@ -1,30 +1,30 @@
-"""Operating points: a label that is given from a probability of its own on, instead of where it is the largest.
+"""Operating points: one label is answered if its share reaches a given probability, not only if it is the largest.
 
-Like another strategy for missing values, it is another reading of the same tree or list of rules: the same nodes, the
-same shares, another word at the end. So it is a model of its own, which shares all else with the one it was made from.
+The nodes and shares are the same, only the labels differ. So it is a model of its own, which shares all else with the
+original.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from espalier.bulk_prediction import answer_table
 from espalier.errors import ConfigError, Fault
 from espalier.model import Model, OperatingPoint
+from espalier.prediction.leaf_values import answer_table
 from espalier.rules import RuleList
 from espalier.schema import label_key
+from espalier.tree import cached_on_owner
 
 __all__ = ["answering_at", "operating_point_from_dict"]
 
-MOST_KEPT: Final = 8
-"""Of how many operating points the models are kept with a model."""
-CELLS_AT_A_TIME: Final = 4_000_000
-"""Nodes times classes that are in memory together."""
+MAX_CACHED: Final = 8
+"""Operating points whose models are cached with a model."""
+MAX_CELLS: Final = 4_000_000
+"""Nodes times classes that are in memory at a time."""
 FIELDS: Final = ("label", "probability")
 
 
@@ -61,7 +61,7 @@ def operating_point_from_dict(document: object, classes: Sequence[object]) -> Op
 
 
 def answering_at(model: Model, point: OperatingPoint | None) -> Model:
-    r"""Give the model that answers as `model` does, but gives one label from a probability of its own on.
+    r"""Return a model that answers one label if its share reaches a given probability.
 
     Where the label's share reaches the point's probability the label is given; where it does not, the most probable of
     the other classes is, the first of equals. Shares, paths and leaves are the same.
@@ -71,7 +71,7 @@ def answering_at(model: Model, point: OperatingPoint | None) -> Model:
         point: The label and its probability; None: as trained.
 
     Returns:
-        `model` itself without a point; else a model made on first use and kept with `model`.
+        `model` itself without a point; otherwise a model that is cached with `model`.
 
     Raises:
         ConfigError: The model has no such class.
@@ -87,19 +87,21 @@ def answering_at(model: Model, point: OperatingPoint | None) -> Model:
         return model
     if not 0 <= point.code < len(model.schema.classes):
         raise ConfigError([Fault("/operating_point/label", "unknown_value", "must be one of the model's classes")])
-    others = _OTHERS.setdefault(model, {})
-    found = others.get(point)
+    cached = _by_point(model)
+    found = cached.get(point)
     if found is None:
-        if len(others) >= MOST_KEPT:
-            others.clear()
-        found = others[point] = _reading(model, point)
+        if len(cached) >= MAX_CACHED:
+            cached.clear()
+        found = cached[point] = _with_point(model, point)
     return found
 
 
-_OTHERS: WeakKeyDictionary[Model, dict[OperatingPoint, Model]] = WeakKeyDictionary()
+@cached_on_owner
+def _by_point(model: Model) -> dict[OperatingPoint, Model]:
+    return {}
 
 
-def _reading(model: Model, point: OperatingPoint) -> Model:
+def _with_point(model: Model, point: OperatingPoint) -> Model:
     codes = _codes_of_all(model, point)
     if isinstance(model.body, RuleList):
         *rules, default = (
@@ -111,10 +113,10 @@ def _reading(model: Model, point: OperatingPoint) -> Model:
 
 
 def _codes_of_all(model: Model, point: OperatingPoint) -> npt.NDArray[np.int32]:
-    """Give what each node or rule answers: int32 (nodes)."""
+    """Return what each node or rule answers: int32 (nodes)."""
     table = answer_table(model)
     codes = np.empty(len(table), np.int32)
-    step = max(1, CELLS_AT_A_TIME // len(model.schema.classes))
+    step = max(1, MAX_CELLS // len(model.schema.classes))
     for first in range(0, len(codes), step):
         codes[first : first + step] = point.decide_each(table[first : first + step])
     return codes

@@ -36,7 +36,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "consult",
         ),
         "costs": ("PathCost",),
-        "counterfactual": (
+        "explanation.counterfactual": (
             "Change",
             "Counterfactual",
             "Counterfactuals",
@@ -78,7 +78,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "Evaluation",
             "evaluate",
         ),
-        "explanation": (
+        "explanation.explain": (
             "DecisionStep",
             "Explanation",
             "explain",
@@ -120,7 +120,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "answering_at",
             "operating_point_from_dict",
         ),
-        "prediction": (
+        "prediction.predict": (
             "MOST_VISITS",
             "Prediction",
             "leaf_prediction",
@@ -155,7 +155,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dataset_from_rows",
             "rows_from_csv",
         ),
-        "reasons": ("SufficientReason",),
+        "explanation.reasons": ("SufficientReason",),
         "rendering": (
             "to_dot",
             "to_mermaid",
@@ -190,7 +190,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "Schema",
             "label_text",
         ),
-        "shap": ("ShapleyValues",),
+        "explanation.shap": ("ShapleyValues",),
         "sources": ("unpacked",),
         "steps": ("StandIn",),
         "strategies": (

@@ -10,7 +10,7 @@ from espalier.flowcharts import Arrow, Cell, dot_lines, mermaid_lines, rule_char
 from espalier.linear_explanation import equation_text
 from espalier.markup import legal_text
 from espalier.model import Model
-from espalier.prediction import router
+from espalier.prediction.tree_predictor import tree_predictor
 from espalier.rule_rendering import rules_to_text
 from espalier.rules import RuleList
 from espalier.svg import svg_of
@@ -154,10 +154,10 @@ def _indent(level: int) -> str:
 
 
 def _equation_lines(drawing: Drawing) -> Iterator[str]:
-    linear = router(drawing.model).linear
+    linear = tree_predictor(drawing.model).linear
     leaves = [box.node for box in drawing.boxes if box.form == "leaf"]
     if linear is not None and leaves:
         yield ""
         for node in leaves:
-            leaf = linear.leaf_model(router(drawing.model).nodes_to(node))
+            leaf = linear.leaf_model(tree_predictor(drawing.model).nodes_to(node))
             yield f"LM{linear.numbers[node]}: {equation_text(drawing.model, linear, leaf)}"

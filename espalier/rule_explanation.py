@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from espalier.answers import Prediction, answer_word
 from espalier.model import Model
-from espalier.rule_prediction import RuleRouter, rule_router
+from espalier.prediction.rule_predictor import RulePredictor, rule_predictor
 from espalier.rules import Condition, sentence, shown_bound
 from espalier.schema import label_text
 from espalier.steps import DecisionStep, PassedOver, shown_value, step_reason
@@ -14,7 +14,7 @@ __all__ = ["looked_at", "passed_over", "rule_sentence", "rule_steps"]
 
 def rule_sentence(model: Model, number: int) -> str:
     """Write rule `number` as a sentence; the default, whose number is that of the rules, reads ``otherwise No``."""
-    rules, word = model.rules, answer_word(rule_router(model).answers[number])
+    rules, word = model.rules, answer_word(rule_predictor(model).answers[number])
     if number == rules.n_rules:
         return f"otherwise {word}" if rules.rules else f"always {word}"
     return sentence(rules.rules[number].conditions, word)
@@ -25,7 +25,7 @@ def rule_steps(model: Model, prediction: Prediction) -> tuple[DecisionStep, ...]
 
     A step's node is the number of the rule; its weight and distribution are those of the rows that the rule answers.
     """
-    way, number = rule_router(model), prediction.leaf
+    way, number = rule_predictor(model), prediction.leaf
     return tuple(
         step
         for condition in model.rules.answers[number].conditions
@@ -35,7 +35,7 @@ def rule_steps(model: Model, prediction: Prediction) -> tuple[DecisionStep, ...]
 
 def passed_over(model: Model, prediction: Prediction) -> tuple[PassedOver, ...]:
     """Give the rules before the one that fired, each with the first of its conditions that does not hold."""
-    way, stood_in = rule_router(model), prediction.row.stood_in()
+    way, stood_in = rule_predictor(model), prediction.row.stood_in()
     found = []
     for number in range(prediction.leaf):
         rule = model.rules.rules[number]
@@ -52,7 +52,7 @@ def passed_over(model: Model, prediction: Prediction) -> tuple[PassedOver, ...]:
 
 def looked_at(model: Model, prediction: Prediction) -> list[int]:
     """Give the places of the attributes that were looked at until a rule fired, in that order, each once."""
-    way, found = rule_router(model), dict[int, None]()
+    way, found = rule_predictor(model), dict[int, None]()
     for number in range(min(prediction.leaf + 1, model.rules.n_rules)):
         conditions, failed = model.rules.rules[number].conditions, way.failed(number, prediction.row.values)
         seen = conditions if failed < 0 else conditions[: failed + 1]
@@ -61,10 +61,10 @@ def looked_at(model: Model, prediction: Prediction) -> list[int]:
 
 
 def _value(model: Model, prediction: Prediction, condition: Condition) -> float:
-    return prediction.row.values[rule_router(model).place[condition.attribute.name]]
+    return prediction.row.values[rule_predictor(model).place[condition.attribute.name]]
 
 
-def _steps(way: RuleRouter, number: int, condition: Condition, value: float) -> Iterator[DecisionStep]:
+def _steps(way: RulePredictor, number: int, condition: Condition, value: float) -> Iterator[DecisionStep]:
     feature, answer = condition.attribute, way.answers[number]
     absent = value != value or (value < 0 and feature.coded)  # noqa: PLR0124 - NaN
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from espalier.errors import ConfigError, Fault, NotApplicable
 from espalier.model import Model
-from espalier.prediction import router
+from espalier.prediction.tree_predictor import tree_predictor
 from espalier.rules import ClassDescription, Condition, Rule, RuleList
 from espalier.schema import Feature, Label, label_key, label_text
 from espalier.simplification import simplified
 from espalier.tree import LEAF, NOMINAL, NUMERIC, Tree
 
-__all__ = ["class_dnf", "edge_condition", "extract_rules", "leaf_stats", "merged", "merged_paths"]
+__all__ = ["class_dnf", "edge_condition", "extract_rules", "intersection", "leaf_stats", "merged", "merged_paths"]
 
 AS_A_TREE: Final = "figures are those of the tree: a row with a missing value may be answered otherwise by its rules"
 
@@ -42,7 +42,7 @@ def extract_rules(model: Model) -> Model:
     if isinstance(model.body, RuleList):
         return model
     refuse_linear(model)
-    tree, answers = model.tree, router(model).value.tolist()
+    tree, answers = model.tree, tree_predictor(model).value.tolist()
     rules = []
     for leaf, conditions in merged_paths(model):
         rules.append(Rule(conditions, answers[leaf], float(tree.weight[leaf]), leaf_stats(tree, leaf)))
@@ -120,8 +120,14 @@ def merged_paths(model: Model) -> Iterator[tuple[int, tuple[Condition, ...]]]:
             yield node, tuple(found.values())
 
 
-def edge_condition(model: Model, node: int) -> Condition:
-    """Give the condition under which a row at the parent of `node` goes to `node`."""
+def edge_condition(model: Model, node: int, *, with_unseen: bool = True) -> Condition:
+    """Return the condition under which a row at the parent of `node` goes to `node`.
+
+    Args:
+        model: A tree.
+        node: Any node but the root.
+        with_unseen: Whether categories that training has not seen at the parent are listed with its fallback branch.
+    """
     tree = model.tree
     parent, branch = int(tree.parent[node]), int(tree.branches[node])
     feature = model.schema.attributes[int(tree.feature[parent])]
@@ -129,7 +135,7 @@ def edge_condition(model: Model, node: int) -> Condition:
         threshold = float(tree.threshold[parent])
         return Condition(feature, at_most=threshold) if branch == 0 else Condition(feature, above=threshold)
     if tree.test[parent] == NOMINAL:
-        return Condition(feature, categories=_categories(tree, parent, branch, feature))
+        return Condition(feature, categories=_categories(tree, parent, branch, feature, with_unseen=with_unseen))
     return Condition(feature, known=branch == 0)
 
 
@@ -170,20 +176,29 @@ def refuse_linear(model: Model) -> None:
         raise NotApplicable("the leaves answer with linear models: only a leaf with a value gives a rule")
 
 
-def _conjunction(one: Condition, other: Condition) -> Condition:
+def intersection(one: Condition, other: Condition) -> Condition:
+    """Return the condition that holds where both conditions on one attribute hold.
+
+    Whether the value must be known is taken from `other`, unless it says nothing of that.
+    """
     categories = one.categories if other.categories is None else other.categories
     if one.categories is not None and other.categories is not None:
         kept = {label_key(label) for label in other.categories}
-        categories = tuple(label for label in one.categories if label_key(label) in kept)
-    known = one.known if other.known is None else other.known
-    if one.known is not None and other.known is not None and one.known != other.known:
-        # Nothing is missing and known: no category is listed in what cannot be.
-        categories = ()
+        categories = tuple([label for label in one.categories if label_key(label) in kept])
     above, at_most = max(one.above, other.above), min(one.at_most, other.at_most)
-    if known and (categories is not None or above > -math.inf or at_most < math.inf):
-        # A value within bounds is known: to say so twice would make two rules of one.
-        known = None
-    return Condition(one.attribute, above, at_most, categories, known)
+    return Condition(one.attribute, above, at_most, categories, one.known if other.known is None else other.known)
+
+
+def _conjunction(one: Condition, other: Condition) -> Condition:
+    both = intersection(one, other)
+    if one.known is not None and other.known is not None and one.known != other.known:
+        # No value is missing and known: no category is listed in what cannot be.
+        both = dataclasses.replace(both, categories=())
+    says_more = both.categories is not None or both.above > -math.inf or both.at_most < math.inf
+    if both.known and says_more:
+        # A value within bounds is known: repeating that would make two rules of one.
+        both = dataclasses.replace(both, known=None)
+    return both
 
 
 def _is_impossible(condition: Condition) -> bool:
@@ -194,12 +209,12 @@ def _is_impossible(condition: Condition) -> bool:
     return low >= high or condition.categories == () or (condition.known is False and says_something)
 
 
-def _categories(tree: Tree, node: int, branch: int, feature: Feature) -> tuple[Label, ...]:
+def _categories(tree: Tree, node: int, branch: int, feature: Feature, *, with_unseen: bool) -> tuple[Label, ...]:
     codes = tree.codes(node)
     surrogates = tree.surrogates
     has_surrogates = surrogates is not None and surrogates.start[node + 1] > surrogates.start[node]
     # Surrogates may send a category that was never seen here either way: no condition on this attribute says that.
-    unseen = None if has_surrogates else int(tree.fallback[node])
+    unseen = None if has_surrogates or not with_unseen else int(tree.fallback[node])
     takes = (codes == branch) | ((codes < 0) & (unseen == branch))  # at once: a node may have as many branches as codes
     return tuple(feature.categories[code] for code in np.flatnonzero(takes).tolist())
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from espalier.answers import LeafAnswer, answer_word
 from espalier.model import Model
+from espalier.prediction.rule_predictor import rule_predictor
 from espalier.rule_explanation import rule_sentence
 from espalier.rule_extraction import class_dnf, extract_rules
-from espalier.rule_prediction import rule_router
 from espalier.rules import (
     ClassDescription,
     Condition,
@@ -52,7 +52,7 @@ def logic_lines(model: Model, label: Label | None) -> Iterator[str]:
         for known in model.schema.classes:
             yield from _class_lines(class_dnf(model, known))
         return
-    answers = rule_router(model).answers
+    answers = rule_predictor(model).answers
     for number, rule in enumerate(rules.rules):
         yield f"{_conjunction(rule.conditions, alone=True)} → {answer_word(answers[number])}"
     yield f"otherwise → {answer_word(answers[-1])}"
@@ -75,7 +75,7 @@ def rules_to_text(model: Model) -> str:
     ``rule 0: if Outlook is Overcast then Yes (4)``; what placed the rule stands behind: ``[accuracy 0.7071]``, or the
     mean squared error. The last line is the default: ``otherwise Yes (2/1)``.
     """
-    rules, answers = model.rules, rule_router(model).answers
+    rules, answers = model.rules, rule_predictor(model).answers
     figure = "accuracy" if model.task == "classification" else "mean squared error"
     lines = []
     for number, rule in enumerate(rules.rules):
@@ -88,7 +88,7 @@ def rules_to_text(model: Model) -> str:
 def rules_to_dict(model: Model) -> dict[str, Any]:
     """Give the rules of a model as JSON for people: attributes and categories by name, each rule with its sentence."""
     model = extract_rules(model)
-    rules, answers = model.rules, rule_router(model).answers
+    rules, answers = model.rules, rule_predictor(model).answers
     return {
         "task": model.task,
         "exclusive": rules.exclusive,
@@ -111,7 +111,7 @@ def rules_to_dict(model: Model) -> dict[str, Any]:
 
 def rules_to_mermaid(model: Model) -> list[str]:
     """Give the texts of a flowchart: of each rule its conditions and its answer, and last the default's answer."""
-    rules, answers = model.rules, rule_router(model).answers
+    rules, answers = model.rules, rule_predictor(model).answers
     texts = []
     for number, rule in enumerate(rules.rules):
         asked = " and ".join(condition_text(condition) for condition in rule.conditions) or "always"

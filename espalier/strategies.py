@@ -1,13 +1,12 @@
-"""Missing values in rows to be answered: the strategy that a model was trained with, or another one asked for.
+"""Missing values at prediction time: the same model with another strategy than it was trained with.
 
-Another strategy is another reading of the same tree: the same nodes, categories and leaves, and another way for a row
-that cannot say where it goes. So it is a model of its own, which shares all else with the one that it was made from.
+The nodes, categories and leaves are the same, only the branch of a row without the tested value differs. So it is a
+model of its own, which shares all other arrays with the original.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +15,7 @@ from espalier.errors import ConfigError, Fault
 from espalier.model import Model
 from espalier.preparation import Preparation
 from espalier.rules import RuleList
-from espalier.tree import LEAF, Tree
+from espalier.tree import LEAF, Tree, cached_on_owner
 
 __all__ = ["PREDICTION_STRATEGIES", "STOP", "answering_with", "whole_shares"]
 
@@ -40,29 +39,30 @@ LEARNED: Final[Mapping[str, str]] = {"surrogate": "surrogates", "imputed": "valu
 
 
 def answering_with(model: Model, missing: str | None) -> Model:
-    """Give the model that answers as `model` does, but takes missing values by another strategy.
+    """Return a model that handles missing values by another strategy.
 
     Args:
         model: The model.
         missing: One of `PREDICTION_STRATEGIES`; None is the strategy of the training.
 
     Returns:
-        `model` itself where the strategy is its own; else a model made on first use and kept as long as `model`.
+        `model` itself if the strategy is its own; otherwise a model that is cached with `model`.
 
     Raises:
-        ConfigError: There is no such strategy, or this model has not what it needs.
+        ConfigError: There is no such strategy, or the model lacks what it needs.
     """
     if missing is None or missing == model.config.missing:
         return model
     _check(model, missing)
-    others = _OTHERS.setdefault(model, {})
-    found = others.get(missing)
-    if found is None:
-        found = others[missing] = _reading(model, missing)
-    return found
+    cached = _by_strategy(model)
+    if missing not in cached:
+        cached[missing] = _with_strategy(model, missing)
+    return cached[missing]
 
 
-_OTHERS: WeakKeyDictionary[Model, dict[str, Model]] = WeakKeyDictionary()
+@cached_on_owner
+def _by_strategy(model: Model) -> dict[str, Model]:
+    return {}
 
 
 def _check(model: Model, missing: object) -> None:
@@ -83,7 +83,7 @@ def _check(model: Model, missing: object) -> None:
     raise ConfigError([Fault("/missing", "not_legal", message)])
 
 
-def _reading(model: Model, missing: str) -> Model:
+def _with_strategy(model: Model, missing: str) -> Model:
     tree = model.tree
     fallback = np.where(tree.test == LEAF, -1, FALLBACKS[missing](tree)).astype(np.int32)
     shares = whole_shares(tree) if missing in ("fractional", "spread") else tree.branch_weight

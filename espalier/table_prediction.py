@@ -7,13 +7,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.bulk_prediction import load_routing, many_answers
+from espalier.answers import Prediction
 from espalier.cells import cells_of
 from espalier.dataset import Column, Dataset
 from espalier.errors import DataError, Fault
 from espalier.json_compiled import load_json_reading
 from espalier.model import Model
-from espalier.prediction import Prediction, answerer
+from espalier.prediction.batch import load_apply, predict_batch
+from espalier.prediction.predict import predictor_for
 from espalier.rows import EncodedRow
 from espalier.schema import Feature, Schema, label_key
 from espalier.strategies import answering_with
@@ -67,12 +68,12 @@ def predict_table(model: Model, dataset: Dataset, *, missing: str | None = None)
     reading = answering_with(model, missing)
     whole = _with_all_attributes(reading, dataset)
     cells = cells_of(reading, whole)
-    many = many_answers(reading, cells)
+    many = predict_batch(reading, cells)
     absent, unseen = _flags(reading, whole)
     numbers = None if reading.schema.classes else many.answers
     leaves, several = many.leaves, {}
     names = np.array([feature.name for feature in reading.schema.attributes], dtype=object)
-    way = answerer(reading)
+    predictor = predictor_for(reading)
     cell = np.empty(1)
     for row in np.flatnonzero(leaves < 0).tolist():
         values = []
@@ -80,7 +81,7 @@ def predict_table(model: Model, dataset: Dataset, *, missing: str | None = None)
             cells.write(attribute, row, row + 1, cell)
             values.append(float(cell[0]))
         flags = tuple(names[absent[:, row]].tolist()), tuple(names[unseen[:, row]].tolist())
-        several[row] = answer = way.answer(EncodedRow(tuple(values), *flags))
+        several[row] = answer = predictor.answer(EncodedRow(tuple(values), *flags))
         leaves[row] = answer.leaf
         if numbers is not None:
             numbers[row] = answer.value
@@ -99,7 +100,7 @@ def load_many_rows(model: Model, *, compiles: bool = True) -> None:
     >>> espalier.load_many_rows(espalier.train(data, "id3"), compiles=False)
     """
     load_json_reading(compiles=compiles)
-    load_routing(model, compiles=compiles)
+    load_apply(model, compiles=compiles)
 
 
 def check_table(model: Model, schema: Schema) -> None:

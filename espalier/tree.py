@@ -11,10 +11,10 @@ reverse loop, every top-down one a forward loop, and no depth is too deep::
 The children of one node stand in branch order.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from functools import cached_property
-from typing import Any, Final
+from functools import cached_property, wraps
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,18 @@ from espalier.linear import LinearModels
 from espalier.node_tests import LEAF, NOMINAL, NUMERIC, UNKNOWN
 from espalier.surrogates import Surrogates, arranged_surrogates, ragged, surrogate_conditions
 
-__all__ = ["LEAF", "MAX_NODES", "NOMINAL", "NUMERIC", "UNKNOWN", "Surrogates", "Tree", "tree_from_parents"]
+__all__ = [
+    "LEAF",
+    "MAX_NODES",
+    "NOMINAL",
+    "NUMERIC",
+    "UNKNOWN",
+    "Surrogates",
+    "Tree",
+    "cached_on_owner",
+    "field_state",
+    "tree_from_parents",
+]
 
 MAX_NODES: Final = 20_000_000
 """No tree is grown, or read, that is larger: 3 GB of arrays."""
@@ -37,6 +48,32 @@ Condition = tuple[str, bool, str]
 """Name of an array, whether a condition on it holds, and what must hold."""
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
+Owner = TypeVar("Owner")
+Result = TypeVar("Result")
+
+
+def cached_on_owner(compute: Callable[[Owner], Result]) -> Callable[[Owner], Result]:
+    """Cache what a function of one tree or model returns, in the ``__dict__`` of that tree or model.
+
+    The result lives as long as its owner, as that of a `functools.cached_property` does; but the function may stand in
+    a package that the owner's own package does not import.
+    """
+    name = f"{compute.__module__}.{compute.__qualname__}"
+
+    @wraps(compute)
+    def cached(owner: Owner) -> Result:
+        results = vars(owner)
+        if name not in results:
+            results[name] = compute(owner)
+        found: Result = results[name]
+        return found
+
+    return cached
+
+
+def field_state(owner: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass, without what is cached beside them: the state to pickle."""
+    return {field.name: getattr(owner, field.name) for field in fields(owner)}
 
 
 @dataclass(frozen=True)
@@ -96,6 +133,10 @@ class Tree:
         )
 
     __hash__ = object.__hash__
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields only: cached results are computed again after unpickling."""
+        return field_state(self)
 
     @property
     def n_nodes(self) -> int:

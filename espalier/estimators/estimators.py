@@ -15,7 +15,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from espalier.arrow import dataset_of_columns
-from espalier.bulk_prediction import class_codes, class_shares, leaves_of, numbers
 from espalier.cells import Cells, MatrixCells, cells_of
 from espalier.config import TrainingConfig, training_config
 from espalier.dataset import Column, Dataset
@@ -32,11 +31,12 @@ from espalier.estimators.validation import (
     validate_weight,
     with_target,
 )
-from espalier.explanation import Explanation, explain, render_explanation
+from espalier.explanation.explain import Explanation, explain, render_explanation
 from espalier.fields import field_table
 from espalier.frame_column import FrameColumn
 from espalier.importances import attribute_importances
 from espalier.model import Model
+from espalier.prediction.batch import apply, class_codes, class_shares, numbers
 from espalier.schema import FeatureKind, Label, label_text
 from espalier.training import train
 
@@ -79,7 +79,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     def apply(self, X: Any) -> npt.NDArray[np.int32]:  # noqa: N803
         """Return each row's leaf, int32 (n_rows,): a node of ``model_.tree``, -1 where several leaves answer."""
         cells = self._encoded(X)
-        return leaves_of(self.model_, cells)
+        return apply(self.model_, cells)
 
     @property
     def feature_importances_(self) -> npt.NDArray[np.float64]:

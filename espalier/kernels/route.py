@@ -1,23 +1,17 @@
-"""Many rows down one tree: the leaf of each, and what several leaves say together where a row goes several ways.
+"""Find the leaf of each of many rows in one tree, and average several leaves where a row takes several branches.
 
-A node is 16 bytes: a step of a row reads one line of the cache. The children of a node lie side by side, in the order
-of its branches; nodes are numbered by place here, ``node`` gives their numbers in the tree::
+A node is 16 bytes: a step of a row reads one cache line. The children of a node are adjacent, in the order of its
+branches. An entry's number is its place here; ``node`` holds its number in the tree::
 
-    cuts   (float64)    | cut of 0  |    ·      | cut of 1  |    ·      | …
-    links  (the same    |  ·  |  ·  |  f  |  b  |  ·  |  ·  |  f  |  b  | …     f: attribute, or OTHER
-            as int32)                                                           b: place of the first child
+    thresholds (float64)  | entry 0   |    ·      | entry 1   |    ·      | …
+    links (the same       |  ·  |  ·  |  f  |  b  |  ·  |  ·  |  f  |  b  | …   f: attribute, or OTHER
+           as int32)                                                            b: place of the first child
 
-A leaf is its own first child and its cut is infinity: a row that has arrived stays. So sixteen rows take every step
-together and without a choice, and while one waits for a node or a cell to come from memory, the others go on.
+A leaf is its own first child and its threshold is infinity: a row that has arrived stays. So sixteen rows take every
+step together without a branch in the code, and while one row waits for memory the others proceed.
 
-A tree of few levels, none of them nearly empty, stands once more as if they were full, where no link need be read: the
-children of entry i are 2i and 2i + 1, those of a leaf stay at it::
-
-    full_cuts, full_features  |  ·  | root | its children | theirs       | …   2^levels entries
-    full_ends                 the places that the 2^levels ways lead to
-
-Rows that ask for what is missing, and trees with tests that are no numeric cut, go the other way: also sixteen at a
-time, but each looks where it is, and one that has arrived leaves its slot to the next.
+Rows that meet a missing value, and trees with other tests than numeric ones, are also processed sixteen at a time, but
+each row by its own test, and a row that has arrived leaves its slot to the next.
 """
 
 import math
@@ -26,31 +20,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from espalier.kernels.codes import NUMERIC, UNKNOWN
-from espalier.kernels.jit import compiled, inner, maker
+from espalier.kernels.jit import compiled, inner
 
-__all__ = ["N_SLOTS", "OTHER", "Ways", "mix", "most_open", "route"]
+__all__ = ["N_SLOTS", "OTHER", "PackedTree", "mix", "most_open", "route"]
 
 OTHER = -1
-"""In the place of an attribute's number: a test that is no numeric cut."""
+"""Instead of an attribute: the test is not numeric."""
 SEVERAL = -1
 N_SLOTS = 16
-"""Rows that take their steps together."""
+"""Rows that are processed together."""
 
 
-class Ways(NamedTuple):
-    """A tree as rows are routed by it; see `espalier.tree.Tree` and `espalier.surrogates.Surrogates`.
+class PackedTree(NamedTuple):
+    """A tree as the kernel reads it; see `espalier.tree.Tree` and `espalier.surrogates.Surrogates`.
 
-    ``cuts``, ``links``, ``node`` and the three of the full tree as above, those empty where it is not laid out
-    so; all others are by the tree's own numbers. ``share`` is its ``branch_weight``; ``other_start`` is all zeros where
-    there are no surrogates.
+    ``thresholds``, ``links`` and ``node`` as above; all others are indexed by the tree's node numbers. ``share`` is its
+    ``branch_weight``; ``other_start`` is all zeros without surrogates.
     """
 
-    cuts: Any
+    thresholds: Any
     links: Any
     node: Any
-    full_cuts: Any
-    full_features: Any
-    full_ends: Any
     test: Any
     feature: Any
     threshold: Any
@@ -71,45 +61,46 @@ class Ways(NamedTuple):
 
 @inner
 def code_branch(start, branches, test, value):  # type: ignore[no-untyped-def]
-    """Give the branch of a category at a nominal test, -1 where it was never seen there."""
+    """Return the branch of a category at a nominal test, -1 if it was not seen there in training."""
     place = start[test] + int(value)
     return int(branches[place]) if place < start[test + 1] else -1
 
 
 @inner
-def branch_of(ways, node, values, first):  # type: ignore[no-untyped-def]
-    """Give the branch that a row takes at a node, SEVERAL for all of them; its cells are ``values[first + f]``.
+def branch_of(tree, node, values, first):  # type: ignore[no-untyped-def]
+    """Return the branch that a row takes at a node, SEVERAL for all of them; its cells are ``values[first + f]``.
 
-    A fallback below SEVERAL ends the row's way at the node. NaN is a missing number or category.
+    A fallback below SEVERAL ends the row's path at the node. NaN is a missing number or category.
     """
-    value = values[first + ways.feature[node]]
-    test = ways.test[node]
+    value = values[first + tree.feature[node]]
+    test = tree.test[node]
     if test == UNKNOWN:
         return 1 if math.isnan(value) else 0
     if not math.isnan(value):
         if test == NUMERIC:
-            return 0 if value <= ways.threshold[node] else 1
-        branch = code_branch(ways.code_start, ways.code_branch, node, value)
+            return 0 if value <= tree.threshold[node] else 1
+        branch = code_branch(tree.code_start, tree.code_branch, node, value)
         if branch >= 0:
             return branch
-    for other in range(ways.other_start[node], ways.other_start[node + 1]):
-        value = values[first + ways.other_feature[other]]
+    for other in range(tree.other_start[node], tree.other_start[node + 1]):
+        value = values[first + tree.other_feature[other]]
         if math.isnan(value):
             continue
-        if ways.other_test[other] == NUMERIC:
-            below = int(ways.other_below[other])
-            return below if value <= ways.other_threshold[other] else 1 - below
-        branch = code_branch(ways.other_code_start, ways.other_code_branch, other, value)
+        if tree.other_test[other] == NUMERIC:
+            below = int(tree.other_below[other])
+            return below if value <= tree.other_threshold[other] else 1 - below
+        branch = code_branch(tree.other_code_start, tree.other_code_branch, other, value)
         if branch >= 0:
             return branch
-    return int(ways.fallback[node])
+    return int(tree.fallback[node])
 
 
 @inner
-def together(cuts, links, values, first, row_step, at):  # type: ignore[no-untyped-def]
-    """Take N_SLOTS rows down a tree of numeric cuts, to the places `at`; say whether all they asked for was there.
+def together(thresholds, links, values, first, row_step, at):  # type: ignore[no-untyped-def]
+    """Write to `at` the places of the leaves of N_SLOTS rows; return False if a tested value is missing.
 
-    The first row's cells begin at `first`. Places are unsigned: of signed ones it is asked whether they are negative.
+    All tests are numeric. The first row's cells begin at `first`. Places are unsigned: signed ones would be checked for
+    negative values.
     """
     for slot in range(N_SLOTS):
         at[slot] = 0
@@ -120,8 +111,8 @@ def together(cuts, links, values, first, row_step, at):  # type: ignore[no-untyp
         for slot in range(N_SLOTS):
             place = np.uint64(at[slot])
             value = values[np.uint64(first + slot * row_step) + np.uint64(links[4 * place + np.uint64(2)])]
-            # A sum in place of a choice: which side a row takes cannot be foreseen, and a wrong guess is dear.
-            below = np.uint32(links[4 * place + np.uint64(3)]) + np.uint32(value > cuts[2 * place])
+            # A sum instead of a branch: the processor could not predict it.
+            below = np.uint32(links[4 * place + np.uint64(3)]) + np.uint32(value > thresholds[2 * place])
             missing |= value != value  # noqa: PLR0124 - NaN
             moved |= below ^ at[slot]
             at[slot] = below
@@ -131,9 +122,9 @@ def together(cuts, links, values, first, row_step, at):  # type: ignore[no-untyp
 
 
 @inner
-def one_by_one(ways, values, row_step, low, high, scratch, leaves):  # type: ignore[no-untyped-def]
+def one_by_one(tree, values, row_step, low, high, scratch, leaves):  # type: ignore[no-untyped-def]
     """Find the leaves of rows ``low:high``; `scratch` is int64 (3, N_SLOTS)."""
-    cuts, links = ways.cuts, ways.links
+    thresholds, links = tree.thresholds, tree.links
     at, first, row = scratch[0], scratch[1], scratch[2]
     n_busy = min(N_SLOTS, high - low)
     for slot in range(n_busy):
@@ -144,16 +135,16 @@ def one_by_one(ways, values, row_step, low, high, scratch, leaves):  # type: ign
         while slot < n_busy:
             place = at[slot]
             feature, below = links[4 * place + 2], np.int64(links[4 * place + 3])
-            end = ways.node[place]
+            end = tree.node[place]
             going_on = below != place
             if going_on:
                 knows = feature >= 0
                 if knows:
                     value = values[first[slot] + feature]
-                    at[slot] = below + np.int64(value > cuts[2 * place])
+                    at[slot] = below + np.int64(value > thresholds[2 * place])
                     knows = not math.isnan(value)
                 if not knows:
-                    branch = branch_of(ways, end, values, first[slot])
+                    branch = branch_of(tree, end, values, first[slot])
                     going_on = branch >= 0
                     at[slot] = below + branch
                     if branch == SEVERAL:
@@ -170,61 +161,32 @@ def one_by_one(ways, values, row_step, low, high, scratch, leaves):  # type: ign
             slot += 1
 
 
-@maker
-def in_full(ways, values, row_step, n_rows, scratch, leaves):  # type: ignore[no-untyped-def]
-    """Find the leaves of rows N_SLOTS at a time in a tree that is laid out in full; give how many rows that are."""
-    cuts, features, ends, node = ways.full_cuts, ways.full_features, ways.full_ends, ways.node
-    n_ends, at = np.uint64(len(ends)), np.zeros(N_SLOTS, np.uint32)
-    done = 0
-    while done + N_SLOTS <= n_rows:
-        first, missing = done * row_step, False
-        for slot in range(N_SLOTS):
-            at[slot] = 1
-        width = np.uint64(1)
-        while width < n_ends:
-            for slot in range(N_SLOTS):
-                entry = np.uint64(at[slot])
-                value = values[np.uint64(first + slot * row_step) + np.uint64(features[entry])]
-                missing |= value != value  # noqa: PLR0124 - NaN
-                at[slot] = np.uint32(entry + entry) + np.uint32(value > cuts[entry])
-            width += width
-        for slot in range(N_SLOTS):
-            leaves[done + slot] = node[ends[np.uint64(at[slot]) - n_ends]]
-        if missing:
-            one_by_one(ways, values, row_step, done, done + N_SLOTS, scratch, leaves)
-        done += N_SLOTS
-    return done
-
-
 @compiled
-def route(ways, only_cuts, values, row_step, n_rows, leaves):  # type: ignore[no-untyped-def]
+def route(tree, is_all_numeric, values, row_step, n_rows, leaves):  # type: ignore[no-untyped-def]
     """Find the leaf of each row.
 
-    only_cuts: whether there is a test, and all are numeric cuts. values: float64 or float32, one axis; cell
+    is_all_numeric: whether there is a test, and all are numeric. values: float64 or float32, one axis; cell
     (row, attribute) is at ``row * row_step + attribute``, NaN where missing. leaves: int32 (n_rows), written; SEVERAL
-    for a row that goes more than one way.
+    for a row that takes several branches.
     """
     at, scratch = np.zeros(N_SLOTS, np.uint32), np.zeros((3, N_SLOTS), np.int64)
     done = 0
-    if len(ways.full_ends) > 0:
-        done = in_full(ways, values, row_step, n_rows, scratch, leaves)
-    while only_cuts and done + N_SLOTS <= n_rows:
-        if together(ways.cuts, ways.links, values, done * row_step, row_step, at):
+    while is_all_numeric and done + N_SLOTS <= n_rows:
+        if together(tree.thresholds, tree.links, values, done * row_step, row_step, at):
             for slot in range(N_SLOTS):
-                leaves[done + slot] = ways.node[at[slot]]
+                leaves[done + slot] = tree.node[at[slot]]
         else:
-            one_by_one(ways, values, row_step, done, done + N_SLOTS, scratch, leaves)
+            one_by_one(tree, values, row_step, done, done + N_SLOTS, scratch, leaves)
         done += N_SLOTS
-    one_by_one(ways, values, row_step, done, n_rows, scratch, leaves)
+    one_by_one(tree, values, row_step, done, n_rows, scratch, leaves)
 
 
 @compiled
-def mix(ways, answers, values, row_step, rows, node, share, mixed):  # type: ignore[no-untyped-def]
-    """Add up what the leaves answer, each by the share of the row that reaches it (Quinlan 1993, chapter 3).
+def mix(tree, answers, values, row_step, rows, node, share, mixed):  # type: ignore[no-untyped-def]
+    """Average the answers of the leaves, weighted by the share of the row that reaches each (Quinlan 1993, chapter 3).
 
-    answers: float64 (nodes, classes or 1). values: as in `route`. rows: int64, those to be answered. node: int32,
-    share: float64, both of as many entries as ways can be open at a time: scratch. mixed: float64 (rows, classes or 1),
-    written.
+    answers: float64 (nodes, classes or 1). values: as in `route`. rows: int64, those to be predicted. node: int32,
+    share: float64, both of `most_open` entries: scratch. mixed: float64 (rows, classes or 1), written.
     """
     width = mixed.shape[1]
     for place in range(len(rows)):
@@ -236,14 +198,14 @@ def mix(ways, answers, values, row_step, rows, node, share, mixed):  # type: ign
             n_open -= 1
             at, part = np.int64(node[n_open]), share[n_open]
             branch = 0
-            while ways.child_start[at] < ways.child_start[at + 1] and branch >= 0:
-                branch = branch_of(ways, at, values, first)
+            while tree.child_start[at] < tree.child_start[at + 1] and branch >= 0:
+                branch = branch_of(tree, at, values, first)
                 if branch >= 0:
-                    at = np.int64(ways.child[ways.child_start[at] + branch])
+                    at = np.int64(tree.child[tree.child_start[at] + branch])
             if branch == SEVERAL:
-                for below in range(ways.child_start[at], ways.child_start[at + 1]):
-                    if ways.share[below] > 0.0:
-                        node[n_open], share[n_open] = ways.child[below], part * ways.share[below]
+                for below in range(tree.child_start[at], tree.child_start[at + 1]):
+                    if tree.share[below] > 0.0:
+                        node[n_open], share[n_open] = tree.child[below], part * tree.share[below]
                         n_open += 1
                 continue
             for column in range(width):
@@ -252,7 +214,7 @@ def mix(ways, answers, values, row_step, rows, node, share, mixed):  # type: ign
 
 @compiled
 def most_open(parent, child_start):  # type: ignore[no-untyped-def]
-    """Give how many ways of one row can be open at a time, were it to go down every branch; arrays as in a tree."""
+    """Return how many nodes of one row wait at most, if it takes every branch; arrays as in a tree."""
     open_ways = np.ones(len(parent), np.int64)
     most = 1
     for node in range(len(parent)):

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from espalier.bulk_prediction import leaves_of
 from espalier.cells import cells_of, target_of
 from espalier.class_weights import class_factors
 from espalier.dataset import Dataset
 from espalier.model import Model
+from espalier.prediction.batch import apply
 from espalier.processors import in_threads_if_many
 from espalier.tree import LEAF, Tree
 
@@ -83,7 +83,7 @@ def rows_at_leaves(model: Model, dataset: Dataset, given: WeightedRows) -> tuple
 
     tree, n_classes = model.tree, len(model.schema.classes)
     divides = np.zeros(tree.n_nodes, np.bool_)
-    leaf, row, weight = leaves_of(model, cells_of(model, dataset))[given.rows], given.rows, given.weights
+    leaf, row, weight = apply(model, cells_of(model, dataset))[given.rows], given.rows, given.weights
     divided = leaf < 0
     if divided.any():
         sums, answers = np.empty((tree.n_nodes, 2 * n_classes + 2)), np.zeros(tree.n_nodes)

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.branch_words import branch_text
-from espalier.bulk_prediction import leaves_of
 from espalier.cells import cells_of, target_of, tested_places, unseen_rows
 from espalier.dataset import Dataset
 from espalier.model import Model
+from espalier.prediction.batch import apply
 from espalier.pruners import Pruner, pruner_name, pruner_to_dict
 from espalier.rules import RuleList
 from espalier.tree import Tree
@@ -123,7 +123,7 @@ def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> d
         what = "the rules ask" if isinstance(model.body, RuleList) else "the tree asks"
         notes.append(f"{_rows(n_blank, 'has', 'have')} no value of any attribute that {what} for")
     if in_parts:
-        several = int(np.count_nonzero((leaves_of(model, cells_of(model, dataset)) < 0) & counted))
+        several = int(np.count_nonzero((apply(model, cells_of(model, dataset)) < 0) & counted))
         if several:
             what = f"{_rows(several, 'goes', 'go')} several ways and {'counts' if several == 1 else 'count'} in parts"
             notes.append(f"{what} here, one a way; the figures of a model count the answers to the rows")

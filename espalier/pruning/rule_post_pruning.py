@@ -23,14 +23,14 @@ from espalier.dataset import Dataset
 from espalier.errors import NotApplicable
 from espalier.evaluation import evaluate
 from espalier.model import Model
-from espalier.prediction import router
+from espalier.prediction.rule_predictor import condition_mask, firing_rules
+from espalier.prediction.tree_predictor import tree_predictor
 from espalier.progress import Progress
 from espalier.pruners import RulePostPruning, pruner_to_dict
 from espalier.pruning.pessimistic import add_errs
 from espalier.pruning.result import Pruned, PruningRows, notes_on_rows
 from espalier.rule_explanation import rule_sentence
 from espalier.rule_extraction import edge_condition, leaf_stats, merged, refuse_linear
-from espalier.rule_prediction import condition_mask, firing_rules
 from espalier.rules import Condition, LabelCodes, Rule, RuleList, condition_text
 from espalier.tree import LEAF
 
@@ -178,7 +178,7 @@ def _training_weight(model: Model, training: Dataset) -> Floats:
 
 def _whole_rules(model: Model, evidence: Evidence) -> Iterator[tuple[Shortened, Mask]]:
     """Return each path as a rule with its table: which of its tests (first axis) fails for which row."""
-    tree, answers = model.tree, router(model).value.tolist()
+    tree, answers = model.tree, tree_predictor(model).value.tolist()
     place = {feature.name: number for number, feature in enumerate(model.schema.attributes)}
     codes = LabelCodes()
     depths, is_leaf = tree.depths.tolist(), (tree.test == LEAF).tolist()

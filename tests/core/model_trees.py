@@ -7,7 +7,7 @@ from espalier import (
     dataset_from_csv,
     dataset_from_rows,
 )
-from espalier.prediction import router
+from espalier.prediction.tree_predictor import tree_predictor
 from tests.factories import REFERENCE
 
 
@@ -24,7 +24,7 @@ def line():
 
 
 def leaf_equations(model):
-    answers = router(model).linear
+    answers = tree_predictor(model).linear
     return [{None: leaf.intercept, **named(model.tree.linear, leaf.terms)} for _, leaf in answers.leaf_models()]
 
 

@@ -5,19 +5,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from espalier.bulk_prediction import class_codes, class_shares, numbers
-from espalier.prediction import router
+from espalier.prediction.batch import class_codes, class_shares, numbers
+from espalier.prediction.tree_predictor import tree_predictor
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Leaf, mixed_rows, plant, roots
 
 
 def encoded(model, rows):
-    return np.array([router(model).encode(row).values for row in rows]).T.reshape(len(model.schema.attributes), -1)
+    return np.array([tree_predictor(model).encode(row).values for row in rows]).T.reshape(
+        len(model.schema.attributes), -1
+    )
 
 
 @given(root=roots(MIXED), rows=st.lists(mixed_rows(), min_size=1, max_size=12))
 def test_class_shares_of_many_rows_are_those_of_single_rows(root, rows):
     model = plant(MIXED, root)
-    singles = router(model).predict(rows)
+    singles = tree_predictor(model).predict(rows)
     shares = class_shares(model, encoded(model, rows))
     assert shares == pytest.approx(np.array([[share for _, share in one.distribution] for one in singles]), abs=1e-12)
     assert class_codes(model, encoded(model, rows)).tolist() == [one.code for one in singles]
@@ -26,7 +28,7 @@ def test_class_shares_of_many_rows_are_those_of_single_rows(root, rows):
 @given(root=roots(NUMBERS), rows=st.lists(mixed_rows(), min_size=1, max_size=12))
 def test_numbers_of_many_rows_are_those_of_single_rows(root, rows):
     model = plant(NUMBERS, root)
-    singles = [one.value for one in router(model).predict(rows)]
+    singles = [one.value for one in tree_predictor(model).predict(rows)]
     assert numbers(model, encoded(model, rows)) == pytest.approx(np.array(singles), rel=1e-9, abs=1e-9)
 
 

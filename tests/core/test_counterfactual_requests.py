@@ -9,13 +9,12 @@ from espalier import (
     ConfigError,
     NotApplicable,
     RowError,
-    counterfactual,
     counterfactuals,
     dataset_from_rows,
-    nearest,
     predict,
     train,
 )
+from espalier.explanation import counterfactual, counterfactual_search
 from tests.core.planted import MIXED, NUMBERS, A, B, Cut, Leaf
 from tests.core.proposals import WHOLE, changed, measured
 from tests.factories import ROOT
@@ -67,7 +66,7 @@ def test_linear_leaves_are_refused_with_what_to_do():
 
 def test_a_search_that_is_given_up_says_so(monkeypatch):
     root = Cut(0, 0.0, (A, Cut(0, 1.0, (A, B))))
-    monkeypatch.setattr(nearest, "MOST_LOOKED_AT", 1)
+    monkeypatch.setattr(counterfactual_search, "MAX_TESTS", 1)
     found = counterfactuals(measured(MIXED, root), {**WHOLE, "length": -4})
     assert (found.proposals, found.complete) == ((), False)
 

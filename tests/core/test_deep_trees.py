@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import espalier
-from espalier import contributions, levels, prediction
-from espalier.explanation import conditions_of
+from espalier import contributions
+from espalier.explanation.explain import conditions_of
+from espalier.prediction import tree_predictor
 from tests.core.counted_calls import n_calls
 from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, mixed_rows, plant, roots
 
@@ -33,23 +34,7 @@ def test_a_full_explanation_of_a_chain_takes_some_calls_a_node_not_a_hundred(row
         events=("call", "c_call"),
     )
 
-    assert n_entered < 30 * model.tree.n_nodes + 12 * sum(map(len, found[1].paths))
-
-
-@given(
-    data=st.data(),
-    schema=st.sampled_from([MIXED, NUMBERS]),
-    missing=st.sampled_from([None, "fractional", "last_prediction"]),
-)
-def test_node_by_node_an_explanation_is_to_the_last_digit_what_it_is_level_by_level(data, schema, missing):
-    root, row = data.draw(roots(schema)), data.draw(mixed_rows())
-    found = []
-    with pytest.MonkeyPatch.context() as patch:
-        for nodes_a_level in (0, 10**6):
-            patch.setattr(levels, "NODES_A_LEVEL", nodes_a_level)
-            # Planted anew: what is kept with a tree was made in one of the two ways.
-            found.append(espalier.explain(plant(schema, root), [row], detail="full", missing=missing)[0])
-    assert found[0].to_dict() == found[1].to_dict()
+    assert n_entered < 60 * model.tree.n_nodes + 12 * sum(map(len, found[1].paths))
 
 
 @given(
@@ -57,30 +42,14 @@ def test_node_by_node_an_explanation_is_to_the_last_digit_what_it_is_level_by_le
     schema=st.sampled_from([MIXED, NUMBERS]),
     missing=st.sampled_from([None, "fractional", "spread", "last_prediction"]),
 )
-def test_by_arrays_a_row_that_goes_many_ways_has_the_explanation_that_it_has_edge_by_edge(data, schema, missing):
+def test_many_leaves_averaged_as_arrays_give_the_explanation_that_they_give_one_by_one(data, schema, missing):
     root, row = data.draw(roots(schema)), data.draw(mixed_rows())
     found = [espalier.explain(plant(schema, root), [row], detail="full", missing=missing)[0]]
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("FEW_EDGES", "EDGES_A_LEVEL", "FEW_LEAVES"):
-            patch.setattr(prediction, name, 0)
+        patch.setattr(tree_predictor, "MAX_LEAVES_IN_PYTHON", 0)
         patch.setattr(contributions, "FEW_WAYS", 0)
         found.append(espalier.explain(plant(schema, root), [row], detail="full", missing=missing)[0])
     assert found[0].to_dict() == found[1].to_dict()
-
-
-def test_a_chain_is_explained_node_by_node_as_level_by_level():
-    columns = {f"x{place}": np.random.default_rng(place).random(300).tolist() for place in range(5)}
-    data = espalier.dataset_from_columns({**columns, "x0": list(range(300)), "y": ["p", "q"] * 150}, target="y")
-    rows = [{"x0": 150, "x3": 0.5}, dict.fromkeys(columns, 0.5), {}]
-    found = []
-    with pytest.MonkeyPatch.context() as patch:
-        for nodes_a_level in (0, 10**6):
-            patch.setattr(levels, "NODES_A_LEVEL", nodes_a_level)
-            model = espalier.train(data, "cart")
-            found.append(
-                [each.to_dict() for each in espalier.explain(model, rows, detail="full", missing="fractional")]
-            )
-    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
@@ -96,9 +65,9 @@ def test_a_row_that_reaches_thousands_of_leaves_is_answered_as_by_adding_them_up
     [found] = espalier.predict(model, [row], missing="fractional")
 
     ways = list(reached(espalier.answering_with(model, "fractional"), row))
-    assert len(ways) == found.n_visits > prediction.FEW_LEAVES
+    assert len(ways) == found.n_visits > tree_predictor.MAX_LEAVES_IN_PYTHON
     parts = dict(ways)
-    heaviest = sorted(map(float, parts.values()), reverse=True)[: prediction.MOST_VISITS]
+    heaviest = sorted(map(float, parts.values()), reverse=True)[: espalier.MOST_VISITS]
     assert [visit.weight for visit in found.visits] == pytest.approx(heaviest)
     assert [float(parts[visit.leaf]) for visit in found.visits] == pytest.approx(heaviest)
     stats = model.tree.stats.tolist()

@@ -19,8 +19,8 @@ from espalier import (
     predict,
     render_explanation,
     train,
-    tree_steps,
 )
+from espalier.explanation import tree_path
 from tests.core.planted import (
     MIXED,
     NUMBERS,
@@ -314,7 +314,7 @@ def test_what_was_said_before_does_not_change_what_is_said(root, rows):
     told = explain(model, rows)
     again = [explain(model, [row])[0] for row in rows]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(tree_steps, "MOST_KEPT", -1)
+        patched.setattr(tree_path, "MAX_CACHED", -1)
         alone = [explain(fresh, [row])[0] for row in rows]
     assert [one.to_dict() for one in told] == [one.to_dict() for one in again] == [one.to_dict() for one in alone]
     assert [one.paths for one in told] == [one.paths for one in alone]

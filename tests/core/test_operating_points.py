@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import espalier
-from espalier.bulk_prediction import many_answers
 from espalier.cells import cells_of
+from espalier.prediction.batch import predict_batch
 
 LABELS = ("a", "b", "c")
 POINTS = [espalier.OperatingPoint(code, share) for code in range(3) for share in (0.0, 0.2, 0.34, 0.5, 0.75, 1.0)]
@@ -89,7 +89,7 @@ def test_tables_are_answered_as_rows_are(missing: str | None) -> None:
             several = answers.several.get(place)
             found = several or espalier.leaf_prediction(at, int(answers.leaves[place]))
             assert (found.label, found.leaf) == (one.label, one.leaf)
-        many = many_answers(at, cells_of(at, data)).answers
+        many = predict_batch(at, cells_of(at, data)).answers
         assert [model.schema.classes[int(code)] for code in many] == [one.label for one in single]
 
 

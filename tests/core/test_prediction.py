@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from espalier import Feature, FeatureKind, Role, RowError, Schema, dataset_from_rows, predict, train
-from espalier.bulk_prediction import leaves_of
+from espalier.answers import wilson
 from espalier.evaluation import answers_and_shares
-from espalier.prediction import router, wilson
+from espalier.prediction.batch import apply
+from espalier.prediction.tree_predictor import tree_predictor
 from espalier.rows import RowEncoder
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, mixed_rows, node_numbered, plant, roots, walk
 from tests.factories import REFERENCE, needs_reference
@@ -329,9 +330,9 @@ def test_the_nodes_of_an_answer_lead_from_the_root_to_its_leaf(root, row):
 @given(root=roots(MIXED), row=mixed_rows())
 def test_many_rows_are_routed_as_one_row_is(root, row):
     model = plant(MIXED, root)
-    encoded = router(model).encode(row)
-    (leaf,) = leaves_of(model, np.array([encoded.values]).T).tolist()
-    visits = router(model).answer(encoded).visits
+    encoded = tree_predictor(model).encode(row)
+    (leaf,) = apply(model, np.array([encoded.values]).T).tolist()
+    visits = tree_predictor(model).answer(encoded).visits
     if leaf >= 0:
         assert [visit.leaf for visit in visits] == [leaf]
     else:

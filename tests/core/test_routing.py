@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from espalier import Dataset, Feature, FeatureKind, Role, Schema, bulk_prediction, evaluate, routing, train
-from espalier.bulk_prediction import leaves_of, many_answers
+from espalier import Dataset, Feature, FeatureKind, Role, Schema, evaluate, train
 from espalier.cells import MatrixCells, cells_of, encoded_columns
 from espalier.config import MISSING_STRATEGIES
-from espalier.prediction import router
+from espalier.prediction import batch
+from espalier.prediction.batch import apply, predict_batch
+from espalier.prediction.tree_predictor import tree_predictor
 from espalier.rows import EncodedRow
 from tests.core.growing_bridge import node_of
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Leaf, mixed_rows, plant, roots
@@ -19,26 +20,28 @@ from tests.reference.predictor import arrivals
 @pytest.fixture(autouse=True, scope="module")
 def compiled_for_any_number_of_rows():
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(bulk_prediction, "MANY_IF_LOADED", 0)
-        patched.setattr(bulk_prediction, "MANY", 0)
+        patched.setattr(batch, "MIN_ROWS_IF_LOADED", 0)
+        patched.setattr(batch, "MIN_ROWS_TO_LOAD", 0)
         yield
 
 
 def one_by_one(model, values):
-    return [router(model).answer(EncodedRow(tuple(column), (), ())) for column in values.T.tolist()]
+    return [tree_predictor(model).answer(EncodedRow(tuple(column), (), ())) for column in values.T.tolist()]
 
 
 def encoded(model, rows):
-    return np.array([router(model).encode(row).values for row in rows]).T.reshape(len(model.schema.attributes), -1)
+    return np.array([tree_predictor(model).encode(row).values for row in rows]).T.reshape(
+        len(model.schema.attributes), -1
+    )
 
 
 def agrees(model, cells, values):
     singles = one_by_one(model, values)
     classes = bool(model.schema.classes)
     wanted = np.arange(values.shape[1]) % 3 - 1 if classes else None
-    many = many_answers(model, cells, shares=True, classes=wanted)
+    many = predict_batch(model, cells, shares=True, classes=wanted)
     assert many.leaves.tolist() == [one.leaf if len(one.visits) == 1 else -1 for one in singles]
-    assert leaves_of(model, cells).tolist() == many.leaves.tolist()
+    assert apply(model, cells).tolist() == many.leaves.tolist()
     if not classes:
         assert many.answers == pytest.approx(np.array([one.value for one in singles]), rel=1e-12, abs=1e-12)
         return
@@ -107,7 +110,7 @@ def test_shares_are_those_of_the_slow_twin(missing):
     model = train(table(300, 3), "cart", missing=missing, nominal=nominal, min_weight_leaf=5)
     data = table(200, 4, missing=0.4)
     root = node_of(model.tree, 0)
-    shares = many_answers(model, cells_of(model, data), shares=True).shares
+    shares = predict_batch(model, cells_of(model, data), shares=True).shares
     columns = [np.where(column < 0, np.nan, column) if column.dtype == np.int32 else column for column in data.columns]
     for place, row in enumerate(zip(*(column.tolist() for column in columns[:4]), strict=True)):
         ends = arrivals(root, [None if cell != cell else cell for cell in row], missing)  # noqa: PLR0124 - NaN
@@ -118,7 +121,7 @@ def test_shares_are_those_of_the_slow_twin(missing):
 def test_surrogates_are_used_where_they_were_learned():
     model = train(table(300, 3), "cart", missing="surrogate", nominal="subset", min_weight_leaf=5)
     assert len(model.tree.surrogates.feature) > 0
-    unused = router(model)
+    unused = tree_predictor(model)
     without = [unused.fallback[node] for node in np.flatnonzero(np.diff(model.tree.surrogates.start)).tolist()]
     data = encoded_columns(model, table(300, 5, missing=0.4))
     nodes = np.flatnonzero(np.diff(model.tree.surrogates.start)).tolist()
@@ -189,7 +192,7 @@ def test_a_row_that_knows_nothing_goes_where_most_rows_went_those_sent_by_surrog
     model = train(data, "cart", missing="surrogate", min_weight_leaf=1, max_depth=1)
     assert (model.tree.feature[0], model.tree.threshold[0]) == (0, 8.0)
     assert model.tree.weight.tolist() == [12.0, 5.0, 7.0]
-    assert router(model).answer(EncodedRow((none, none), (), ())).value == 10.0
+    assert tree_predictor(model).answer(EncodedRow((none, none), (), ())).value == 10.0
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -210,22 +213,20 @@ def test_a_matrix_of_whole_rows_is_read_where_it_is(dtype):
 
 
 @pytest.mark.parametrize("max_depth", [1, 3, 8, 11, None])
-def test_a_tree_of_few_levels_is_laid_out_in_full_and_leads_to_the_same_leaves(max_depth):
+def test_complete_trees_and_deep_ones_lead_to_the_same_leaves(max_depth):
     random = np.random.default_rng(3)
     features = [Feature(f"x{place}", FeatureKind.NUMERIC) for place in range(3)]
     schema = Schema((*features, Feature("y", FeatureKind.NOMINAL, Role.TARGET, ("a", "b"))))
     rows = random.normal(size=(6000, 3))
     model = train(Dataset(schema, (*rows.T, random.integers(0, 2, 6000).astype(np.int32))), "cart", max_depth=max_depth)
-    n_ends = len(routing.ways_of(model).ways.full_ends)
-    assert n_ends == (2**max_depth if max_depth in {1, 3, 8} else 0)
     asked = random.normal(size=(500, 3))
     asked[random.integers(0, 500, 10), random.integers(0, 3, 10)] = np.nan
     asked[:3] = np.inf, -np.inf, 0.0
     agrees(model, MatrixCells(asked.T), asked.T)
 
 
-def test_rows_beyond_one_stretch_and_one_thread_keep_their_places(monkeypatch):
-    monkeypatch.setattr(routing, "LONGEST", 64)
+def test_rows_beyond_one_block_and_one_thread_keep_their_places(monkeypatch):
+    monkeypatch.setattr(batch, "MAX_BLOCK_ROWS", 64)
     model = train(table(400, 1), "c45", pruning=None)
     data = table(3000, 6)
     values = encoded_columns(model, data)
@@ -240,7 +241,7 @@ def test_a_data_set_read_on_its_own_is_matched_by_name_and_label():
     features = (data.schema.features[4], colour, *(data.schema.features[place] for place in (3, 0, 1)))
     columns = (data.columns[4], recoded, *(data.columns[place] for place in (3, 0, 1)))
     shuffled = Dataset(Schema(features), columns)
-    assert leaves_of(model, cells_of(model, shuffled)).tolist() == leaves_of(model, cells_of(model, data)).tolist()
+    assert apply(model, cells_of(model, shuffled)).tolist() == apply(model, cells_of(model, data)).tolist()
     assert evaluate(model, shuffled) == evaluate(model, data)
 
 

@@ -23,11 +23,11 @@ from espalier import (
     to_text,
     train,
 )
+from espalier.prediction.rule_predictor import condition_mask
 from espalier.progress import Progress
 from espalier.pruners import RulePostPruning
 from espalier.pruning import PruningRows
 from espalier.pruning.rule_post_pruning import Evidence, loss_of, post_prune_rules
-from espalier.rule_prediction import condition_mask
 from espalier.rules import LabelCodes
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Leaf, plant, roots, stats_of
 from tests.factories import REFERENCE, needs_reference

@@ -29,10 +29,10 @@ from espalier import (
     to_text,
     train,
 )
-from espalier.bulk_prediction import class_codes, class_shares, leaves_of, numbers
 from espalier.cells import encoded_columns
+from espalier.prediction.batch import apply, class_codes, class_shares, numbers
+from espalier.prediction.rule_predictor import _fired_by_kernel
 from espalier.rule_extraction import edge_condition, merged
-from espalier.rule_prediction import _fired_by_kernel
 from espalier.tree import LEAF
 from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, Cut, Known, Leaf, mixed_rows, plant, roots
 from tests.core.test_explanation import holds
@@ -103,7 +103,7 @@ def test_many_rows_get_the_answers_that_single_rows_get(root, rows):
     model = extract_rules(plant(MIXED, root))
     answers = predict(model, rows)
     values = np.array([answer.row.values for answer in answers]).T
-    assert leaves_of(model, values).tolist() == [answer.leaf for answer in answers]
+    assert apply(model, values).tolist() == [answer.leaf for answer in answers]
     assert class_codes(model, values).tolist() == [answer.code for answer in answers]
     assert class_shares(model, values).tolist() == [[share for _, share in each.distribution] for each in answers]
 

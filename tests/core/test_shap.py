@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from espalier import Feature, FeatureKind, Role, Schema, dataset_from_columns, dataset_from_rows, explain, shap, train
+from espalier import Feature, FeatureKind, Role, Schema, dataset_from_columns, dataset_from_rows, explain, train
+from espalier.explanation import shap
 from tests.core.every_row import STOP, as_cells, shapley, with_strategy
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, mixed_rows, plant, roots
 
@@ -183,6 +184,6 @@ def test_taken_in_small_portions_they_are_the_same(root, row):
     model = plant(MIXED, root)
     whole = of(model, row).shap
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(shap, "CELLS_AT_A_TIME", 1)
+        patched.setattr(shap, "MAX_CELLS", 1)
         portions = of(model, row).shap
     assert dict(portions.contributions) == pytest.approx(dict(whole.contributions), abs=1e-12)

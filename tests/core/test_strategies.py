@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from espalier import PREDICTION_STRATEGIES, ConfigError, dataset_from_csv, explain, predict, prune, to_json, train
-from espalier.bulk_prediction import many_answers
 from espalier.cells import MatrixCells, cells_of, encoded_columns
 from espalier.config import MISSING_STRATEGIES
-from espalier.prediction import router
+from espalier.prediction.batch import predict_batch
+from espalier.prediction.tree_predictor import tree_predictor
 from espalier.strategies import answering_with
 from tests.core.growing_bridge import node_of
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, mixed_rows, plant, roots
@@ -48,7 +48,7 @@ def test_the_shares_are_those_of_the_slow_twin_under_the_strategy_asked_for(trai
     data = table(200, 4, missing=0.4)
     root = falling_back(node_of(model.tree, 0), heaviest)
     other = answering_with(model, asked)
-    shares = many_answers(other, cells_of(other, data), shares=True).shares
+    shares = predict_batch(other, cells_of(other, data), shares=True).shares
     columns = [np.where(column < 0, np.nan, column) if column.dtype == np.int32 else column for column in data.columns]
     for place, row in enumerate(zip(*(column.tolist() for column in columns[:4]), strict=True)):
         ends = arrivals(root, [None if cell != cell else cell for cell in row], asked)  # noqa: PLR0124 - NaN
@@ -69,10 +69,10 @@ def test_compiled_code_and_plain_python_give_the_same_answers_under_every_strate
 
 
 @pytest.mark.parametrize("asked", EVERYWHERE)
-def test_few_rows_by_numpy_give_the_same_answers(asked, monkeypatch):
+def test_few_rows_in_plain_python_have_the_same_answers(asked, monkeypatch):
     model = answering_with(train(table(300, 1), "cart", missing="imputed", min_weight_leaf=5), asked)
     data = table(500, 2, missing=0.3)
-    monkeypatch.setattr("espalier.bulk_prediction.MANY_IF_LOADED", 10**9)
+    monkeypatch.setattr("espalier.prediction.batch.MIN_ROWS_IF_LOADED", 10**9)
     agrees(model, cells_of(model, data), encoded_columns(model, data))
 
 
@@ -161,11 +161,11 @@ def test_the_strategies_of_training_are_among_those_of_prediction():
 
 def test_another_reading_changes_nothing_in_the_model_and_goes_with_it():
     model = train(table(100, 7), "cart", missing="majority")
-    before, fallback = to_json(model), router(model).fallback[:]
+    before, fallback = to_json(model), tree_predictor(model).fallback[:]
     other = weakref.ref(answering_with(model, "last_prediction"))
     assert other() is answering_with(model, "last_prediction")
     predict(model, [{}], missing="fractional")
-    assert (to_json(model), router(model).fallback) == (before, fallback)
+    assert (to_json(model), tree_predictor(model).fallback) == (before, fallback)
     del model
     gc.collect()
     assert other() is None

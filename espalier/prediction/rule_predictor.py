@@ -1,34 +1,35 @@
-"""Answering rows by a list of rules: the first one whose conditions all hold."""
+"""Predict rows with a rule list: the first rule whose conditions all hold answers."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from espalier.answers import LeafVisit, Prediction, answer_from
+from espalier.answers import LeafVisit, Prediction
 from espalier.model import Model
+from espalier.prediction.leaf_values import node_values, rule_answers
 from espalier.rows import EncodedRow, RowEncoder, encode_rows
 from espalier.rules import Condition, LabelCodes, RuleList
 from espalier.schema import Schema
+from espalier.tree import cached_on_owner
 
-__all__ = ["RuleRouter", "condition_mask", "firing_rules", "rule_router"]
+__all__ = ["RulePredictor", "condition_mask", "firing_rules", "rule_predictor"]
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-MANY: Final = 5_000_000
-"""Rows times rules from which compiled code is worth loading."""
+MIN_CELLS_TO_COMPILE: Final = 5_000_000
+"""Rows times rules from which loading compiled code pays off."""
 
 
 def firing_rules(schema: Schema, rules: RuleList, values: Floats) -> npt.NDArray[np.int32]:
-    """Give the number of the rule that answers each row, int32 (rows), for encoded attributes (attributes, rows)."""
+    """Return the number of the rule that answers each row, int32 (rows), for encoded attributes (attributes, rows)."""
     place = {feature.name: number for number, feature in enumerate(schema.attributes)}
-    if values.shape[1] * rules.n_rules >= MANY:
+    if values.shape[1] * rules.n_rules >= MIN_CELLS_TO_COMPILE:
         return _fired_by_kernel(schema, rules, values, place)
     fired, codes = np.full(values.shape[1], rules.n_rules, dtype=np.int32), LabelCodes()
-    # Each rule looks only at the rows that none before it has answered.
+    # Each rule sees only the rows that no rule before it has answered.
     open_rows = np.arange(values.shape[1])
     for number, rule in enumerate(rules.rules):
         holding = np.arange(len(open_rows))
@@ -41,7 +42,7 @@ def firing_rules(schema: Schema, rules: RuleList, values: Floats) -> npt.NDArray
 
 
 def condition_mask(condition: Condition, column: Floats, codes: LabelCodes) -> Mask:
-    """Say of each encoded value of the condition's attribute whether the condition holds; see `Rule.conditions`."""
+    """Return for each encoded value of the attribute whether the condition holds: bool; see `Rule.conditions`."""
     coded = condition.attribute.coded
     absent = column < 0 if coded else np.isnan(column)
     if condition.known is False:
@@ -54,26 +55,24 @@ def condition_mask(condition: Condition, column: Floats, codes: LabelCodes) -> M
     return holds
 
 
-def rule_router(model: Model) -> "RuleRouter":
-    """Give a rule list's compact form, made on first use and kept as long as the model.
+@cached_on_owner
+def rule_predictor(model: Model) -> "RulePredictor":
+    """Return the predictor of single rows of a rule list.
 
     Raises:
         NotApplicable: The model is a tree.
     """
-    found = _ROUTERS.get(model)
-    if found is None:
-        found = _ROUTERS[model] = RuleRouter(model)
-    return found
+    return RulePredictor(model)
 
 
-class RuleRouter:
-    """A rule list as plain lists.
+class RulePredictor:
+    """Predict single rows with a rule list.
 
     Attributes:
         answers: What each rule answers, the default last.
         value: The same as codes or numbers, int32 or float64 (rules + 1).
         weight: Training weight of the rows that each answers.
-        place: Of each attribute by name, among the encoded values.
+        place: The place of each attribute, by name, among the encoded values.
     """
 
     def __init__(self, model: Model) -> None:
@@ -81,13 +80,7 @@ class RuleRouter:
         self.classes = model.schema.classes
         self.encode = RowEncoder(model.schema, model.preparation.imputed)
         self.weight = [rule.weight for rule in rules.answers]
-        laplace = model.config.leaf_probability == "laplace"
-        self.answers = [
-            answer_from(rule.value, rule.stats, rule.weight, classes=self.classes, laplace=laplace)
-            for rule in rules.answers
-        ]
-        dtype = np.int32 if self.classes else np.float64
-        self.value: npt.NDArray[Any] = np.array([rule.value for rule in rules.answers], dtype=dtype)
+        self.answers, self.value = rule_answers(model), node_values(model)
         self.place = {feature.name: number for number, feature in enumerate(model.schema.attributes)}
         codes = LabelCodes()
         self._tests = [
@@ -96,7 +89,7 @@ class RuleRouter:
         ]
 
     def predict(self, rows: Sequence[Mapping[str, Any]]) -> list[Prediction]:
-        """Answer each row.
+        """Predict each row.
 
         Raises:
             RowError: Every fault of every row, by ``/{row}/{attribute}``.
@@ -104,14 +97,14 @@ class RuleRouter:
         return [self.answer(row) for row in encode_rows(self.encode, rows)]
 
     def answer(self, row: EncodedRow) -> Prediction:
-        """Answer one encoded row; its leaf, and its only node, is the number of the rule that fired."""
+        """Predict one encoded row; its leaf, and its only node, is the number of the rule that fired."""
         number = next(
             (place for place in range(len(self._tests)) if self.failed(place, row.values) < 0), len(self._tests)
         )
         return self.answer_by(number, row)
 
     def answer_by(self, number: int, row: EncodedRow) -> Prediction:
-        """Give what rule `number` answers."""
+        """Return the prediction of a row that rule `number` answers."""
         answer = self.answers[number]
         return Prediction(
             label=answer.label,
@@ -129,14 +122,14 @@ class RuleRouter:
         )
 
     def failed(self, number: int, values: Sequence[float]) -> int:
-        """Give the place of the first condition of rule `number` that does not hold; -1 where all hold."""
+        """Return the place of the first condition of rule `number` that does not hold; -1 if all hold."""
         for place, (attribute, test) in enumerate(self._tests[number]):
             if not test.holds(values[attribute]):
                 return place
         return -1
 
     def failed_among(self, number: int, values: Sequence[float], asked: Collection[int]) -> int:
-        """Give the first condition of rule `number` on one of these attributes that does not hold, by place, or -1."""
+        """Return the place of the first condition of rule `number` on some attributes that does not hold, or -1."""
         for place, (attribute, test) in enumerate(self._tests[number] if number < len(self._tests) else ()):
             if attribute in asked and not test.holds(values[attribute]):
                 return place
@@ -146,7 +139,7 @@ class RuleRouter:
 def _fired_by_kernel(
     schema: Schema, rules: RuleList, values: Floats, place: Mapping[str, int]
 ) -> npt.NDArray[np.int32]:
-    """Give the same by compiled code."""
+    """Return the same as `firing_rules`, computed by compiled code."""
     from espalier.kernels import rules as kernel  # noqa: PLC0415 - numba is loaded by the first large batch
 
     conditions = [condition for rule in rules.rules for condition in rule.conditions]
@@ -172,9 +165,6 @@ def _fired_by_kernel(
         fired,
     )
     return fired
-
-
-_ROUTERS: WeakKeyDictionary[Model, RuleRouter] = WeakKeyDictionary()
 
 
 class _Test:

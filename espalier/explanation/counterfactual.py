@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from espalier.answers import Prediction, answer_word
-from espalier.changing import RuleWays, TreeWays, Ways
 from espalier.errors import NotApplicable, RowError
-from espalier.legal_values import legal_values
+from espalier.explanation.counterfactual_search import BestFirstSearch, Graph, RuleGraph, TreeGraph
+from espalier.explanation.value_domains import value_domains
 from espalier.model import Model
-from espalier.nearest import Nearest
-from espalier.prediction import Router, answerer
-from espalier.rule_prediction import RuleRouter
+from espalier.prediction.predict import predictor_for
+from espalier.prediction.rule_predictor import RulePredictor
+from espalier.prediction.tree_predictor import TreePredictor
 from espalier.rules import label_line, number_text, one_line
 from espalier.schema import Feature, Label
 from espalier.strategies import answering_with
@@ -42,7 +42,7 @@ class Change:
         attribute: Whose value.
         before: The row's; None where it is missing. A category that the training never saw stands as it was given.
         after: The one proposed.
-        distance: Between them: see `espalier.legal_values`.
+        distance: Between them: see `espalier.explanation.value_domains`.
         cost: That times the attribute's cost.
     """
 
@@ -170,35 +170,35 @@ def counterfactuals(
         most=most,
     )
     model = answering_with(model, missing)
-    way = answerer(model)
-    if isinstance(way, Router) and way.linear is not None:
+    predictor = predictor_for(model)
+    if isinstance(predictor, TreePredictor) and predictor.linear is not None:
         raise NotApplicable(
             "the leaves are linear models: every value changes the answer a little. Train with leaf=constant"
         )
-    encoded = way.encode(row)
-    own = way.answer(encoded)
+    encoded = predictor.encode(row)
+    own = predictor.answer(encoded)
     asked.check_against(own)
-    given = [name not in encoded.missing and name not in encoded.unseen for name in way.encode.names]
-    legal = legal_values(model, encoded.values, given, spans=asked.spans)
-    wanted = asked.among(way.value, own)
-    ways: Ways = (
-        TreeWays(model, way, encoded.values, wanted)
-        if isinstance(way, Router)
-        else RuleWays(model, way, encoded.values, wanted)
+    given = [name not in encoded.missing and name not in encoded.unseen for name in predictor.encode.names]
+    domains = value_domains(model, encoded.values, given, spans=asked.spans)
+    wanted = asked.among(predictor.value, own)
+    graph: Graph = (
+        TreeGraph(model, predictor, encoded.values, wanted)
+        if isinstance(predictor, TreePredictor)
+        else RuleGraph(model, predictor, encoded.values, wanted)
     )
-    search = Nearest(ways, legal, asked.prices(), asked.fixed())
-    return _Proposing(asked, way, row, own, search).all()
+    search = BestFirstSearch(graph, domains, asked.prices(), asked.fixed())
+    return _Proposals(asked, predictor, row, own, search).all()
 
 
 @dataclass(frozen=True, slots=True)
-class _Proposing:
+class _Proposals:
     """What the search finds, answered by the model."""
 
     asked: Wanted
-    way: Router | RuleRouter
+    predictor: TreePredictor | RulePredictor
     row: Mapping[str, Any]
     own: Prediction
-    search: Nearest
+    search: BestFirstSearch
 
     def all(self) -> Counterfactuals:
         """Answer what is found, nearest first, and keep what holds."""
@@ -222,26 +222,26 @@ class _Proposing:
 
     def _answer(self, values: Mapping[int, float]) -> Prediction | None:
         """Answer the row with other values, by place; None where they cannot stand in a row."""
-        legal = self.search.legal
-        others = {legal[place].feature.name: legal[place].label(value) for place, value in values.items()}
+        domains = self.search.domains
+        others = {domains[place].feature.name: domains[place].label(value) for place, value in values.items()}
         try:
-            encoded = self.way.encode({**self.row, **others})
+            encoded = self.predictor.encode({**self.row, **others})
         except RowError:
             return None
         # A number that the schema takes for a missing value is none.
         if any(encoded.values[place] != value for place, value in values.items()):
             return None
-        return self.way.answer(encoded)
+        return self.predictor.answer(encoded)
 
     def _proposal(self, values: Mapping[int, float], answer: Prediction) -> Counterfactual:
-        legal = self.search.legal
+        domains = self.search.domains
         changes = tuple(
             Change(
-                legal[place].feature,
-                self._before(legal[place].feature.name),
-                legal[place].label(value),
-                legal[place].distance(value),
-                self.search.price(place, value),
+                domains[place].feature,
+                self._before(domains[place].feature.name),
+                domains[place].label(value),
+                domains[place].distance(value),
+                self.search.cost(place, value),
             )
             for place, value in values.items()
         )

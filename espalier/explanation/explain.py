@@ -1,26 +1,27 @@
-"""Why did it decide that: the ordered path, the same merged a line an attribute, and the rule as a sentence."""
+"""Explain predictions: the path, its merged conditions, the rule sentence, and details on request."""
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from espalier.answers import answer_word
+from espalier.answers import Prediction, answer_word
 from espalier.contributions import contributions_of
 from espalier.costs import PathCost, cost_of
 from espalier.errors import ConfigError, Fault, RowError, TooLarge
-from espalier.flow import asked_on_the_way, flow_of
+from espalier.explanation.reasons import SufficientReason, sufficient_reasons
+from espalier.explanation.row_flow import row_flow, tested_attributes
+from espalier.explanation.shap import ShapleyValues, shapley_values
+from espalier.explanation.tree_path import conditions_of, rule_of_tree, tree_steps
 from espalier.linear_explanation import LinearAnswer, linear_answer, linear_lines
 from espalier.model import Model
-from espalier.prediction import Prediction, Router, answerer
-from espalier.reasons import SufficientReason, sufficient_reasons
+from espalier.prediction.predict import predictor_for
+from espalier.prediction.rule_predictor import RulePredictor
+from espalier.prediction.tree_predictor import TreePredictor
 from espalier.rows import encode_each
 from espalier.rule_explanation import looked_at, passed_over, rule_sentence, rule_steps
-from espalier.rule_prediction import RuleRouter
 from espalier.rules import Condition, label_line, number_text, one_line
-from espalier.shap import ShapleyValues, shapley_values
 from espalier.steps import DecisionStep, PassedOver, own_values, passed_over_text, step_text
 from espalier.strategies import answering_with
-from espalier.tree_steps import conditions_of, rule_of_tree, told, tree_steps
 
 __all__ = ["DecisionStep", "Explanation", "conditions_of", "explain", "explain_each", "render_explanation", "rule_of"]
 
@@ -102,7 +103,7 @@ def explain(
         rows: Objects of attribute names and JSON values.
         detail: ``path``, or ``full`` for the attributes' contributions, sufficient reasons and cost besides; of a list
             of rules, for the rules that did not fire and the cost.
-        missing: What is done where a value is missing, as in `espalier.prediction.predict`.
+        missing: What is done where a value is missing, as in `espalier.predict`.
         most_steps: Of all paths of the rows that go several ways together; None: as many as there are.
 
     Raises:
@@ -112,9 +113,9 @@ def explain(
     """
     _check_detail(detail)
     model = answering_with(model, missing)
-    way = answerer(model)
+    predictor = predictor_for(model)
     steps = _Steps(most_steps)
-    return [_explained(model, way, steps.counted(prediction), detail) for prediction in way.predict(rows)]
+    return [_explained(model, predictor, steps.counted(each), detail) for each in predictor.predict(rows)]
 
 
 def explain_each(
@@ -136,15 +137,15 @@ def explain_each(
     _check_detail(detail)
     steps = _Steps(most_steps)
     other = answering_with(model, missing)
-    way = answerer(other)
+    predictor = predictor_for(other)
     return [
-        row if isinstance(row, RowError) else _explained(other, way, steps.counted(way.answer(row)), detail)
-        for row in encode_each(way.encode, rows)
+        row if isinstance(row, RowError) else _explained(other, predictor, steps.counted(predictor.answer(row)), detail)
+        for row in encode_each(predictor.encode, rows)
     ]
 
 
 class _Steps:
-    """Counts the steps of rows that go several ways: of each up to `espalier.prediction.MOST_VISITS` paths are told."""
+    """Counts the steps of rows that go several ways: of each up to `espalier.MOST_VISITS` paths are told."""
 
     def __init__(self, most: int | None) -> None:
         self._most, self._n_steps = most, 0
@@ -160,10 +161,10 @@ class _Steps:
 
 def rule_of(model: Model, prediction: Prediction) -> str:
     """Give the sentence that explains an answer, as `Explanation.rule` has it."""
-    way = answerer(model)
-    if isinstance(way, RuleRouter):
+    predictor = predictor_for(model)
+    if isinstance(predictor, RulePredictor):
         return rule_sentence(model, prediction.leaf)
-    return rule_of_tree(model, way, prediction, told(model))[1]
+    return rule_of_tree(model, predictor, prediction)[1]
 
 
 def _check_detail(detail: str) -> None:
@@ -197,38 +198,37 @@ def render_explanation(explanation: Explanation) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _explained(model: Model, way: Router | RuleRouter, prediction: Prediction, detail: str) -> Explanation:
-    if isinstance(way, RuleRouter):
+def _explained(
+    model: Model, predictor: TreePredictor | RulePredictor, prediction: Prediction, detail: str
+) -> Explanation:
+    if isinstance(predictor, RulePredictor):
         return _by_rule(model, prediction, detail)
-    return _by_tree(model, way, prediction, detail)
+    return _by_tree(model, predictor, prediction, detail)
 
 
-def _by_tree(model: Model, way: Router, prediction: Prediction, detail: str) -> Explanation:
-    said = told(model)
-    conditions, rule = rule_of_tree(model, way, prediction, said)
-    linear = None if way.smoothing is None else linear_answer(model, way.smoothing, prediction)
+def _by_tree(model: Model, predictor: TreePredictor, prediction: Prediction, detail: str) -> Explanation:
+    conditions, rule = rule_of_tree(model, predictor, prediction)
+    row = prediction.row
+    linear = None if predictor.smoothing is None else linear_answer(model, predictor.smoothing, prediction)
     explanation = Explanation(
         prediction=prediction,
-        paths=tuple(
-            own_values(tree_steps(model, way, prediction.row.values, visit, said), prediction.row)
-            for visit in prediction.visits
-        ),
+        paths=tuple([own_values(tree_steps(model, predictor, row.values, visit), row) for visit in prediction.visits]),
         conditions=conditions,
         rule=rule,
         linear=linear,
     )
     if detail != "full":
         return explanation
-    added, baseline = contributions_of(model, way, prediction, linear)
-    flow = flow_of(model, way, prediction.row.values)
-    asked = asked_on_the_way(model, flow)
-    place = prediction.code if way.classes else None
+    added, baseline = contributions_of(model, predictor, prediction, linear)
+    flow = row_flow(model, predictor, row.values)
+    tested = tested_attributes(model, flow)
+    place = prediction.code if predictor.classes else None
     return explanation._replace(
         contributions=added,
         baseline=baseline,
-        shap=shapley_values(model, way, flow, place=place),
-        reasons=sufficient_reasons(model, way, flow, prediction, asked=asked),
-        cost=cost_of(model, asked),
+        shap=shapley_values(model, predictor, flow, place=place),
+        reasons=sufficient_reasons(model, predictor, flow, prediction, tested=tested),
+        cost=cost_of(model, tested),
     )
 
 

@@ -1,4 +1,4 @@
-"""What an attribute's value may be changed to, and how far that is: the nearest legal value in a part of its range.
+"""The legal values of an attribute, boxes of them, and their distance from a row's own value.
 
 Distances: of numbers and dates the difference divided by the attribute's span (Gower 1971, *A general coefficient of
 similarity*), of ordinals the steps between them divided by all steps there are, of nominals and booleans 1. A value
@@ -7,9 +7,9 @@ that was missing, and is given, is as far as a nominal change: 1.
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -19,25 +19,24 @@ from espalier.rules import RuleList
 from espalier.scales import LARGEST_SPAN
 from espalier.schema import EARLIEST_INSTANT, LATEST_INSTANT, Feature, FeatureKind, Label, instant_text, parse_instant
 from espalier.steps import shown_value
-from espalier.tree import NUMERIC
+from espalier.tree import NUMERIC, UNKNOWN, Tree
 
-__all__ = ["EVERYTHING", "MARGIN", "Box", "Legal", "legal_values"]
+__all__ = ["EVERYTHING", "MARGIN", "Box", "ValueDomain", "bits_of", "branch_box", "codes_up_to", "value_domains"]
 
 MARGIN: Final = 1e-6
-"""Above a threshold a number without steps goes on by at most this part of its span, to as few digits as will do."""
+"""A proposed number exceeds a threshold by at most this part of its span, with as few digits as possible."""
 LARGEST_EXACT: Final = 2.0**53
 LARGEST: Final = sys.float_info.max
 MICROSECOND: Final = 1e-6
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
-    """Some values of one attribute.
+class Box(NamedTuple):
+    """A set of known values of one attribute.
 
     Attributes:
         above: Numbers are greater than this, and `at_most` at most that.
         at_most: See `above`.
-        codes: Of an attribute of categories, bit c stands for the category of code c; all bits for all of them.
+        codes: For an attribute of categories, bit c stands for the category of code c; -1 for all of them.
     """
 
     above: float = -math.inf
@@ -45,22 +44,66 @@ class Box:
     codes: int = -1
 
     def within(self, other: "Box") -> "Box":
-        """Give what both have."""
+        """Return the intersection."""
         return Box(max(self.above, other.above), min(self.at_most, other.at_most), self.codes & other.codes)
+
+    def has_values(self, feature: Feature) -> bool:
+        """Return whether some value of an attribute is in the box."""
+        if feature.coded:
+            return bool(self.codes & (1 << len(feature.categories)) - 1)
+        return self.above < min(self.at_most, LARGEST)
 
 
 EVERYTHING: Final = Box()
 
 
+def branch_box(tree: Tree, feature: Feature, node: int, branch: int, *, with_unseen: bool) -> Box | None:
+    """Return the known values of the tested attribute that take a branch of `node`; None if there are none.
+
+    Args:
+        tree: The tree.
+        feature: The tested attribute.
+        node: The test.
+        branch: Its branch.
+        with_unseen: Whether categories that were not seen at the test in training take this branch.
+    """
+    test = tree.test[node]
+    if test == UNKNOWN:
+        return EVERYTHING if branch == 0 else None
+    if test == NUMERIC:
+        threshold = float(tree.threshold[node])
+        if feature.coded:
+            return codes_up_to(threshold, len(feature.categories), below=branch == 0)
+        return Box(at_most=threshold) if branch == 0 else Box(above=threshold)
+    codes = tree.codes(node)
+    takes = (codes == branch) | (codes < 0) if with_unseen else codes == branch
+    return Box(codes=int.from_bytes(np.packbits(takes, bitorder="little").tobytes(), "little"))
+
+
+def bits_of(numbers: Iterable[int]) -> int:
+    """Return the integer whose bits at these numbers are set."""
+    bits = 0
+    for number in numbers:
+        bits |= 1 << number
+    return bits
+
+
+def codes_up_to(threshold: float, n_categories: int, *, below: bool) -> Box:
+    """Return the ordered categories at or below a threshold, or those above it."""
+    n_below = math.floor(min(max(threshold, -1.0), n_categories - 1.0)) + 1
+    codes = (1 << n_below) - 1
+    return Box(codes=codes if below else ~codes)
+
+
 @dataclass(frozen=True, slots=True)
-class Legal:
-    """The values of one attribute as seen from a row.
+class ValueDomain:
+    """The legal values of one attribute, and their distance from a row's value.
 
     Attributes:
         feature: The attribute.
-        own: What the row comes to the model with, encoded; NaN or a negative code without a value.
-        given: Whether the row has a value of its own: it is neither missing nor never seen in training.
-        scale: By what numbers and dates are measured; its step is that of the legal values.
+        own: The row's encoded value; NaN or a negative code without a value.
+        given: Whether the row has the value itself: it is neither missing nor unseen in training.
+        scale: The unit of distances of numbers and dates; its step is that of the legal values.
     """
 
     feature: Feature
@@ -69,7 +112,7 @@ class Legal:
     scale: Scale
 
     def distance(self, value: float) -> float:
-        """Give how far a known value is from the row's own."""
+        """Return the distance of a known value from the row's own."""
         if not self.given:
             return 1.0
         if self.feature.unordered:
@@ -80,7 +123,7 @@ class Legal:
         return min(abs(value / 2 - self.own / 2) / (self.scale.span / 2), LARGEST)
 
     def nearest(self, box: Box) -> float | None:
-        """Give the legal value in the box that is nearest to the row's own, or to the middle; None where none is."""
+        """Return the legal value in the box nearest to the row's own, or to the middle; None if there is none."""
         if self.feature.coded:
             return self._nearest_code(box.codes & (1 << len(self.feature.categories)) - 1)
         first, last = self._first(box), self._last(box)
@@ -94,7 +137,7 @@ class Legal:
         return first if goal is None else min(max(goal, first), last)
 
     def label(self, value: float) -> Label:
-        """Give a legal value as it stands in a row: a whole number where all of the training were."""
+        """Return a legal value as a row holds it: an integer if all training values were integers."""
         shown = shown_value(self.feature, value)
         if isinstance(shown, float) and not self.feature.coded and self.scale.step and abs(shown) <= LARGEST_EXACT:
             return int(shown) if shown.is_integer() else shown
@@ -115,7 +158,7 @@ class Legal:
         return float(min(found, key=lambda code: (abs(code - goal), code)))
 
     def _first(self, box: Box) -> float | None:
-        """Give the least legal value above the box's lower end, or as good as the least."""
+        """Return the least legal value above the box's lower end, or one close to it."""
         step, is_date = self.scale.step, self.feature.kind is FeatureKind.DATETIME
         if box.above == -math.inf:
             return EARLIEST_INSTANT if is_date else -LARGEST
@@ -140,7 +183,7 @@ class Legal:
         return math.nextafter(box.above, math.inf)
 
     def _last(self, box: Box) -> float | None:
-        """Give the greatest legal value at or below the box's upper end."""
+        """Return the greatest legal value at or below the box's upper end."""
         step, is_date = self.scale.step, self.feature.kind is FeatureKind.DATETIME
         if box.at_most == math.inf:
             return LATEST_INSTANT if is_date else LARGEST
@@ -154,24 +197,24 @@ class Legal:
         return value if value >= (EARLIEST_INSTANT if is_date else -LARGEST) else None
 
 
-def legal_values(
+def value_domains(
     model: Model, values: Sequence[float], given: Sequence[bool], *, spans: Mapping[str, float]
-) -> tuple[Legal, ...]:
-    """Give each attribute as seen from an encoded row.
+) -> tuple[ValueDomain, ...]:
+    """Return the domain of each attribute for an encoded row.
 
     Args:
-        model: The model; of one that keeps no scales they are taken from its thresholds.
+        model: The model; if it keeps no scales, they are derived from its thresholds.
         values: The row's, as in `espalier.rows.EncodedRow`.
-        given: Of each attribute, whether the row has a value of its own.
-        spans: Of some attributes by name: what counts as 1 in the place of the model's own span.
+        given: For each attribute, whether the row has the value itself.
+        spans: For some attributes by name, the difference that counts as 1 instead of the model's own span.
     """
     kept = model.preparation.scales or (None,) * len(values)
-    legal = []
+    domains = []
     for place, feature in enumerate(model.schema.attributes):
         scale = kept[place] or (Scale(1.0, 0.0, 0.0) if feature.coded else _scale_of_thresholds(model, place))
         span = spans.get(feature.name, scale.span) or 1.0
-        legal.append(Legal(feature, values[place], given[place], Scale(span, scale.middle, scale.step)))
-    return tuple(legal)
+        domains.append(ValueDomain(feature, values[place], given[place], Scale(span, scale.middle, scale.step)))
+    return tuple(domains)
 
 
 def _scale_of_thresholds(model: Model, place: int) -> Scale:
@@ -194,7 +237,7 @@ def _thresholds(model: Model, place: int) -> list[float]:
 
 
 def _instant_above(bound: float) -> float | None:
-    """Give the first instant above `bound` that a text can name, to the microsecond."""
+    """Return the first instant above `bound` that a text can name, to the microsecond."""
     value = max(bound, EARLIEST_INSTANT)
     while value <= LATEST_INSTANT:
         named = parse_instant(instant_text(value))

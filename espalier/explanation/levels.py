@@ -1,0 +1,166 @@
+"""A tree level by level: sums over the whole tree for one row, vectorised, without recursion or a depth limit.
+
+Nodes of one level are adjacent: sums over children are ``reduceat``, values of parents an indexed read::
+
+    level     0      1         2
+    tests    | 0  |  1    4  |  …         tests[level_start[d] : level_start[d + 1]]
+    children   1 4   2 3  5 6   …         children[child_at[i] : child_at[i + 1]] are those of tests[i]
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.strategies import whole_shares
+from espalier.tree import LEAF, Tree, cached_on_owner
+
+__all__ = ["Level", "TreeLevels", "path_products", "tree_levels"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+Places = npt.NDArray[np.int64]
+
+
+class Level(NamedTuple):
+    """The tests of one depth.
+
+    Attributes:
+        tests: int32 (t); nodes that test something, ascending.
+        children: int32 (c); their children, test by test, in branch order.
+        starts: int64 (t); where the children of each begin.
+        owner: int64 (c); the place of each child's parent among `tests`.
+    """
+
+    tests: Ints
+    children: Ints
+    starts: Places
+    owner: Places
+
+
+@dataclass(frozen=True)
+class TreeLevels:
+    """A tree by its levels; n nodes, m tests.
+
+    Attributes:
+        tests: int32 (m); nodes that test something, by depth, then by number.
+        level_start: int64 (levels + 1).
+        children: int32 (n-1); child_at: int64 (m+1).
+        starts: int64 (m); owner: int64 (n-1); those of all levels, see `Level`.
+        previous: int32 (n); for a test, the node on its path that the nearest earlier test of the same attribute sent
+            the row to (the test itself if that is its parent); -1 if there is none, and at leaves.
+        before: int32 (n); `previous` of each node's parent; -1 for the root.
+        cover: float64 (n); the share of its siblings' training weight that reached each node; 1 at the root.
+        share: float64 (n); the share of a row without the value that goes to each node (`Tree.branch_weight`); 1 at the
+            root.
+        max_attributes: The largest number of different attributes on one path.
+    """
+
+    tests: Ints
+    level_start: Places
+    children: Ints
+    child_at: Places
+    starts: Places
+    owner: Places
+    previous: Ints
+    before: Ints
+    cover: Floats
+    share: Floats
+    max_attributes: int
+
+    @cached_property
+    def _levels(self) -> list[Level]:
+        tests, children = self.level_start.tolist(), self.child_at[self.level_start].tolist()
+        return [
+            Level(self.tests[low:high], self.children[first:last], self.starts[low:high], self.owner[first:last])
+            for low, high, first, last in zip(tests[:-1], tests[1:], children[:-1], children[1:], strict=True)
+        ]
+
+    def downwards(self) -> Iterator[Level]:
+        """Yield the levels, the root first."""
+        return iter(self._levels)
+
+    def upwards(self) -> Iterator[Level]:
+        """Yield the levels, the deepest first."""
+        return reversed(self._levels)
+
+
+@cached_on_owner
+def tree_levels(tree: Tree) -> TreeLevels:
+    """Return a tree by its levels; it is cached with the tree."""
+    tests = np.flatnonzero(tree.test != LEAF).astype(np.int32)
+    tests = tests[np.argsort(tree.depths[tests], kind="stable")]
+    counts = np.diff(tree.child_start)[tests].astype(np.int64)
+    child_at = np.concatenate(([0], np.cumsum(counts)))
+    places = np.repeat(tree.child_start[tests].astype(np.int64) - child_at[:-1], counts) + np.arange(child_at[-1])
+    share = np.ones(tree.n_nodes)
+    share[tree.child] = tree.branch_weight
+    previous = _previous(tree)
+    level_start = np.searchsorted(tree.depths[tests], np.arange(tree.depth + 1)).astype(np.int64)
+    begin = level_start[tree.depths[tests]]
+    return TreeLevels(
+        tests=tests,
+        level_start=level_start,
+        children=tree.child[places],
+        child_at=child_at,
+        starts=child_at[:-1] - child_at[begin],
+        owner=np.repeat(np.arange(len(tests)) - begin, counts),
+        previous=previous,
+        before=np.where(tree.parent < 0, -1, previous[tree.parent]),
+        cover=_cover(tree),
+        share=share,
+        max_attributes=_max_attributes(tree, previous),
+    )
+
+
+def path_products(levels: TreeLevels, factors: Floats, above: Ints) -> Floats:
+    """Return each node's factor times the product of another node on its path: float64 (n).
+
+    Args:
+        levels: The tree by its levels.
+        factors: float64 (n); 1 at the root.
+        above: int32 (n); the node whose product is taken, the parent or a node above it; -1 for none.
+    """
+    products = factors.copy()
+    for level in levels.downwards():
+        other = above[level.children]
+        products[level.children] *= np.where(other >= 0, products[other], 1.0)
+    return products
+
+
+def _cover(tree: Tree) -> Floats:
+    """Return each node's part of its siblings' weight; if that is 0, the share of a row without the value."""
+    share, cover = np.ones(tree.n_nodes), np.ones(tree.n_nodes)
+    share[tree.child] = whole_shares(tree)
+    parent = tree.parent[1:]
+    total = np.bincount(parent, weights=tree.weight[1:], minlength=tree.n_nodes)[parent]
+    cover[1:] = np.where(total > 0, tree.weight[1:] / np.where(total > 0, total, 1.0), share[1:])
+    return cover
+
+
+def _max_attributes(tree: Tree, previous: Ints) -> int:
+    n_tested = [0] * tree.n_nodes
+    first = (previous < 0) & (tree.test != LEAF)
+    for node, (parent, is_first) in enumerate(zip(tree.parent.tolist(), first.tolist(), strict=True)):
+        n_tested[node] = (n_tested[parent] if node else 0) + is_first
+    return max(n_tested)
+
+
+def _previous(tree: Tree) -> Ints:
+    features, parents = tree.feature.tolist(), tree.parent.tolist()
+    previous = [-1] * tree.n_nodes
+    into: dict[int, int] = {}  # by attribute: the node that its last test on the path led to
+    path: list[tuple[int, int]] = []  # tests on the path, each with the entry of `into` before it
+    for node, (feature, parent) in enumerate(zip(features, parents, strict=True)):
+        while path and path[-1][0] != parent:
+            test, before = path.pop()
+            into[features[test]] = before
+        if parent >= 0:
+            into[features[parent]] = node
+        if feature >= 0:
+            previous[node] = into.get(feature, -1)
+            path.append((node, previous[node]))
+    return np.array(previous, dtype=np.int32)

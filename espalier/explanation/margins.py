@@ -1,0 +1,89 @@
+"""Lower bound of the margin by which an answer wins whatever some attributes are, in one pass up the tree.
+
+At a test of a kept attribute the margins of the branches are added up by the row's shares; at any other test the
+smallest margin counts. The bound is exact if no attribute is tested in two parts of the tree that both take a share of
+the row, and never too high: an answer that the bound forces is forced.
+"""
+
+from collections.abc import Collection
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.explanation.levels import tree_levels
+from espalier.explanation.row_flow import RowFlow
+from espalier.model import Model
+from espalier.prediction.leaf_values import answer_table
+from espalier.prediction.tree_predictor import TreePredictor
+from espalier.strategies import STOP
+from espalier.tree import UNKNOWN
+
+__all__ = ["MarginBounds", "top_class"]
+
+Floats = npt.NDArray[np.float64]
+Array = npt.NDArray[Any]
+
+MAX_CELLS: Final = 4_000_000
+"""Nodes times classes that are in memory at a time."""
+SLACK: Final = 1e-12
+"""Smaller margins may be rounding errors; so may relative differences of numbers below it."""
+LOST: Final = -2.0
+"""Below any margin: a leaf of another answer whose shares favour this one."""
+
+
+class MarginBounds:
+    """The margin bounds of one answer to one row."""
+
+    def __init__(self, model: Model, predictor: TreePredictor, flow: RowFlow, *, answer: float) -> None:
+        """Take the code of a class, or the number, as `answer`."""
+        self.tree, self.flow, self.value, self.answer = model.tree, flow, predictor.value, answer
+        self.table = answer_table(model)
+        self.n_classes = len(predictor.classes)
+        self.may_end = (model.tree.fallback == STOP) & (model.tree.test != UNKNOWN)
+
+    def is_forced(self, kept: Collection[int]) -> bool:
+        """Return whether keeping these attributes forces the answer, whatever the others are."""
+        decided = self.flow.decided_by(self.tree, kept)
+        if not self.n_classes:
+            numbers = np.stack((self.value, -self.value), axis=1).astype(np.float64)
+            low, high = self._smallest(numbers, decided)
+            slack = SLACK * max(1.0, abs(self.answer))
+            return bool(low >= self.answer - slack and -high <= self.answer + slack)
+        code = int(self.answer)
+        rivals = np.array([other for other in range(self.n_classes) if other != code], dtype=np.int64)
+        step = max(1, MAX_CELLS // self.tree.n_nodes)
+        return all(
+            bool(np.all(self._smallest(self._margins(code, rivals[first : first + step]), decided) > SLACK))
+            for first in range(0, len(rivals), step)
+        )
+
+    def _margins(self, code: int, rivals: Array) -> Floats:
+        """Return by how much the class leads over others at each node: float64 (n, rivals)."""
+        margins = self.table[:, [code]] - self.table[:, rivals]
+        return np.where((self.value == code)[:, None], margins, LOST)
+
+    def _smallest(self, values: Floats, decided: npt.NDArray[np.bool_]) -> Floats:
+        """Return the smallest values at the root, from those of the nodes as leaves (which are overwritten)."""
+        flow = self.flow
+        for level in tree_levels(self.tree).upwards():
+            tests, below = level.tests, values[level.children]
+            own = values[tests]
+            added = np.add.reduceat(below * flow.share[level.children][:, None], level.starts, axis=0)
+            added = np.where((flow.branch[tests] == STOP)[:, None], own, added)
+            least = np.minimum.reduceat(below, level.starts, axis=0)
+            least = np.where(self.may_end[tests][:, None], np.minimum(least, own), least)
+            values[tests] = np.where(decided[tests][:, None], added, least)
+        root: Floats = values[0]
+        return root
+
+
+def top_class(model: Model) -> npt.NDArray[np.int32]:
+    """Return the class that the shares of each node favour, by the operating point if there is one: int32 (n)."""
+    table, n_nodes = answer_table(model), model.tree.n_nodes
+    found = np.empty(n_nodes, np.int32)
+    step = max(1, MAX_CELLS // max(1, len(model.schema.classes)))
+    for first in range(0, n_nodes, step):
+        shares, point = table[first : first + step], model.operating_point
+        found[first : first + step] = shares.argmax(axis=1) if point is None else point.decide_each(shares)
+    return found

@@ -1,0 +1,332 @@
+"""Sufficient reasons (abductive explanations): attributes whose values alone force an answer, whatever the others are.
+
+A leaf with another answer can be reached if every attribute that leads the row away from it may change. These
+attributes are a *contrastive set*: at least one of them must be kept. A sufficient reason meets every contrastive set,
+and is minimal if none of its attributes can be left out; one is found by leaving out one attribute after another (Izza,
+Ignatiev and Marques-Silva 2022, *On tackling explanation redundancy in decision trees*). A tree can have exponentially
+many, and to find the smallest is NP-hard; a few are returned.
+
+Where several leaves answer together, or a surrogate decides, the same question is about a sum of trees and coNP-hard.
+There a lower bound of the margin decides: the set found forces the answer, but a smaller one may do too.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.answers import Prediction, answer_word
+from espalier.explanation.levels import tree_levels
+from espalier.explanation.margins import MarginBounds, top_class
+from espalier.explanation.row_flow import ALL, RowFlow
+from espalier.explanation.value_domains import EVERYTHING, Box, bits_of, branch_box
+from espalier.linear_prediction import LinearAnswers
+from espalier.model import Model
+from espalier.prediction.tree_predictor import TreePredictor
+from espalier.rules import Condition, condition_text, number_text, one_line
+from espalier.schema import Feature, Label
+from espalier.steps import shown_value
+from espalier.strategies import STOP
+from espalier.tree import LEAF, NOMINAL, UNKNOWN, cached_on_owner
+
+__all__ = ["MAX_REASONS", "SufficientReason", "sufficient_reasons"]
+
+Mask = npt.NDArray[np.bool_]
+
+MAX_REASONS: Final = 5
+MAX_CELLS: Final = 200_000_000
+"""Nodes times classes times attributes up to which the margin bound is computed: some seconds."""
+MAX_LINEAR_CELLS: Final = 2_000_000
+"""Leaves times attributes that are in memory at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class SufficientReason:
+    """Attributes whose values force the answer, whatever the others are, missing or not.
+
+    Attributes:
+        attributes: In the order in which they are tested; those that are not on the path in the schema's order.
+        values: The row's own, or None if it is missing.
+        minimal: Whether each of them is needed; if not, fewer may do.
+        text: As a sentence.
+    """
+
+    attributes: tuple[Feature, ...]
+    values: tuple[Label | None, ...]
+    minimal: bool
+    text: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        names = (feature.name for feature in self.attributes)
+        return {
+            "attributes": dict(zip(names, self.values, strict=True)),
+            "minimal": self.minimal,
+            "text": self.text,
+        }
+
+
+def sufficient_reasons(
+    model: Model, predictor: TreePredictor, flow: RowFlow, prediction: Prediction, *, tested: Sequence[int]
+) -> tuple[SufficientReason, ...]:
+    """Return up to `MAX_REASONS` reasons: first the one within the tested attributes, then others by size.
+
+    Args:
+        model: A tree.
+        predictor: Its predictor.
+        flow: The branch of the row at every node.
+        prediction: Of the row. A reason of a regression forces the very same number.
+        tested: Attributes that were read on the path, in that order, surrogates included.
+    """
+    if prediction.n_visits > 1 or flow.surrogates_used:
+        forcing = _forced_by_margin(model, predictor, flow, prediction, tested)
+        return (_reason(model, prediction, forcing, is_minimal=False),)
+    sets = _contrastive_sets(model, predictor, flow, prediction)
+    reasons = _meeting_all(sets, [*tested, *_attributes(model)])
+    if not reasons:
+        return (_reason(model, prediction, tested, is_minimal=False),)
+    return tuple(_reason(model, prediction, each, is_minimal=_needs_all(sets, each)) for each in reasons)
+
+
+class _ContrastiveSet(NamedTuple):
+    """Attributes as bits of integers: bit p stands for the attribute at place p of the schema.
+
+    Attributes:
+        away: Attributes that lead the row away from a leaf with another answer.
+        shared: Attributes that let only a share of the row reach it if they are kept.
+        is_proof: Whether a whole row can reach the leaf and get another answer there.
+    """
+
+    away: int
+    shared: int
+    is_proof: bool
+
+
+def _attributes(model: Model) -> list[int]:
+    """Return the attributes that a test or a linear term reads, ascending."""
+    terms = model.tree.linear.feature.tolist() if model.tree.linear is not None else []
+    return sorted({*model.tree.tested(), *terms})
+
+
+def _contrastive_sets(
+    model: Model, predictor: TreePredictor, flow: RowFlow, prediction: Prediction
+) -> list[_ContrastiveSet]:
+    """Return the contrastive sets of a row, each once, the smallest first."""
+    tree, reachable = model.tree, _reachable(model)
+    leaf_terms = {} if predictor.linear is None else _terms_of_equal_leaves(model, predictor.linear, prediction)
+    proves = reachable.as_whole & (predictor.value != prediction.code if predictor.classes else True)
+    counts = _answers_otherwise(model, predictor, prediction, leaf_terms) & reachable.in_part
+    counts = (counts & ((tree.test == LEAF) | reachable.as_end)).tolist()
+    feature, is_away = tree.feature.tolist(), (flow.share == 0).tolist()
+    is_shared, stops = (flow.branch == ALL).tolist(), (flow.branch == STOP).tolist()
+    sets: set[_ContrastiveSet] = set()
+    away, shared = [0] * tree.n_nodes, [0] * tree.n_nodes
+    for node, (parent, proof) in enumerate(zip(tree.parent.tolist(), proves.tolist(), strict=True)):
+        if node:
+            away[node] = away[parent] | (1 << feature[parent] if is_away[node] else 0)
+            shared[node] = shared[parent] | (1 << feature[parent] if is_shared[parent] else 0)
+        if counts[node]:
+            # A test counts if rows end there: its attribute leads this row on, unless it ends there too.
+            leads_on = feature[node] >= 0 and not stops[node]
+            sets.add(_ContrastiveSet(away[node] | (1 << feature[node] if leads_on else 0), shared[node], proof))
+        # The same number only for the same values: another value of a term gives another number.
+        for term in leaf_terms.get(node, ()):
+            sets.add(_ContrastiveSet(away[node] | 1 << term, shared[node], is_proof=True))
+    return sorted(sets, key=lambda each: each.away.bit_count())
+
+
+def _answers_otherwise(
+    model: Model, predictor: TreePredictor, prediction: Prediction, leaf_terms: dict[int, list[int]]
+) -> Mask:
+    """Return for each node whether it would answer otherwise: bool (n)."""
+    tree = model.tree
+    if predictor.linear is not None:
+        unlike = np.ones(tree.n_nodes, np.bool_)
+        unlike[list(leaf_terms)] = False
+        return unlike
+    otherwise: Mask = predictor.value != (prediction.value if prediction.value is not None else prediction.code)
+    if predictor.classes and bool(np.any((tree.fallback == ALL) & (tree.test != LEAF) & (tree.test != UNKNOWN))):
+        # Where several leaves answer together, the shares of each must favour the label, too.
+        otherwise |= top_class(model) != predictor.value
+    return otherwise
+
+
+def _terms_of_equal_leaves(model: Model, linear: LinearAnswers, prediction: Prediction) -> dict[int, list[int]]:
+    """Return, for each leaf whose linear model gives the row the same number, the attributes of its terms."""
+    leaves = np.flatnonzero(model.tree.test == LEAF).astype(np.int32)
+    row = np.array(prediction.row.values)[:, None]
+    step = max(1, MAX_LINEAR_CELLS // len(row)) if len(row) else len(leaves)
+    equal = {prediction.leaf}
+    for first in range(0, len(leaves), step):
+        some = leaves[first : first + step]
+        equal |= set(some[linear.many(some, np.repeat(row, len(some), axis=1)) == prediction.value].tolist())
+    table, terms = linear.table, {}
+    for leaf in sorted(equal):
+        part = slice(table.start[leaf], table.start[leaf + 1])
+        terms[leaf] = np.unique(table.feature[part][table.coefficient[part] != 0]).tolist()
+    return terms
+
+
+def _meeting_all(sets: Sequence[_ContrastiveSet], order: Iterable[int]) -> list[tuple[int, ...]]:
+    """Return attributes that meet every set: first by `order`, then without one or other of the first's members.
+
+    Returns nothing if the leaf that answers is contrastive itself: its shares favour another class.
+    """
+    order = list(dict.fromkeys(order))
+    distinct = list(dict.fromkeys(each.away for each in sets))
+    first = _least(distinct, order)
+    if first is None:
+        return []
+    others = (_least(distinct, [place for place in order if place != member]) for member in first)
+    found = dict.fromkeys(each for each in others if each is not None)
+    return [first, *sorted(found, key=len)[: MAX_REASONS - 1]]
+
+
+def _least(sets: Sequence[int], order: Sequence[int]) -> tuple[int, ...] | None:
+    """Leave out one attribute after another, the last first; None if even all of them miss a set."""
+    kept = bits_of(order)
+    if not all(each & kept for each in sets):
+        return None
+    for place in reversed(order):
+        rest = kept & ~(1 << place)
+        if all(each & rest for each in sets):
+            kept = rest
+    return tuple(place for place in order if kept >> place & 1)
+
+
+def _needs_all(sets: Sequence[_ContrastiveSet], kept: Sequence[int]) -> bool:
+    """Return whether, for each of these attributes, some whole row that keeps only the others is answered otherwise."""
+    bits = bits_of(kept)
+    return all(_is_proved(sets, bits & ~(1 << place)) for place in kept)
+
+
+def _is_proved(sets: Sequence[_ContrastiveSet], kept: int) -> bool:
+    return any(each.is_proof and not (each.away | each.shared) & kept for each in sets)
+
+
+class _Reachable(NamedTuple):
+    """What can be reached; n nodes.
+
+    Attributes:
+        as_whole: bool (n); some row reaches the node as a whole.
+        in_part: bool (n); some row reaches it, if only by a share.
+        as_end: bool (n); some row ends at this test because its value is missing or unseen (`STOP`).
+    """
+
+    as_whole: Mask
+    in_part: Mask
+    as_end: Mask
+
+
+class _Narrowed(NamedTuple):
+    """What the path leaves of one attribute: known values, and whether it may be missing, for whole rows and shares."""
+
+    whole: Box | None
+    part: Box | None
+    missing_whole: bool
+    missing_part: bool
+
+
+@cached_on_owner
+def _reachable(model: Model) -> _Reachable:
+    """Return which nodes of a tree some row can reach; it is cached with the model.
+
+    Every leaf of a tree as grown can be reached. Raised subtrees, trees written by hand, and tests of whether a value
+    is known may have leaves that no row reaches, or only a share of a row whose value is missing.
+    """
+    tree, levels, attributes = model.tree, tree_levels(model.tree), model.schema.attributes
+    may_miss = _may_be_missing(model)
+    has_surrogates = [False] * tree.n_nodes
+    if tree.surrogates is not None:
+        has_surrogates = (np.diff(tree.surrogates.start) > 0).tolist()
+    previous, fallbacks, test = levels.previous.tolist(), tree.fallback.tolist(), tree.test.tolist()
+    features, shares = tree.feature.tolist(), levels.share.tolist()
+    whole, part, ends = [True] * tree.n_nodes, [True] * tree.n_nodes, [False] * tree.n_nodes
+    narrowed: dict[int, _Narrowed] = {}
+    for node in np.flatnonzero(tree.test != LEAF).tolist():
+        place, feature = features[node], attributes[features[node]]
+        before = narrowed.get(previous[node]) or _Narrowed(EVERYTHING, EVERYTHING, may_miss[place], may_miss[place])
+        if fallbacks[node] == STOP and test[node] != UNKNOWN:
+            ends[node] = whole[node] and (before.missing_whole or _has_unseen(model, node, before.whole))
+        for branch, child in enumerate(tree.children(node)):
+            as_whole = has_surrogates[node] or fallbacks[node] == branch
+            in_part = as_whole or (fallbacks[node] == ALL and shares[child] > 0)
+            box = branch_box(tree, feature, node, branch, with_unseen=as_whole)
+            box_part = box if as_whole == in_part else branch_box(tree, feature, node, branch, with_unseen=in_part)
+            if test[node] == UNKNOWN:
+                as_whole = in_part = branch == 1
+            after = narrowed[child] = _Narrowed(
+                whole=_within(before.whole, box),
+                part=_within(before.part, box_part),
+                missing_whole=before.missing_whole and as_whole,
+                missing_part=before.missing_part and in_part,
+            )
+            whole[child] = whole[node] and (_has_values(after.whole, feature) or after.missing_whole)
+            part[child] = part[node] and (_has_values(after.part, feature) or after.missing_part)
+    return _Reachable(np.array(whole), np.array(part), np.array(ends))
+
+
+def _may_be_missing(model: Model) -> list[bool]:
+    """Return for each attribute whether a row without it reaches the tree without a value: none is imputed."""
+    imputed = model.preparation.imputed
+    if imputed is None:
+        return [True] * len(model.schema.attributes)
+    pairs = zip(model.schema.attributes, imputed, strict=True)
+    return [bool(np.isnan(value)) or (feature.coded and value < 0) for feature, value in pairs]
+
+
+def _within(box: Box | None, other: Box | None) -> Box | None:
+    return None if box is None or other is None else box.within(other)
+
+
+def _has_values(box: Box | None, feature: Feature) -> bool:
+    return box is not None and box.has_values(feature)
+
+
+def _has_unseen(model: Model, node: int, box: Box | None) -> bool:
+    """Return whether a category that the path allows was not seen at a nominal test."""
+    if model.tree.test[node] != NOMINAL or box is None:
+        return False
+    unseen = np.flatnonzero(model.tree.codes(node) < 0).tolist()
+    return bool(bits_of(unseen) & box.codes)
+
+
+def _reason(model: Model, prediction: Prediction, places: Sequence[int], *, is_minimal: bool) -> SufficientReason:
+    features = tuple(model.schema.attributes[place] for place in places)
+    absent = {*prediction.row.missing, *prediction.row.unseen}
+    values = tuple(
+        None if feature.name in absent else shown_value(feature, prediction.row.values[place])
+        for feature, place in zip(features, places, strict=True)
+    )
+    conditions = [_equal_text(feature, value) for feature, value in zip(features, values, strict=True)]
+    word = answer_word(prediction)
+    text = f"if {' and '.join(conditions)} then {word}" if conditions else f"always {word}"
+    return SufficientReason(features, values, is_minimal, text)
+
+
+def _equal_text(feature: Feature, value: Label | None) -> str:
+    if value is None:
+        return condition_text(Condition(feature, known=False))
+    if feature.coded:
+        return condition_text(Condition(feature, categories=(value,)))
+    return f"{one_line(feature.name)} = {number_text(value) if isinstance(value, float) else value}"
+
+
+def _forced_by_margin(
+    model: Model, predictor: TreePredictor, flow: RowFlow, prediction: Prediction, tested: Sequence[int]
+) -> tuple[int, ...]:
+    """Leave out attributes, the last tested first, while the margin bound forces the answer; all if it never does."""
+    answer = float(prediction.code) if prediction.value is None else prediction.value
+    bounds = MarginBounds(model, predictor, flow, answer=answer)
+    kept = list(tested)
+    n_cells = model.tree.n_nodes * max(2, len(predictor.classes)) * len(kept)
+    # At an operating point the largest share does not decide: all that was read forces the answer, less is not tried.
+    if model.operating_point is not None or n_cells > MAX_CELLS or not bounds.is_forced(kept):
+        return tuple(kept)
+    for place in reversed(tested):
+        rest = [other for other in kept if other != place]
+        if bounds.is_forced(rest):
+            kept = rest
+    return tuple(kept)

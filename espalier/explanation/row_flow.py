@@ -1,0 +1,115 @@
+"""The branch that one row takes at every test of a tree, whether or not the row reaches that test."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.explanation.levels import tree_levels
+from espalier.model import Model
+from espalier.prediction.tree_predictor import TreePredictor
+from espalier.strategies import STOP
+from espalier.tree import LEAF, NOMINAL, UNKNOWN, Tree
+
+__all__ = ["ALL", "RowFlow", "row_flow", "tested_attributes"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
+
+ALL = -1
+"""Instead of a branch: a share of the row goes down each."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowFlow:
+    """What each test does with one row; n nodes.
+
+    Attributes:
+        branch: int32 (n); the branch taken, `ALL`, or `STOP` if the row ends at the test; 0 at leaves.
+        share: float64 (n); the share of the row at the parent that goes on to each node; 1 at the root.
+        absent: bool (n); tests that the row's own value does not decide: it is missing, or unseen there.
+        surrogates_used: The attributes of the surrogates that such a test read, best first, up to the deciding one.
+    """
+
+    branch: Ints
+    share: Floats
+    absent: Mask
+    surrogates_used: Mapping[int, tuple[int, ...]]
+
+    @property
+    def ends(self) -> npt.NDArray[np.intp]:
+        """The tests at which the row ends if it reaches them."""
+        return np.flatnonzero(self.branch == STOP)
+
+    def decided_by(self, tree: Tree, kept: Collection[int]) -> Mask:
+        """Return for each node whether these attributes' values decide its test: bool (n)."""
+        is_kept = np.zeros(int(max(tree.feature.max(initial=0), *kept, 0)) + 2, np.bool_)
+        is_kept[list(kept)] = True
+        decided: Mask = is_kept[tree.feature]
+        for node, places in self.surrogates_used.items():
+            decided[node] &= all(place in kept for place in places)
+        return decided
+
+
+def row_flow(model: Model, predictor: TreePredictor, values: Sequence[float]) -> RowFlow:
+    """Return the branch of an encoded row at every test of a tree.
+
+    Args:
+        model: A tree.
+        predictor: Its predictor.
+        values: As in `EncodedRow`.
+    """
+    tree, levels = model.tree, tree_levels(model.tree)
+    row, is_number = np.array([*values, 0.0]), np.array([*predictor.is_number, True], dtype=np.bool_)
+    value = row[tree.feature]
+    missing = np.isnan(value) | (~is_number[tree.feature] & (value < 0))
+    branch = np.where(value <= tree.threshold, 0, 1).astype(np.int32)
+    nominal = np.flatnonzero((tree.test == NOMINAL) & ~missing)
+    code = value[nominal].astype(np.int64)
+    listed = code < np.diff(tree.code_start)[nominal]
+    places = np.where(listed, tree.code_start[nominal] + code, 0)
+    branch[nominal] = np.where(listed, tree.code_branch[places], -1) if len(nominal) else 0
+    is_test = tree.test != LEAF
+    is_unknown_test = tree.test == UNKNOWN
+    absent = is_test & ~is_unknown_test & (missing | (branch < 0))
+    branch = np.where(is_unknown_test, missing, np.where(absent, tree.fallback, branch)).astype(np.int32)
+    surrogates_used = _apply_surrogates(predictor, absent, branch, values)
+    branch[~is_test] = 0
+    share = np.ones(tree.n_nodes)
+    at_parent = branch[tree.parent[1:]]
+    share[1:] = np.where(at_parent == ALL, levels.share[1:], at_parent == tree.branches[1:])
+    return RowFlow(branch, share, absent, surrogates_used)
+
+
+def tested_attributes(model: Model, flow: RowFlow) -> list[int]:
+    """Return the attributes that are read where the row goes, surrogates included, in node order, each once."""
+    tree = model.tree
+    reached = tree.outside(np.flatnonzero(flow.share <= 0))
+    tests = np.flatnonzero(reached & (tree.test != LEAF))
+    features = tree.feature[tests].tolist()
+    if not flow.surrogates_used:
+        return list(dict.fromkeys(features))
+    tested: dict[int, None] = {}
+    for node, feature in zip(tests.tolist(), features, strict=True):
+        tested |= dict.fromkeys([feature, *flow.surrogates_used.get(node, ())])
+    return list(tested)
+
+
+def _apply_surrogates(
+    predictor: TreePredictor, absent: Mask, branch: Ints, values: Sequence[float]
+) -> dict[int, tuple[int, ...]]:
+    """Set the branch of each absent test that has surrogates; return the attributes that were read."""
+    used: dict[int, tuple[int, ...]] = {}
+    if predictor.surrogates is None:
+        return used
+    start, feature = predictor.surrogates.start, predictor.surrogates.feature
+    for node in np.flatnonzero(absent).tolist():
+        if start[node] == start[node + 1]:
+            continue
+        branch[node] = predictor.branch(node, values)
+        decided = predictor.surrogates.deciding(node, values)
+        last = start[node + 1] if decided < 0 else decided + 1
+        used[node] = tuple(dict.fromkeys(feature[start[node] : last]))
+    return used

@@ -1,0 +1,192 @@
+"""The steps of a row through a tree, their merged conditions, and the rule sentence of the path."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from espalier.answers import LeafVisit, Prediction, answer_word
+from espalier.linear_explanation import equation_text
+from espalier.model import Model
+from espalier.prediction.tree_predictor import SurrogateTests, TreePredictor
+from espalier.rule_extraction import edge_condition, intersection
+from espalier.rules import Condition, sentence, shown_bound
+from espalier.schema import FeatureKind, Label, label_text
+from espalier.steps import DecisionStep, StandIn, shown_value, step_reason
+from espalier.tree import NOMINAL, NUMERIC, cached_on_owner
+
+__all__ = ["CachedText", "cached_text", "conditions_of", "rule_of_tree", "tree_steps"]
+
+MAX_CACHED: Final = 10_000
+"""Leaves, and tests, whose text is cached with a model."""
+
+
+def conditions_of(model: Model, nodes: Sequence[int]) -> tuple[Condition, ...]:
+    """Return the tests of the path `nodes` (root first), merged into one condition an attribute."""
+    merged: dict[str, Condition] = {}
+    for child in nodes[1:]:
+        condition = edge_condition(model, child, with_unseen=False)
+        name = condition.attribute.name
+        merged[name] = intersection(merged[name], condition) if name in merged else condition
+    return tuple(merged.values())
+
+
+def _branch_categories(model: Model, node: int, branch: int) -> tuple[Label, ...]:
+    categories = model.schema.attributes[int(model.tree.feature[node])].categories
+    return tuple([categories[code] for code in np.flatnonzero(model.tree.codes(node) == branch).tolist()])
+
+
+class _Edge(NamedTuple):
+    """The part of a step that is the same for every row that goes from a node to one of its children.
+
+    Attributes:
+        place: The place of the attribute among a row's values.
+        threshold: As it is compared; NaN without one.
+        is_number: Whether a number is tested, which is shown unchanged.
+        step: The fields of a `DecisionStep` whose value is known; those of the row are filled in later.
+    """
+
+    place: int
+    threshold: float
+    is_number: bool
+    step: list[Any]
+
+
+VALUE: Final = DecisionStep._fields.index("value")
+MARGIN: Final = DecisionStep._fields.index("margin")
+
+_step_of: Callable[[list[Any]], DecisionStep] = partial(tuple.__new__, DecisionStep)
+"""Creates a step from its fields in half the time of a call with keywords: a path has one a level."""
+
+
+@dataclass(slots=True)
+class CachedText:
+    """What explanations of a model share.
+
+    Attributes:
+        edges: By the child that an edge leads to.
+        paths: By leaf: all edges on its path.
+        rules: By leaf: conditions and sentence.
+    """
+
+    edges: dict[int, _Edge] = field(default_factory=dict)
+    paths: dict[int, tuple[_Edge, ...]] = field(default_factory=dict)
+    rules: dict[int, tuple[tuple[Condition, ...], str]] = field(default_factory=dict)
+
+
+def cached_text(model: Model) -> CachedText:
+    """Return what explanations of a model share; it is cleared when it has grown too large."""
+    cache = _cached_text(model)
+    for table in (cache.edges, cache.paths, cache.rules):
+        if len(table) > MAX_CACHED:
+            table.clear()
+    return cache
+
+
+@cached_on_owner
+def _cached_text(model: Model) -> CachedText:
+    return CachedText()
+
+
+def rule_of_tree(model: Model, predictor: TreePredictor, prediction: Prediction) -> tuple[tuple[Condition, ...], str]:
+    """Return the merged conditions and the sentence of a prediction; those of a single leaf are cached."""
+    cache = cached_text(model)
+    found = cache.rules.get(prediction.leaf) if len(prediction.visits) == 1 else None
+    if found is None:
+        conditions = conditions_of(model, prediction.nodes)
+        found = conditions, sentence(conditions, _answer_of_rule(model, predictor, prediction))
+        if len(prediction.visits) == 1:
+            cache.rules[prediction.leaf] = found
+    return found
+
+
+def _answer_of_rule(model: Model, predictor: TreePredictor, prediction: Prediction) -> str:
+    if predictor.linear is None:
+        return answer_word(prediction)
+    return equation_text(model, predictor.linear, predictor.linear.leaf_model(prediction.nodes))
+
+
+def tree_steps(
+    model: Model, predictor: TreePredictor, values: Sequence[float], visit: LeafVisit
+) -> tuple[DecisionStep, ...]:
+    """Return the steps of one path of an encoded row."""
+    cache = _cached_text(model)
+    edges = cache.paths.get(visit.nodes[-1])
+    if edges is None:
+        edges = cache.paths[visit.nodes[-1]] = tuple(_edges(model, predictor, visit.nodes))
+    steps = []
+    for edge in edges:
+        place, threshold, is_number, step = edge
+        value = values[place]
+        if is_number and value == value:  # noqa: PLR0124 - not NaN
+            filled = step.copy()
+            filled[VALUE], filled[MARGIN] = value, abs(value - threshold)
+            steps.append(_step_of(filled))
+        else:
+            steps.append(_worded_step(model, predictor, values, edge))
+    return tuple(steps)
+
+
+def _edges(model: Model, predictor: TreePredictor, nodes: Sequence[int]) -> Iterator[_Edge]:
+    cache = _cached_text(model)
+    for node, child in pairwise(nodes):
+        edge = cache.edges.get(child)
+        if edge is None:
+            edge = cache.edges[child] = _edge(model, predictor, node, child)
+        yield edge
+
+
+def _edge(model: Model, predictor: TreePredictor, node: int, child: int) -> _Edge:
+    place, test, branch = predictor.feature[node], predictor.test[node], predictor.branch_to(child, node)
+    feature, at_node = model.schema.attributes[place], predictor.answers[node]
+    threshold = predictor.threshold[node] if test == NUMERIC else math.nan
+    step = DecisionStep(
+        node=node,
+        attribute=feature,
+        test={NUMERIC: "<=", NOMINAL: "in"}.get(test, "known"),
+        threshold=shown_bound(feature, threshold) if test == NUMERIC else None,
+        categories=_branch_categories(model, node, branch) if test == NOMINAL else None,
+        value=None,
+        branch="yes" if branch == 0 or test == NOMINAL else "no",
+        reason="value",
+        margin=None,
+        weight=predictor.weight[node],
+        distribution={label_text(label): share for label, share in at_node.distribution} if predictor.classes else None,
+        mean=None if predictor.classes else at_node.mean,
+    )
+    return _Edge(place, threshold, feature.kind is FeatureKind.NUMERIC and test == NUMERIC, list(step))
+
+
+def _worded_step(model: Model, predictor: TreePredictor, values: Sequence[float], edge: _Edge) -> DecisionStep:
+    """Return a step whose value is missing, or is not shown as the number that is compared."""
+    step = _step_of(edge.step)
+    feature, value = step.attribute, values[edge.place]
+    absent = math.isnan(value) or (value < 0 and feature.coded)
+    shown = None if absent else shown_value(feature, value)
+    known_here = predictor.branch_is_known(step.node, value)
+    reason = step_reason(feature, value, absent=absent, known_here=known_here)
+    margin = None if absent or math.isnan(edge.threshold) else abs(value - edge.threshold)
+    surrogate = None
+    if reason != "value" and predictor.surrogates is not None:
+        surrogate = _surrogate_used(model, predictor.surrogates, step.node, values)
+    return step._replace(value=shown, reason=reason, margin=margin, surrogate=surrogate)
+
+
+def _surrogate_used(model: Model, surrogates: SurrogateTests, node: int, values: Sequence[float]) -> StandIn | None:
+    """Return the surrogate that decided at `node`; None if there is none."""
+    other = surrogates.deciding(node, values)
+    if other < 0:
+        return None
+    place, threshold = surrogates.feature[other], surrogates.threshold[other]
+    feature, value = model.schema.attributes[place], values[place]
+    shown = shown_value(feature, value)
+    if surrogates.test[other] == NUMERIC:
+        branch = "yes" if value <= threshold else "no"
+        return StandIn(feature, "<=", shown_bound(feature, threshold), None, shown, branch)
+    taken = surrogates.taken(other, value)
+    alike = (code for code in range(len(feature.categories)) if surrogates.taken(other, code) == taken)
+    return StandIn(feature, "in", None, tuple(feature.categories[code] for code in alike), shown, "yes")

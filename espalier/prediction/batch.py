@@ -1,0 +1,412 @@
+"""Predict many rows at once, as arrays: the same answers as a predictor of single rows gives.
+
+Few rows are predicted one by one in plain Python; for many, loading compiled code pays off. Threads share the rows in
+blocks. A thread writes the tested attributes of a block to a buffer of its own, which stays in the processor's cache::
+
+    columns of the data    |#########|#########|#########|  …        rows 0 … 4095, 4096 … 8191, …
+    buffer of a thread     |#########|                               the tested attributes of one block
+    leaves, answers        |#########|#########|  …                  from the table of the leaves' answers
+
+A row that a missing value sends down several branches has the leaf -1; the answers of its leaves are averaged.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.cells import Cells, MatrixCells
+from espalier.linear_prediction import LinearAnswers
+from espalier.model import Model, OperatingPoint
+from espalier.prediction.leaf_values import answer_table, node_values
+from espalier.prediction.predict import predictor_for
+from espalier.prediction.rule_predictor import firing_rules
+from espalier.prediction.tree_predictor import tree_predictor
+from espalier.processors import in_threads, n_threads
+from espalier.progress import Progress
+from espalier.rows import EncodedRow
+from espalier.rules import RuleList
+from espalier.small_work import always_compiled, waits_for_compiler
+from espalier.tree import LEAF, NUMERIC, Tree, cached_on_owner
+
+__all__ = ["BatchPrediction", "apply", "class_codes", "class_shares", "load_apply", "numbers", "predict_batch"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+Array = npt.NDArray[Any]
+
+TIE: Final = 1e-9
+"""Shares closer than this are added up again one row at a time, where the rounding is defined."""
+MIN_ROWS_TO_LOAD: Final = 50_000
+"""Rows from which loading compiled code pays off."""
+MIN_ROWS_IF_LOADED: Final = 1_000
+MIN_VISITS_IF_LOADED: Final = 1_000_000
+"""Rows times nodes from which loaded compiled code pays off where a row may take every branch."""
+MAX_BLOCK_ROWS: Final = 4_096
+MAX_UNCOPIED_ROWS: Final = 32_768
+"""Rows of a block that is read where it lies: what is written for it stays in the cache."""
+MIN_BLOCK_ROWS: Final = 64
+MAX_BLOCK_CELLS: Final = 1_000_000
+PARTS_PER_THREAD: Final = 4
+NODES_PACKED_AT_ONCE: Final = 65_536
+"""Bounds the temporary arrays of packing a large tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPrediction:
+    """Answers to many rows.
+
+    Attributes:
+        leaves: int32 (rows); the leaf, or the number of the rule; -1 where several leaves answer.
+        answers: int32 class codes or float64 numbers (rows).
+        shares: float64 (rows, classes), no columns for a regression; None unless requested.
+        share_of: float64 (rows); the share of one given class of each row; None unless classes were given.
+    """
+
+    leaves: Ints
+    answers: Array
+    shares: Floats | None
+    share_of: Floats | None
+
+
+def predict_batch(
+    model: Model,
+    cells: Cells | Array,
+    *,
+    shares: bool = False,
+    classes: Array | None = None,
+    progress: Progress | None = None,
+) -> BatchPrediction:
+    """Predict every row.
+
+    Args:
+        model: A tree or a list of rules.
+        cells: Encoded attributes, or a matrix of them (attributes, rows).
+        shares: Whether to return the share of each class.
+        classes: Class codes, (rows): return the share of this class of each row; 0 where the code is negative.
+        progress: Stopped by another thread.
+
+    Raises:
+        Cancelled: `progress` was stopped.
+    """
+    given = MatrixCells(cells) if isinstance(cells, np.ndarray) else cells
+    n_rows, n_classes = given.n_rows, len(model.schema.classes)
+    result = BatchPrediction(
+        np.empty(n_rows, np.int32),
+        np.empty(n_rows, np.int32 if n_classes else np.float64),
+        np.empty((n_rows, n_classes)) if shares else None,
+        np.empty(n_rows) if classes is not None else None,
+    )
+    writer = _Writer(model, given, result, classes, progress if progress is not None else Progress())
+    if isinstance(model.body, RuleList) or not _uses_compiled_code(model.body, n_rows):
+        writer.write_in_python()
+    else:
+        packed_tree(model)
+        _in_parts(n_rows, writer.write_compiled)
+    return result
+
+
+def apply(model: Model, cells: Cells | Array) -> Ints:
+    """Return the leaf, or the rule, of each row, int32 (rows); -1 where several leaves answer."""
+    given = MatrixCells(cells) if isinstance(cells, np.ndarray) else cells
+    if isinstance(model.body, RuleList) or not _uses_compiled_code(model.body, given.n_rows):
+        return _leaves_in_python(model, _matrix(model, given))
+    leaves = np.empty(given.n_rows, np.int32)
+    packed_tree(model)
+
+    def apply_to(low: int, high: int) -> None:
+        for block in _row_blocks(model, given, low, high):
+            _apply(model, block, leaves[block.low : block.high])
+
+    _in_parts(given.n_rows, apply_to)
+    return leaves
+
+
+def class_shares(model: Model, cells: Cells | Array) -> Floats:
+    """Return the share of each class, float64 (rows, classes)."""
+    shares = predict_batch(model, cells, shares=True).shares
+    return shares if shares is not None else np.empty((0, 0))
+
+
+def class_codes(model: Model, cells: Cells | Array) -> Ints:
+    """Return the class of each row as its place among the schema's classes, int32 (rows)."""
+    return predict_batch(model, cells).answers
+
+
+def numbers(model: Model, cells: Cells | Array) -> Floats:
+    """Return the number that a regression predicts for each row, float64 (rows)."""
+    return predict_batch(model, cells).answers
+
+
+def load_apply(model: Model, *, compiles: bool) -> None:
+    """Load the compiled code that finds leaves; `compiles` allows compiling it if it is not cached."""
+    from espalier.kernels import route as kernel  # noqa: PLC0415 - numba is loaded on request only
+    from espalier.kernels.jit import must_compile  # noqa: PLC0415 - as above
+
+    if compiles or not must_compile(kernel.route):
+        with always_compiled():
+            apply(model, np.zeros((len(model.schema.attributes), MIN_ROWS_IF_LOADED)))
+
+
+def _uses_compiled_code(tree: Tree, n_rows: int) -> bool:
+    if n_rows >= MIN_ROWS_TO_LOAD:
+        return True
+    if (n_rows < MIN_ROWS_IF_LOADED and n_rows * tree.n_nodes < MIN_VISITS_IF_LOADED) or not _is_loaded():
+        return False
+    # Checked last: in a large tree it takes longer than predicting a few rows.
+    return n_rows >= MIN_ROWS_IF_LOADED or bool(np.any((tree.fallback < 0) & (tree.test != LEAF)))
+
+
+def _is_loaded() -> bool:
+    """Return whether compiled code is available without loading numba and without compiling."""
+    if "numba" not in sys.modules:
+        return False
+    from espalier.kernels import route as kernel  # noqa: PLC0415
+    from espalier.kernels.jit import must_compile  # noqa: PLC0415
+
+    return bool(getattr(kernel.route, "overloads", ())) or waits_for_compiler() or not must_compile(kernel.route)
+
+
+class _Writer:
+    """Writes the answers to many rows."""
+
+    def __init__(
+        self, model: Model, cells: Cells, result: BatchPrediction, classes: Array | None, progress: Progress
+    ) -> None:
+        self.model, self.cells, self.result, self.classes, self.progress = model, cells, result, classes, progress
+        self.values = node_values(model)
+        self.linear: LinearAnswers | None = tree_predictor(model).linear if model.linear is not None else None
+        self.table = answer_table(model)
+
+    def write_in_python(self) -> None:
+        """Write all answers, those of several leaves row by row."""
+        values = _matrix(self.model, self.cells)
+        leaves = self.result.leaves
+        leaves[:] = _leaves_in_python(self.model, values)
+        self._write_leaf_answers(0, len(leaves), values)
+        for row in np.flatnonzero(leaves < 0).tolist():
+            self.progress.check()
+            answer = predictor_for(self.model).answer(EncodedRow(tuple(values[:, row].tolist()), (), ()))
+            self.result.answers[row] = answer.code if answer.value is None else answer.value
+            self._write_shares(np.array([row]), np.array([[share for _, share in answer.distribution]]))
+
+    def write_compiled(self, low: int, high: int) -> None:
+        """Write the answers to rows ``low:high``."""
+        for block in _row_blocks(self.model, self.cells, low, high):
+            self.progress.check()
+            leaves = self.result.leaves[block.low : block.high]
+            _apply(self.model, block, leaves)
+            self._write_leaf_answers(block.low, block.high, block.matrix)
+            if leaves.min() < 0:
+                self._write_mixed(block, np.flatnonzero(leaves < 0))
+
+    def _write_leaf_answers(self, low: int, high: int, values: Array) -> None:
+        """Write what the leaf of each row answers; rows with several leaves are written again later."""
+        result, leaves = self.result, self.result.leaves[low:high]
+        if self.linear is None:
+            self.values.take(leaves, out=result.answers[low:high], mode="clip")
+        else:
+            result.answers[low:high] = self.linear.many(np.maximum(leaves, 0), values)
+        if result.shares is not None and self.model.schema.classes:
+            self.table.take(leaves, axis=0, out=result.shares[low:high], mode="clip")
+        if result.share_of is not None and self.classes is not None:
+            codes = self.classes[low:high]
+            shares = self.table[np.maximum(leaves, 0), np.maximum(codes, 0)]
+            result.share_of[low:high] = np.where(codes < 0, 0.0, shares)
+
+    def _write_mixed(self, block: "RowBlock", several: npt.NDArray[np.intp]) -> None:
+        from espalier.kernels import route as kernel  # noqa: PLC0415
+
+        packed, table = packed_tree(self.model), self.table
+        mixed = np.empty((len(several), table.shape[1]))
+        scratch = np.empty(packed.max_open, np.int32), np.empty(packed.max_open)
+        kernel.mix(packed.tree, table, block.values, block.row_step, several, *scratch, mixed)
+        if not self.model.schema.classes:
+            self.result.answers[block.low + several] = mixed[:, 0]
+            return
+        codes, unsure = _decide(mixed, self.model.operating_point)
+        for place in np.flatnonzero(unsure).tolist():
+            cells = block.matrix[:, several[place]].astype(np.float64).tolist()
+            codes[place] = tree_predictor(self.model).answer(EncodedRow(tuple(cells), (), ())).code
+        self.result.answers[block.low + several] = codes
+        self._write_shares(block.low + several, mixed)
+
+    def _write_shares(self, rows: npt.NDArray[np.intp], shares: Floats) -> None:
+        """Write the shares of rows with several leaves."""
+        if self.result.shares is not None:
+            self.result.shares[rows] = shares
+        if self.result.share_of is not None and self.classes is not None:
+            codes = self.classes[rows]
+            of_each = shares[np.arange(len(rows)), np.maximum(codes, 0)]
+            self.result.share_of[rows] = np.where(codes < 0, 0.0, of_each)
+
+
+def _matrix(model: Model, cells: Cells) -> Floats:
+    """Return all rows as float64 (attributes, rows)."""
+    values = np.empty((len(model.schema.attributes), cells.n_rows))
+    for attribute, column in enumerate(values):
+        cells.write(attribute, 0, cells.n_rows, column)
+    return values
+
+
+def _leaves_in_python(model: Model, values: Floats) -> Ints:
+    if isinstance(model.body, RuleList):
+        return firing_rules(model.schema, model.body, values)
+    predictor = tree_predictor(model)
+    return np.array([predictor.leaf(cells) for cells in values.T.tolist()], dtype=np.int32)
+
+
+def _decide(shares: Floats, point: OperatingPoint | None) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Return the class code of each row's shares, and whether rounding may have decided it."""
+    rivals = shares
+    unsure = np.zeros(len(shares), np.bool_)
+    if point is not None:
+        unsure |= np.abs(shares[:, point.code] - point.probability) <= TIE
+        rivals = shares.copy()
+        rivals[:, point.code] = -1.0
+    unsure |= np.count_nonzero(rivals >= rivals.max(axis=1)[:, None] - TIE, axis=1) > 1
+    return (shares.argmax(axis=1) if point is None else point.decide_each(shares)), unsure
+
+
+@dataclass(frozen=True, slots=True)
+class RowBlock:
+    """Rows ``low:high`` as a kernel reads them: cell (row, attribute) at ``row · row_step + attribute``.
+
+    Attributes:
+        values: float64 or float32, one axis; NaN is a missing value.
+        matrix: The same as (attributes, rows).
+    """
+
+    low: int
+    high: int
+    values: npt.NDArray[Any]
+    row_step: int
+    matrix: npt.NDArray[Any]
+
+
+def _row_blocks(model: Model, cells: Cells, low: int, high: int) -> Iterator[RowBlock]:
+    """Yield rows ``low:high`` block by block; each block overwrites the memory of the one before.
+
+    Only the attributes that the tree tests are written. A row-major matrix is read where it lies.
+    """
+    packed, n_attributes = packed_tree(model), len(model.schema.attributes)
+    if isinstance(cells, MatrixCells) and cells.values.flags.f_contiguous and not packed.coded:
+        for first in range(low, high, MAX_UNCOPIED_ROWS):
+            last = min(first + MAX_UNCOPIED_ROWS, high)
+            part = cells.values[:, first:last]
+            yield RowBlock(first, last, part.T.reshape(-1), n_attributes, part)
+        return
+    length = max(MIN_BLOCK_ROWS, min(MAX_BLOCK_ROWS, MAX_BLOCK_CELLS // max(1, n_attributes), high - low))
+    # Row-major: a row's tests read one attribute after another.
+    buffer = np.empty((length, max(1, n_attributes)))
+    tested = range(n_attributes) if model.linear is not None else packed.attributes
+    for first in range(low, high, length):
+        last = min(first + length, high)
+        for attribute in tested:
+            column = buffer[: last - first, attribute]
+            cells.write(attribute, first, last, column)
+            if attribute in packed.coded:
+                column[column < 0] = np.nan
+        yield RowBlock(first, last, buffer.reshape(-1), buffer.shape[1], buffer[: last - first].T)
+
+
+def _apply(model: Model, block: RowBlock, leaves: Ints) -> None:
+    """Write the leaf of each row of a block, -1 where several leaves answer."""
+    packed, n_rows = packed_tree(model), block.high - block.low
+    packed.apply(packed.tree, packed.is_all_numeric, block.values, block.row_step, n_rows, leaves)
+
+
+def _in_parts(n_rows: int, work: Callable[[int, int], None]) -> None:
+    """Call `work` on ``low:high`` for parts of the rows, in threads."""
+    max_parts = n_rows // MAX_BLOCK_ROWS
+    if max_parts <= 1:
+        work(0, n_rows)
+        return
+    n_parts = min(PARTS_PER_THREAD * n_threads(), max_parts)
+    bounds = [n_rows * part // n_parts for part in range(n_parts + 1)]
+    in_threads(work, bounds[:-1], bounds[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A tree as the kernel reads it.
+
+    Attributes:
+        apply: The kernel; loaded for the first large batch, not before.
+        tree: `espalier.kernels.route.PackedTree`.
+        is_all_numeric: Whether there is a test, and all are numeric.
+        attributes: The tested ones, ascending.
+        coded: Attributes that are held as codes: a negative code is a missing value.
+        max_open: The largest number of branches of one row that wait at a time.
+    """
+
+    apply: Callable[..., None]
+    tree: Any
+    is_all_numeric: bool
+    attributes: tuple[int, ...]
+    coded: frozenset[int]
+    max_open: int
+
+
+@cached_on_owner
+def packed_tree(model: Model) -> Packed:
+    """Return a tree as the kernel reads it; it is cached with the model."""
+    from espalier.kernels import route as kernel  # noqa: PLC0415 - numba is loaded for the first large batch
+
+    tree = model.tree
+    node = np.empty(tree.n_nodes, np.int32)
+    node[0], node[1:] = 0, tree.child
+    thresholds = np.empty(2 * len(node))
+    links = thresholds.view(np.int32)
+    for low in range(0, len(node), NODES_PACKED_AT_ONCE):
+        _pack(tree, node, thresholds, links, range(low, min(low + NODES_PACKED_AT_ONCE, len(node))))
+    none = np.zeros(0, np.int32)
+    names = ("start", "feature", "test", "threshold", "below", "code_start", "code_branch")
+    surrogates: Sequence[Any] = (
+        (
+            np.zeros(tree.n_nodes + 1, np.int32),
+            none,
+            np.zeros(0, np.int8),
+            np.zeros(0),
+            none,
+            np.zeros(1, np.int32),
+            none,
+        )
+        if tree.surrogates is None
+        else [getattr(tree.surrogates, name) for name in names]
+    )
+    packed = kernel.PackedTree(
+        thresholds, links, node, tree.test, tree.feature, tree.threshold, tree.child_start, tree.child,
+        tree.branch_weight, tree.code_start, tree.code_branch, tree.fallback, *surrogates,
+    )  # fmt: skip
+    for array in packed:
+        # As the tree's own arrays are, so that one compiled form serves all.
+        array.flags.writeable = False
+    tested = [tree.feature[tree.test != LEAF]] + ([] if tree.surrogates is None else [tree.surrogates.feature])
+    return Packed(
+        apply=kernel.route,
+        tree=packed,
+        is_all_numeric=tree.n_nodes > 1 and bool(np.all((tree.test == NUMERIC) | (tree.test == LEAF))),
+        attributes=tuple(np.unique(np.concatenate(tested)).tolist()),
+        coded=frozenset(place for place, feature in enumerate(model.schema.attributes) if feature.coded),
+        max_open=kernel.most_open(tree.parent, tree.child_start),
+    )
+
+
+def _pack(tree: Tree, node: Ints, thresholds: Floats, links: Ints, entries: range) -> None:
+    """Write some entries of ``thresholds`` and ``links`` of `espalier.kernels.route.PackedTree`."""
+    from espalier.kernels import route as kernel  # noqa: PLC0415
+
+    low, high = entries.start, entries.stop
+    own = node[low:high]
+    test = tree.test[own]
+    is_leaf = test == LEAF
+    thresholds[2 * low : 2 * high : 2] = np.where(is_leaf, np.inf, tree.threshold[own])
+    # A row at a leaf reads the attribute of the test above, whose value is known.
+    tested_above = np.maximum(tree.feature[tree.parent[own]], 0)
+    tested = np.where(test == NUMERIC, tree.feature[own], kernel.OTHER)
+    links[4 * low + 2 : 4 * high : 4] = np.where(is_leaf, tested_above, tested)
+    links[4 * low + 3 : 4 * high : 4] = np.where(is_leaf, np.arange(low, high), 1 + tree.child_start[own])

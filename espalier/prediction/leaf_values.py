@@ -1,0 +1,132 @@
+"""What each node of a tree, or each rule, answers: one at a time on demand, or all of them as arrays."""
+
+import math
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.answers import LeafAnswer, answer_from
+from espalier.linear_prediction import smoothed_constants
+from espalier.model import Model
+from espalier.rules import RuleList
+from espalier.tree import Tree, cached_on_owner
+
+__all__ = ["LeafValues", "answer_table", "node_values", "rule_answers"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[Any]
+
+MAX_CACHED: Final = 10_000
+"""Nodes whose answers are cached with a model."""
+MAX_EXACT: Final = 2.0**53
+ORDER_FREE_TERMS: Final = 2
+"""The sum of this many floats is correctly rounded in any order."""
+
+
+class LeafValues(dict[int, LeafAnswer]):
+    """The answer of each node as a leaf, computed on first access."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        # Not the model itself: the model caches this object, and a cycle would delay its release.
+        self._tree, self._value, self._classes = model.tree, node_values(model), model.schema.classes
+        self._laplace = model.config.leaf_probability == "laplace"
+
+    def __missing__(self, node: int) -> LeafAnswer:
+        tree = self._tree
+        # A branch that no training row took answers with the distribution of the nearest node above that has rows.
+        seen = node
+        while tree.weight[seen] <= 0 and seen > 0:
+            seen = int(tree.parent[seen])
+        value, weight = self._value[node].item(), float(tree.weight[node])
+        stats = tree.stats[seen].tolist()
+        answer = answer_from(value, stats, weight, classes=self._classes, laplace=self._laplace)
+        if tree.linear is not None and weight > 0:
+            # Around the leaf's own linear model the training rows scatter less than around their mean.
+            answer = replace(answer, std=math.sqrt(float(tree.linear.squares[node]) / weight))
+        if len(self) >= MAX_CACHED:
+            self.clear()
+        self[node] = answer
+        return answer
+
+    def shares(self, nodes: Ints) -> Floats:
+        """Return the class distributions of many nodes: float64 (nodes, classes)."""
+        return _class_shares(self._tree, nodes, laplace=self._laplace)
+
+    def numbers(self, nodes: Ints) -> tuple[list[float], list[float]]:
+        """Return the numbers of many nodes of a tree without linear models, and their standard deviations."""
+        stats = self._tree.stats[_nodes_with_rows(self._tree)[nodes]]
+        weight, squares = stats[:, 0], stats[:, 2]
+        variance = np.divide(squares, weight, out=np.zeros(len(stats)), where=weight > 0)
+        return self._value[nodes].astype(np.float64).tolist(), np.sqrt(variance).tolist()
+
+
+@cached_on_owner
+def node_values(model: Model) -> npt.NDArray[Any]:
+    """Return what each node or rule answers: int32 class codes or float64 numbers (nodes).
+
+    Constants of a regression are smoothed if the configuration says so; linear models are not included.
+    """
+    if isinstance(model.body, RuleList):
+        dtype = np.int32 if model.schema.classes else np.float64
+        return np.array([rule.value for rule in model.body.answers], dtype=dtype)
+    constant = model.config.smoothing
+    is_smoothed = constant is not None and not model.schema.classes
+    return smoothed_constants(model.tree, constant) if constant is not None and is_smoothed else model.tree.value
+
+
+@cached_on_owner
+def rule_answers(model: Model) -> tuple[LeafAnswer, ...]:
+    """Return what each rule answers, the default last."""
+    classes, laplace = model.schema.classes, model.config.leaf_probability == "laplace"
+    return tuple(
+        answer_from(rule.value, rule.stats, rule.weight, classes=classes, laplace=laplace)
+        for rule in model.rules.answers
+    )
+
+
+@cached_on_owner
+def answer_table(model: Model) -> Floats:
+    """Return what each node or rule answers: float64 (nodes, classes), for a regression (nodes, 1).
+
+    A node without training rows has the distribution of the nearest node above that has some.
+    """
+    if not model.schema.classes:
+        # A view, so that the tree's own values are not copied.
+        table: Floats = np.asarray(node_values(model), dtype=np.float64).view()[:, None]
+    elif isinstance(model.body, RuleList):
+        table = np.array([[share for _, share in answer.distribution] for answer in rule_answers(model)])
+    else:
+        laplace = model.config.leaf_probability == "laplace"
+        table = _class_shares(model.tree, np.arange(model.tree.n_nodes), laplace=laplace)
+    table.flags.writeable = False
+    return table
+
+
+def _class_shares(tree: Tree, nodes: Ints, *, laplace: bool) -> Floats:
+    table: Floats = tree.stats[_nodes_with_rows(tree)[nodes]]
+    extra = 1.0 if laplace else 0.0
+    totals = _totals(table) + extra * table.shape[1]
+    table += extra
+    table /= totals[:, None]
+    return table
+
+
+def _nodes_with_rows(tree: Tree) -> Ints:
+    """Return for each node itself, or the nearest node above that training rows reached: int64 (n)."""
+    seen = np.where(tree.weight > 0, np.arange(tree.n_nodes), tree.parent)
+    seen[0] = 0
+    while bool(np.any(seen[seen] != seen)):
+        seen = seen[seen]
+    return seen
+
+
+def _totals(stats: Floats) -> Floats:
+    """Return the sum of each node's class weights, correctly rounded as by `math.fsum`."""
+    totals: Floats = stats.sum(axis=1)
+    are_integers = bool(np.all(stats == np.rint(stats))) and float(totals.max()) < MAX_EXACT
+    if are_integers or stats.shape[1] <= ORDER_FREE_TERMS:
+        return totals
+    return np.array([math.fsum(node) for node in stats.tolist()])

@@ -1,0 +1,62 @@
+"""Predict rows with a tree or a rule list."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from espalier.answers import Prediction
+from espalier.errors import RowError
+from espalier.model import Model
+from espalier.prediction.rule_predictor import RulePredictor, rule_predictor
+from espalier.prediction.tree_predictor import MAX_VISITS as MOST_VISITS
+from espalier.prediction.tree_predictor import TreePredictor, tree_predictor
+from espalier.rows import EncodedRow, encode_each
+from espalier.rules import RuleList
+from espalier.strategies import answering_with
+
+__all__ = ["MOST_VISITS", "Prediction", "leaf_prediction", "predict", "predict_each", "predictor_for"]
+
+
+def predict(model: Model, rows: Sequence[Mapping[str, Any]], *, missing: str | None = None) -> list[Prediction]:
+    """Predict each row.
+
+    Args:
+        model: The model.
+        rows: Objects of attribute names and JSON values.
+        missing: How a missing value is handled, one of `PREDICTION_STRATEGIES`; None: as in training.
+
+    Raises:
+        RowError: Every fault of every row, by ``/{row}/{attribute}``.
+        ConfigError: There is no such strategy, or the model lacks what the strategy needs.
+    """
+    return predictor_for(answering_with(model, missing)).predict(rows)
+
+
+def predict_each(
+    model: Model, rows: Sequence[Mapping[str, Any]], *, missing: str | None = None
+) -> list[Prediction | RowError]:
+    """Predict each valid row; return a `RowError` for each other row, with faults by ``/{attribute}``.
+
+    Arguments as in `predict`.
+
+    Raises:
+        ConfigError: As in `predict`.
+    """
+    predictor = predictor_for(answering_with(model, missing))
+    return [row if isinstance(row, RowError) else predictor.answer(row) for row in encode_each(predictor.encode, rows)]
+
+
+def leaf_prediction(model: Model, leaf: int) -> Prediction:
+    """Return the prediction of a row that reaches a leaf (or a rule) as a whole, without flags.
+
+    The number of a linear leaf differs from row to row; here it is the mean of the leaf's training rows.
+    """
+    predictor = predictor_for(model)
+    no_values = EncodedRow((), (), ())
+    if isinstance(predictor, RulePredictor):
+        return predictor.answer_by(leaf, no_values)
+    return predictor.answer_at(predictor.nodes_to(leaf), no_values, value=predictor.answers[leaf].value)
+
+
+def predictor_for(model: Model) -> TreePredictor | RulePredictor:
+    """Return the predictor of single rows of a tree or a rule list; it is cached with the model."""
+    return rule_predictor(model) if isinstance(model.body, RuleList) else tree_predictor(model)

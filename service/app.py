@@ -11,12 +11,10 @@ from werkzeug.routing import MapAdapter
 
 from service.api.access import admit_only_callers, refuse_foreign_pages, scopes_of
 from service.api.aliases import aliases
-from service.api.asking import asking
 from service.api.context import BEGAN, EXTENSION, Service, here
 from service.api.curation import curation
 from service.api.datasets import data_sets
-from service.api.decisions import decisions
-from service.api.docs import docs
+from service.api.decisions import asking, decisions, outcome_routes
 from service.api.front import Front
 from service.api.health import health
 from service.api.inference_v2 import inference
@@ -24,8 +22,7 @@ from service.api.jobs import jobs
 from service.api.keys import keys
 from service.api.models import models
 from service.api.names import CONVERTERS, NumberConverter
-from service.api.openapi import ProblemApi, openapi
-from service.api.outcomes import outcomes
+from service.api.openapi import ProblemApi, docs, openapi
 from service.api.predictions import predictions
 from service.api.problems import answer
 from service.api.request_lines import write_lines
@@ -47,7 +44,7 @@ RESOURCES = (
     inference,
     decisions,
     asking,
-    outcomes,
+    outcome_routes,
     keys,
     health,
 )

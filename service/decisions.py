@@ -1,8 +1,8 @@
 """The decision log: what was asked, what was answered, by which document, and the proof that it would be so again.
 
 A record is one prediction request, or a part of a stream. One row makes a decision named by the record's id; of more
-rows, and of a table, the i-th (from 0) is named "id:i". The path is not stored as prose: `service.replays` derives it
-again from the immutable version and compares. What the model's mask names is not stored at all.
+rows, and of a table, the i-th (from 0) is named "id:i". The path is not stored as prose: `usecases.decisions` derives
+it again from the immutable version and compares. What the model's mask names is not stored at all.
 """
 
 import re

@@ -9,7 +9,6 @@ token of the claim, so a request that was away for longer than its claim creates
 """
 
 import hashlib
-import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,8 +20,6 @@ from sqlalchemy.orm import Session
 from service.database.clock import new_id, now
 from service.database.tables import IdempotentRequest
 from service.errors import Conflict, StillRunning
-
-__all__ = ["Answer", "Claim", "Kept", "claim", "finish", "release", "sealed"]
 
 CLAIM_SECONDS = 60.0  # after which a request that has said nothing is taken for lost
 SWEPT = 100  # rows past their time that one request clears away at most
@@ -38,12 +35,11 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a request was answered; `sealed` where the body can be read with the caller's own key only."""
+    """What a request was answered; without the body where that holds a secret."""
 
     status: int
     headers: Mapping[str, str]
-    body: bytes
-    sealed: bool = False
+    body: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +48,6 @@ class Kept:
 
     request_sha256: str
     answer: Answer
-    claim: Claim
 
 
 def claim(session: Session, *, owner: str | None, key: str, keep_seconds: float) -> Claim | Kept:
@@ -80,8 +75,7 @@ def claim(session: Session, *, owner: str | None, key: str, keep_seconds: float)
     if found.running:
         raise StillRunning
     if row.status is not None and not found.over:
-        answer = Answer(row.status, row.headers or {}, row.body or b"", sealed=row.sealed)
-        return Kept(row.request_sha256 or "", answer, Claim(row.id, row.token))
+        return Kept(row.request_sha256 or "", Answer(row.status, row.headers or {}, row.body))
     row.token, row.claimed_until, row.expires = new_id(), now(CLAIM_SECONDS), now(keep_seconds)
     row.status = row.headers = row.body = row.request_sha256 = None
     session.flush()
@@ -101,7 +95,6 @@ def finish(session: Session, held: Claim, *, request_sha256: str, answer: Answer
             status=answer.status,
             headers=dict(answer.headers),
             body=answer.body,
-            sealed=answer.sealed,
             request_sha256=request_sha256,
             claimed_until=None,
         )
@@ -114,19 +107,6 @@ def finish(session: Session, held: Claim, *, request_sha256: str, answer: Answer
 def release(session: Session, held: Claim) -> None:
     """Forget a request that created nothing; a claim that is no longer held is left alone."""
     session.execute(delete(IdempotentRequest).where(*_held(held)))
-
-
-def sealed(content: bytes, *, secret: str, held: Claim) -> bytes:
-    """Hide `content` from all who do not know `secret`, or show it again: the same is done for both.
-
-    The bytes are combined with those of HMAC-SHA256 in counter mode. Its key is a secret of 32 random bytes that is
-    kept nowhere, and the token of a claim, which begins each count, is never given twice.
-    """
-    stream = b"".join(
-        hmac.digest(secret.encode(), f"{held.id} {held.token} {block}".encode(), "sha256")
-        for block in range(len(content) // 32 + 1)
-    )
-    return bytes(one ^ other for one, other in zip(content, stream, strict=False))
 
 
 def _begin(session: Session, *, owner: str, digest: str, keep_seconds: float) -> Claim:

@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 from service.catalog import check_model_name
 from service.database.clock import database_time, new_id, now, utc_now
 from service.database.engine import Sessions, reading
-from service.database.tables import Job, Key, Scope
+from service.database.tables import Job, Key, Kind, Scope
 from service.errors import Fault, Forbidden, NotFound, Rejected, Unidentified
 from service.paging import Page, page
 from service.recent import Recent
@@ -46,14 +46,15 @@ class Caller:
     scopes: frozenset[Scope]
     models: frozenset[str] | None = None
 
-    def check_scope(self, scope: Scope) -> None:
+    def check_scope(self, *scopes: Scope) -> None:
         """Refuse what the key was not made for.
 
         Raises:
-            Forbidden: The scope is missing.
+            Forbidden: All of these scopes are missing.
         """
-        if scope not in self.scopes and Scope.ADMIN not in self.scopes:
-            raise Forbidden(f"this needs a key with the scope {scope}; this one has {', '.join(sorted(self.scopes))}")
+        if self.scopes.isdisjoint({*scopes, Scope.ADMIN}):
+            needed = " or ".join(scopes)
+            raise Forbidden(f"this needs a key with the scope {needed}; this one has {', '.join(sorted(self.scopes))}")
 
     def check_model(self, name: str | None) -> None:
         """Refuse a model that the key does not reach; None, what belongs to no model, is for all.
@@ -64,15 +65,29 @@ class Caller:
         if self.models is not None and name is not None and name not in self.models:
             raise Forbidden(self._reach())
 
-    def check_job(self, job: Job) -> None:
+    def check_job(self, job: Job, scope: Scope) -> None:
         """Refuse a job for a model that the key does not reach; one for no model is for the key that asked for it.
 
+        With the scope `predict` alone a key reaches the prediction jobs that it asked for.
+
         Raises:
-            Forbidden: The key is limited to other models, or to some and another key asked for the comparison.
+            Forbidden: The scope is missing, the key is limited to other models, or to some and another key asked for
+                the comparison.
         """
+        if Scope.PREDICT not in self.scopes or job.kind != Kind.PREDICT or job.key_id != self.key_id:
+            self.check_scope(scope)
         self.check_model(job.model)
         if self.models is not None and job.model is None and job.key_id != self.key_id:
             raise Forbidden(f"{self._reach()}; of the jobs without a model only those that it asked for")
+
+    def check_found(self, model: str | None) -> None:
+        """Refuse a decision by a model that the key does not reach, and in the same words one that is not there.
+
+        Raises:
+            Forbidden: The key is limited to some models, and `model`, None if there is no such decision, is another.
+        """
+        if self.models is not None and model not in self.models:
+            raise Forbidden(f"{self._reach()}, and none of them has made this decision")
 
     def check_shared(self) -> None:
         """Refuse to change or delete what is shared by all models.

@@ -1,5 +1,5 @@
 """The HTTP API: one module a resource, each view a few lines over the use cases.
 
-``contract.py`` says what a view takes and answers, ``problems.py`` what an error is on the wire, ``bodies.py`` how a
+``blueprint.py`` says what a view takes and answers, ``problems.py`` what an error is on the wire, ``bodies.py`` how a
 body is read, ``context.py`` what the views share.
 """

@@ -1,6 +1,6 @@
 """Who may come in: before any view, the caller is found out by the key and held against the route's scope.
 
-Each route names its scope where it is declared (`contract.Resource`); what is no resource stands in ``OPEN``.
+Each route names its scope where it is declared (`blueprint.Blueprint`); routes of no such blueprint are in ``OPEN``.
 
 Where keys are off, whoever reaches the address may do all, and a browser on this machine reaches it for any web page.
 Two ways are closed: a name of the page's own that was made to point here (the header Host tells), and a request from a
@@ -14,8 +14,8 @@ from typing import Any
 
 from flask import Flask, g, request
 
+from service.api.blueprint import Blueprint
 from service.api.context import ADMITTED, RAISED, Service, here
-from service.api.contract import Resource
 from service.database.tables import Scope
 from service.errors import Foreign, Unidentified
 from service.keys import EVERYBODY, Caller
@@ -39,26 +39,26 @@ WAY_OUT = "with ESPALIER_AUTH=keys the service answers to every name"
 HOW = "send the header Authorization: Bearer esp_<id>_<secret>"
 
 
-def scopes_of(resources: Sequence[Resource]) -> Mapping[str, Scope | None]:
-    """Give the scope of each route by Flask's name for it; None: everybody may."""
+def scopes_of(resources: Sequence[Blueprint]) -> Mapping[str, tuple[Scope, ...]]:
+    """Return the scopes of each route by Flask's name for it; none: the route is open."""
     named = {f"{resource.name}.{view}": scope for resource in resources for view, scope in resource.scopes.items()}
-    return dict.fromkeys(OPEN) | named
+    return dict.fromkeys(OPEN, ()) | named
 
 
-def admit_only_callers(app: Flask, scopes: Mapping[str, Scope | None]) -> None:
+def admit_only_callers(app: Flask, scopes: Mapping[str, tuple[Scope, ...]]) -> None:
     """Have every request checked before its view; a route without an entry in `scopes` is an error at the start."""
     if undeclared := app.view_functions.keys() - scopes.keys():
         raise RuntimeError(f"routes without a scope: {', '.join(sorted(undeclared))}")
 
     @app.before_request
     def admit() -> None:
-        scope = None if request.endpoint is None or request.method == "OPTIONS" else scopes[request.endpoint]
-        if scope is None:  # open to all, or no route of ours: the answer is the same for everybody
+        needed = () if request.endpoint is None or request.method == "OPTIONS" else scopes[request.endpoint]
+        if not needed:  # open to all, or no route of ours: the answer is the same for everybody
             return
         if RAISED in request.environ and ADMITTED not in request.environ:  # it was waited for in front of Flask
             raise request.environ.pop(RAISED)
         g.caller = request.environ.get(ADMITTED) or admitted(here(), request.headers.get("Authorization", ""))
-        g.caller.check_scope(scope)
+        g.caller.check_scope(*needed)
         named = request.view_args or {}
         g.caller.check_model(named.get("name"))
         if "data_set_id" in named and request.method not in LOOKING:

@@ -7,24 +7,24 @@ from flask import Response
 from service import aliases as pointers
 from service import schemas
 from service.api.answers import json_answer, page_answer
+from service.api.blueprint import Blueprint
 from service.api.context import caller, here
-from service.api.contract import Resource, answers, answers_tagged, refuses, takes_json, takes_query
+from service.api.idempotency import creating, remember
 from service.api.names import ALIAS, MODEL
-from service.api.once import remember
 from service.database.engine import reading, transaction
 from service.database.tables import Scope
 
 __all__ = ["aliases"]
 
-aliases = Resource("aliases", __name__, description="Names that point at versions")
+aliases = Blueprint("aliases", __name__, description="Names that point at versions")
 
 SHOWN = schemas.AliasEvent()
 
 
 @aliases.get(f"{MODEL}/aliases", scope=Scope.READ)
-@takes_query(schemas.AliasesQuery)
-@answers_tagged(schemas.AliasPage)
-@refuses(404, 422)
+@aliases.arguments(schemas.AliasesQuery, location="query")
+@aliases.tagged(schemas.AliasPage)
+@aliases.refuses(404, 422)
 def list_aliases(query: dict[str, Any], name: str) -> Response:
     """List the aliases of a model in the order of their names, each with the change that is in force."""
     with reading(here().sessions) as session:
@@ -32,9 +32,9 @@ def list_aliases(query: dict[str, Any], name: str) -> Response:
 
 
 @aliases.put(ALIAS, scope=Scope.TRAIN)
-@takes_json(schemas.AliasRequest)
-@answers(200, schemas.AliasEvent)
-@refuses(400, 404, 409, 413, 415, 422)
+@aliases.arguments(schemas.AliasRequest)
+@aliases.response(200, schemas.AliasEvent)
+@aliases.refuses(400, 404, 409, 413, 415, 422)
 def point_alias(asked: dict[str, Any], name: str, alias: str) -> Response:
     """Have an alias point at a version; with `if_current` only if it points where the caller thinks."""
     with transaction(here().sessions) as session:
@@ -45,9 +45,9 @@ def point_alias(asked: dict[str, Any], name: str, alias: str) -> Response:
 
 
 @aliases.get(f"{ALIAS}/history", scope=Scope.READ)
-@takes_query(schemas.AliasQuery)
-@answers_tagged(schemas.AliasPage)
-@refuses(404, 422)
+@aliases.arguments(schemas.AliasQuery, location="query")
+@aliases.tagged(schemas.AliasPage)
+@aliases.refuses(404, 422)
 def get_alias_history(query: dict[str, Any], name: str, alias: str) -> Response:
     """Look at every change of an alias, newest first; with `at`, at the one that was in force at that moment."""
     with reading(here().sessions) as session:
@@ -55,11 +55,11 @@ def get_alias_history(query: dict[str, Any], name: str, alias: str) -> Response:
 
 
 @aliases.post(f"{ALIAS}/rollback", scope=Scope.TRAIN, creates=True)
-@answers(200, schemas.AliasEvent)
-@refuses(404, 409)
+@aliases.response(200, schemas.AliasEvent)
+@aliases.refuses(404, 409)
 def roll_alias_back(name: str, alias: str) -> Response:
     """Have an alias point again at what it pointed at before; asked twice, it goes back two steps."""
-    with transaction(here().sessions) as session:
+    with creating() as session:
         shown = SHOWN.dump(pointers.roll_back(session, name, alias, key_id=caller().key_id))
         response = remember(session, json_answer(shown))
     here().finder.forget()

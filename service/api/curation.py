@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 from service import curation as said
 from service import disposal, schemas
 from service.api.answers import changed_answer, has_condition, json_answer, refuse_if_changed
+from service.api.blueprint import ETAG, Blueprint
 from service.api.context import here
-from service.api.contract import Resource, answers, answers_changed, guarded, refuses, takes_json
 from service.api.names import MODEL, VERSION
 from service.catalog import find_version, hold_model
 from service.database.engine import transaction
@@ -20,17 +20,17 @@ from service.database.tables import Scope
 
 __all__ = ["curation"]
 
-curation = Resource("curation", __name__, description="What is said of models, and what is put away")
+curation = Blueprint("curation", __name__, description="What is said of models, and what is put away")
 
 SHOWN = schemas.Model()
 SHOWN_VERSION = schemas.Version()
 
 
 @curation.patch(MODEL, scope=Scope.ADMIN)
-@takes_json(schemas.ModelChange)
-@answers_changed(schemas.Model)
-@refuses(400, 404, 413, 415, 422)
-@guarded
+@curation.arguments(schemas.ModelChange)
+@curation.response(200, schemas.Model, headers=ETAG)
+@curation.refuses(400, 404, 413, 415, 422)
+@curation.guarded
 def change_model(changes: dict[str, Any], name: str) -> Response:
     """Describe a model, tag it, mask inputs, set how long its decisions are kept.
 
@@ -45,8 +45,8 @@ def change_model(changes: dict[str, Any], name: str) -> Response:
 
 
 @curation.post(f"{VERSION}/archive", scope=Scope.TRAIN)
-@answers(200, schemas.Version)
-@refuses(404, 409)
+@curation.response(200, schemas.Version)
+@curation.refuses(404, 409)
 def archive_version(name: str, number: int) -> Response:
     """Have a version answer no more, everywhere within a second; what it has answered can still be explained.
 
@@ -60,9 +60,9 @@ def archive_version(name: str, number: int) -> Response:
 
 
 @curation.delete(VERSION, scope=Scope.TRAIN)
-@answers(204, description="It is gone")
-@refuses(404, 409)
-@guarded
+@curation.response(204, description="It is gone")
+@curation.refuses(404, 409)
+@curation.guarded
 def delete_version(name: str, number: int) -> Response:
     """Delete a version that no decision, no alias, no unfinished job and no other version refers to."""
     with transaction(here().sessions) as session:
@@ -73,9 +73,9 @@ def delete_version(name: str, number: int) -> Response:
 
 
 @curation.delete(MODEL, scope=Scope.TRAIN)
-@answers(204, description="It is gone")
-@refuses(404, 409)
-@guarded
+@curation.response(204, description="It is gone")
+@curation.refuses(404, 409)
+@curation.guarded
 def delete_model(name: str) -> Response:
     """Delete a model with its versions and aliases; refused while there are decisions by it, or unfinished jobs."""
     with transaction(here().sessions) as session:

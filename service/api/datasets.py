@@ -17,19 +17,9 @@ from service.api.answers import (
     refuse_if_changed,
     tagged_answer,
 )
+from service.api.blueprint import ETAG, Blueprint
 from service.api.context import here
-from service.api.contract import (
-    Resource,
-    answers,
-    answers_changed,
-    answers_tagged,
-    documents,
-    guarded,
-    refuses,
-    takes_json,
-    takes_query,
-)
-from service.api.once import remember
+from service.api.idempotency import creating, remember
 from service.api.uploading import open_upload
 from service.database.engine import reading, transaction
 from service.database.tables import Scope
@@ -41,7 +31,7 @@ from service.usecases.datasets import NewDataSet
 
 __all__ = ["data_sets"]
 
-data_sets = Resource("data sets", __name__, description="Tables to learn from")
+data_sets = Blueprint("data sets", __name__, description="Tables to learn from")
 
 SHOWN = schemas.DataSet()
 LOCATION = {"Location": {"schema": {"type": "string"}, "description": "where the new data set is"}}
@@ -49,10 +39,10 @@ OUTSIDE = ("/target", "/task", "/missing_values", "/schema")  # places that are 
 
 
 @data_sets.post("/v1/datasets", scope=Scope.TRAIN, creates=True)
-@takes_query(schemas.DataSetQuery)
-@answers(201, schemas.DataSet, headers=LOCATION)
-@refuses(400, 413, 415, 422)
-@documents(requestBody=schemas.DATA_SET_REQUEST)
+@data_sets.arguments(schemas.DataSetQuery, location="query")
+@data_sets.response(201, schemas.DataSet, headers=LOCATION)
+@data_sets.refuses(400, 413, 415, 422)
+@data_sets.doc(requestBody=schemas.DATA_SET_REQUEST)
 def upload_data_set(query: dict[str, Any]) -> Response:
     """Upload a data set.
 
@@ -61,16 +51,16 @@ def upload_data_set(query: dict[str, Any]) -> Response:
     numbers are numeric, text is nominal, unless the format's own types say more.
     """
     new = _read(query)
-    with transaction(here().sessions) as session:
+    with creating() as session:
         shown = SHOWN.dump(usecases.upload_data_set(session, new))
         place = f"{request.root_path}/v1/datasets/{shown['id']}"
         return remember(session, json_answer(shown, status=201, headers={"Location": place}))
 
 
 @data_sets.get("/v1/datasets", scope=Scope.READ)
-@takes_query(schemas.PageQuery)
-@answers_tagged(schemas.DataSetPage)
-@refuses(422)
+@data_sets.arguments(schemas.PageQuery, location="query")
+@data_sets.tagged(schemas.DataSetPage)
+@data_sets.refuses(422)
 def list_data_sets(query: dict[str, Any]) -> Response:
     """List data sets, newest first."""
     with reading(here().sessions) as session:
@@ -78,8 +68,8 @@ def list_data_sets(query: dict[str, Any]) -> Response:
 
 
 @data_sets.get("/v1/datasets/<id:data_set_id>", scope=Scope.READ)
-@answers_tagged(schemas.DataSet)
-@refuses(404)
+@data_sets.tagged(schemas.DataSet)
+@data_sets.refuses(404)
 def get_data_set(data_set_id: str) -> Response:
     """Look at a data set."""
     with reading(here().sessions) as session:
@@ -87,9 +77,9 @@ def get_data_set(data_set_id: str) -> Response:
 
 
 @data_sets.get("/v1/datasets/<id:data_set_id>/rows", scope=Scope.READ)
-@takes_query(schemas.RowsQuery)
-@answers_tagged(schemas.RowPage)
-@refuses(404, 422)
+@data_sets.arguments(schemas.RowsQuery, location="query")
+@data_sets.tagged(schemas.RowPage)
+@data_sets.refuses(404, 422)
 def get_data_set_rows(query: dict[str, Any], data_set_id: str) -> Response:
     """Look at some rows of a data set, in the order of the upload."""
     start, stop = query["cursor"], query["cursor"] + query["limit"]
@@ -100,9 +90,9 @@ def get_data_set_rows(query: dict[str, Any], data_set_id: str) -> Response:
 
 
 @data_sets.get("/v1/datasets/<id:data_set_id>/profile", scope=Scope.READ)
-@takes_query(schemas.ProfileQuery)
-@answers_tagged({"type": "object"}, description="The profile")
-@refuses(404, 409, 422)
+@data_sets.arguments(schemas.ProfileQuery, location="query")
+@data_sets.tagged({"type": "object"}, description="The profile")
+@data_sets.refuses(404, 409, 422)
 def get_data_set_profile(query: dict[str, Any], data_set_id: str) -> Response:
     """Look at how much each attribute says of the target: counts, missing values, entropies, gain, gain ratio.
 
@@ -116,10 +106,10 @@ def get_data_set_profile(query: dict[str, Any], data_set_id: str) -> Response:
 
 
 @data_sets.patch("/v1/datasets/<id:data_set_id>", scope=Scope.TRAIN)
-@takes_json(schemas.DataSetChange)
-@answers_changed(schemas.DataSet)
-@refuses(400, 404, 409, 413, 415, 422)
-@guarded
+@data_sets.arguments(schemas.DataSetChange)
+@data_sets.response(200, schemas.DataSet, headers=ETAG)
+@data_sets.refuses(400, 404, 409, 413, 415, 422)
+@data_sets.guarded
 def redeclare_data_set(changes: dict[str, Any], data_set_id: str) -> Response:
     """Declare the same rows anew: target, kinds, roles, order of categories, missing values.
 
@@ -137,9 +127,9 @@ def redeclare_data_set(changes: dict[str, Any], data_set_id: str) -> Response:
 
 
 @data_sets.delete("/v1/datasets/<id:data_set_id>", scope=Scope.TRAIN)
-@answers(204, description="It is gone")
-@refuses(404, 409)
-@guarded
+@data_sets.response(204, description="It is gone")
+@data_sets.refuses(404, 409)
+@data_sets.guarded
 def delete_data_set(data_set_id: str) -> Response:
     """Delete a data set that no unfinished job uses and no version was trained on."""
     with transaction(here().sessions) as session:

@@ -1,39 +1,47 @@
-"""The decision log over HTTP: look a decision up, list, have it explained again."""
+"""Decisions over HTTP: look up, list, explain, what would change them, what turned out to be true; consultations."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+import orjson
 from flask import Response
+from sqlalchemy.orm import Session
 
 import espalier
+from service import catalog, erasure, outcomes, schemas
 from service import decisions as log
-from service import erasure, replays, schemas
-from service.api.answers import TEXT, bytes_answer, json_answer, page_answer, tagged_answer
+from service.api.answers import JSON, TEXT, bytes_answer, json_answer, page_answer, tagged_answer
+from service.api.blueprint import Blueprint
 from service.api.context import caller, here
-from service.api.contract import Resource, answers, answers_tagged, refuses, takes_query
 from service.api.drawings import SVG, pictured
-from service.database.engine import reading
+from service.api.names import MODEL, VERSION
+from service.database.engine import reading, transaction
 from service.database.tables import Scope
+from service.errors import Conflict, NotFound
 from service.operating import at_point
-from service.usecases.decisions import replay_decision
+from service.usecases import decisions as usecases
+from service.usecases.predictions import check_cells
 
-__all__ = ["decisions"]
-
-decisions = Resource("decisions", __name__, description="What was answered, to what, by which version")
+decisions = Blueprint("decisions", __name__, description="What was answered, to what, by which version")
+asking = Blueprint("asking", __name__, description="What would change an answer, and what is still needed for one")
+outcome_routes = Blueprint("outcomes", __name__, description="What turned out to be true")
 
 SHOWN = schemas.Decision()
+SHOWN_OUTCOME = schemas.Outcome()
 VERIFIED = {
     True: "verified: the version answers the same today",
     False: "NOT verified: the answers differ",
     None: "cannot be verified: {reason}",
 }
+CHANGE_NAMES = {"range": "value_range", "max": "most"}
 DECISION = "/v1/decisions/<decision:decision_id>"
 
 
 @decisions.get("/v1/decisions", scope=Scope.AUDIT)
-@takes_query(schemas.DecisionQuery)
-@answers_tagged(schemas.DecisionPage)
-@refuses(422)
+@decisions.arguments(schemas.DecisionQuery, location="query")
+@decisions.tagged(schemas.DecisionPage)
+@decisions.refuses(422)
 def list_decisions(query: dict[str, Any]) -> Response:
     """List decisions, newest first.
 
@@ -46,9 +54,9 @@ def list_decisions(query: dict[str, Any]) -> Response:
 
 
 @decisions.delete("/v1/decisions", scope=Scope.ADMIN)
-@takes_query(schemas.ErasureQuery)
-@answers(200, schemas.Erasure)
-@refuses(422)
+@decisions.arguments(schemas.ErasureQuery, location="query")
+@decisions.response(200, schemas.Erasure)
+@decisions.refuses(422)
 def erase_subject(query: dict[str, Any]) -> Response:
     """Erase the inputs of all decisions about a subject; the records stay, with their answers, and say so.
 
@@ -58,38 +66,40 @@ def erase_subject(query: dict[str, Any]) -> Response:
 
 
 @decisions.get(DECISION, scope=Scope.AUDIT)
-@answers_tagged(schemas.Decision)
-@refuses(404)
+@decisions.tagged(schemas.Decision)
+@decisions.refuses(404)
 def get_decision(decision_id: str) -> Response:
     """Look a decision up."""
     with reading(here().sessions) as session:
-        decision = log.find(session, decision_id)
-    caller().check_model(decision.model_name)
+        decision = _find(session, decision_id)
     return tagged_answer(SHOWN.dump(decision))
 
 
 @decisions.get(f"{DECISION}/explanation", scope=Scope.AUDIT)
-@takes_query(schemas.ExplanationQuery)
-@answers_tagged(schemas.Explanation)
-@answers_tagged({"type": "string"}, content_type="text/plain")
-@answers_tagged({"type": "string"}, content_type=SVG)
-@refuses(404, 409, 422)
+@decisions.arguments(schemas.ExplanationQuery, location="query")
+@decisions.tagged(schemas.Explanation)
+@decisions.tagged({"type": "string"}, content_type="text/plain")
+@decisions.tagged({"type": "string"}, content_type=SVG)
+@decisions.refuses(404, 409, 422)
 def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
     """Have a decision explained: derived again from the version that made it, and compared with what was answered.
 
     As json, as lines (text), or as a picture of the tree with the way that led to the answer (svg).
     """
     with reading(here().sessions) as session:
-        decision, replay = replay_decision(session, here().models, decision_id)
-        model = at_point(here().models.get(session, decision.version_id).model, decision.operating_point)
-    caller().check_model(decision.model_name)
+        decision = _find(session, decision_id)
+        version = here().models.get(session, decision.version_id)
+    if decision.leaf is None:
+        raise Conflict(f"decision {decision_id} is a row that was refused: its errors stand in the decision itself")
+    replay = usecases.replay(version, decision)
     if query["format"] == "text":
         return bytes_answer(f"{_head(decision, replay)}\n{_lines(decision, replay)}", content_type=TEXT)
     if query["format"] == "svg":
+        model = at_point(version.model, decision.operating_point)
         if isinstance(model.body, espalier.RuleList):
             raise espalier.NotApplicable("a list of rules decided this, and has no tree to draw: take text or json")
-        way = replay.explanation or replays.as_logged(model, decision, replay.reason or "")
-        return pictured(espalier.to_svg(model, path=way, caption=_head(decision, replay)))
+        path = replay.explanation or usecases.as_logged(model, decision, replay.reason or "")
+        return pictured(espalier.to_svg(model, path=path, caption=_head(decision, replay)))
     return tagged_answer(
         {
             "decision_id": decision.id,
@@ -104,21 +114,114 @@ def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
     )
 
 
+@asking.post(f"{DECISION}/counterfactuals", scope=Scope.AUDIT)
+@asking.arguments(schemas.CounterfactualRequest)
+@asking.response(200, schemas.Counterfactuals)
+@asking.refuses(400, 404, 409, 413, 415, 422)
+def find_counterfactuals(asked: dict[str, Any], decision_id: str) -> Response:
+    """Ask what would have to be otherwise for another answer: the nearest changes, each answered by the version.
+
+    They are exact: of each leaf the nearest row that it answers, by the spans of the training values and the costs of
+    the attributes; whole numbers, days and categories stay what they are.
+    """
+    with reading(here().sessions) as session:
+        decision = _find(session, decision_id)
+        version = here().models.get(session, decision.version_id)
+    request = {CHANGE_NAMES.get(name, name): value for name, value in asked.items()}
+    found = usecases.counterfactuals(version, decision, request)
+    head = {"decision_id": decision.id, "model": decision.model_name, "version": decision.version}
+    return _document({**head, **found.to_dict()})
+
+
+@asking.post(f"{MODEL}/consultations", scope=Scope.PREDICT)
+@asking.arguments(schemas.ConsultationQuery, location="query")
+@asking.arguments(schemas.ConsultationRequest)
+@asking.response(200, schemas.Consultation)
+@asking.refuses(400, 404, 409, 413, 415, 422)
+def consult(query: Mapping[str, Any], asked: Mapping[str, Any], name: str) -> Response:
+    """Ask only for what is needed: the next attribute to find out, or the answer once nothing can change it any more.
+
+    Nothing is remembered: each time all that is known is sent. The version is found as for a prediction.
+    """
+    service = here()
+    version = service.finder.find(service.sessions, name, alias=query["alias"]).version
+    check_cells([asked["known"]], limit=service.settings.max_cell_chars)
+    found = usecases.consult(version, asked["known"], missing=asked["missing"])
+    return _document({"model": version.model_name, "version": version.number, **found.to_dict()})
+
+
+@outcome_routes.post(f"{DECISION}/outcome", scope=Scope.PREDICT)
+@outcome_routes.arguments(schemas.OutcomeRequest)
+@outcome_routes.response(200, schemas.Outcome)
+@outcome_routes.refuses(400, 404, 409, 413, 415, 422)
+def report_outcome(reported: Mapping[str, Any], decision_id: str) -> Response:
+    """Say what turned out to be true of a decision: the class, or of a regression the number.
+
+    Said again, the last word counts. It feeds the accuracy of the version that made the decision.
+    """
+    service = here()
+    with reading(service.sessions) as session:
+        decision = _find(session, decision_id)
+        schema = service.models.get(session, decision.version_id).model.schema
+    with transaction(service.sessions) as session:
+        row = outcomes.record(session, decision, schema, key_id=caller().key_id, **reported)
+        session.flush()
+        head = {"decision_id": decision.id, "at": row.at, "right": outcomes.is_right(row)}
+        return json_answer(SHOWN_OUTCOME.dump({**head, **reported}))
+
+
+@outcome_routes.get(f"{VERSION}/accuracy", scope=Scope.READ)
+@outcome_routes.tagged(schemas.Accuracy)
+@outcome_routes.refuses(404)
+def get_version_accuracy(name: str, number: int) -> Response:
+    """Look at how often a version was right, of the decisions whose outcome is known.
+
+    Of a classification the accuracy and the confusion matrix, a row for each true class and a column for each answer;
+    of a regression the mean absolute error, the root mean squared one, and the mean one (answer minus truth).
+    """
+    service = here()
+    with reading(service.sessions) as session:
+        version = catalog.find_version(session, name, number)
+        schema = service.models.get(session, version.id).model.schema
+        figures = outcomes.accuracy(session, version.id, schema)
+    return tagged_answer({"model": name, "version": number, **figures})
+
+
+def _find(session: Session, decision_id: str) -> log.Decision:
+    """Return a decision by a model that the caller reaches.
+
+    Raises:
+        Forbidden: The key is limited to some models, and none of them has made the decision, if anything has.
+        NotFound: There is none.
+    """
+    try:
+        decision = log.find(session, decision_id)
+    except NotFound:
+        caller().check_found(None)
+        raise
+    caller().check_found(decision.model_name)
+    return decision
+
+
+def _document(document: Mapping[str, Any]) -> Response:
+    return Response(orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS), content_type=JSON)
+
+
 def _known(decision: log.Decision) -> dict[str, Any]:
     return {**decision.answer, "nodes": decision.nodes}
 
 
-def _lines(decision: log.Decision, replay: replays.Replay) -> str:
+def _lines(decision: log.Decision, replay: usecases.Replay) -> str:
     if replay.explanation is not None:
         return espalier.render_explanation(replay.explanation)
     answer = decision.answer
-    said = " ".join(espalier.label_text(answer["label"]).split()) if "label" in answer else f"{answer['value']:.6g}"
+    text = " ".join(espalier.label_text(answer["label"]).split()) if "label" in answer else f"{answer['value']:.6g}"
     erased = f"erased: {', '.join(map(repr, replay.erased))}\n" if replay.erased else ""
-    way = "".join(f"  node {node}\n" for node in decision.nodes)
-    return f"{way}answer: {said}\n{erased}"
+    path = "".join(f"  node {node}\n" for node in decision.nodes)
+    return f"{path}answer: {text}\n{erased}"
 
 
-def _head(decision: log.Decision, replay: replays.Replay) -> str:
+def _head(decision: log.Decision, replay: usecases.Replay) -> str:
     verified = VERIFIED[replay.verified].format(reason=replay.reason)
     return (
         f"{decision.model_name}, version {decision.version}, decided {decision.time:%Y-%m-%d %H:%M:%S} UTC; {verified}"

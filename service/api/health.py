@@ -4,8 +4,8 @@ from flask import Response
 
 from service import schemas
 from service.api.answers import json_answer
+from service.api.blueprint import Blueprint
 from service.api.context import caller, here
-from service.api.contract import Resource, answers, refuses
 from service.api.metrics import CONTENT_TYPE
 from service.database import migrate
 from service.database.tables import Scope
@@ -13,19 +13,19 @@ from service.errors import NotFound, Unavailable
 
 __all__ = ["health"]
 
-health = Resource("health", __name__, description="For those who watch over the process")
+health = Blueprint("health", __name__, description="For those who watch over the process")
 
 
 @health.get("/livez", scope=None)
-@answers(200, schemas.Status)
+@health.response(200, schemas.Status)
 def is_live() -> Response:
     """Say that the process runs."""
     return json_answer({"status": "live"})
 
 
 @health.get("/readyz", scope=None)
-@answers(200, schemas.Status)
-@refuses(503)
+@health.response(200, schemas.Status)
+@health.refuses(503)
 def is_ready() -> Response:
     """Say whether requests can be answered: the database is there, its tables are ours, nobody has asked to stop."""
     if here().is_stopping():
@@ -36,8 +36,8 @@ def is_ready() -> Response:
 
 
 @health.get("/metrics", scope=Scope.READ)
-@answers(200, {"type": "string"}, content_type="text/plain")
-@refuses(404)
+@health.response(200, {"type": "string"}, content_type="text/plain")
+@health.refuses(404)
 def get_metrics() -> Response:
     """Give figures of all web processes and of the queue, in Prometheus' text form.
 

@@ -12,8 +12,8 @@ from flask import Response, current_app, request
 from service import catalog, schemas
 from service.answering import Answering
 from service.api.answers import json_answer
+from service.api.blueprint import Blueprint
 from service.api.context import RAISED, caller, here
-from service.api.contract import Resource, answers, documents, refuses_inference
 from service.api.inference import describe_inputs, describe_outputs
 from service.api.inference_body import HEADER_LENGTH, read_framed
 from service.api.inferring import answer_inference
@@ -26,7 +26,7 @@ from service.errors import Fault, Rejected, Unavailable
 
 __all__ = ["inference"]
 
-inference = Resource("inference", __name__, description="The Open Inference Protocol, for its clients")
+inference = Blueprint("inference", __name__, description="The Open Inference Protocol, for its clients")
 
 PLATFORM = "espalier"
 EXTENSIONS = ("binary_tensor_data", "parameters")
@@ -48,22 +48,22 @@ INFERRING: Mapping[str, Any] = {
 
 
 @inference.get(INFERENCE, scope=None)
-@answers(200, schemas.InferenceServer)
+@inference.response(200, schemas.InferenceServer)
 def get_inference_server() -> Response:
     """Say what serves here, and what it offers beyond the protocol."""
     return json_answer({"name": PLATFORM, "version": current_app.config["API_VERSION"], "extensions": EXTENSIONS})
 
 
 @inference.get(f"{INFERENCE}/health/live", scope=None)
-@answers(200, schemas.InferenceHealth)
+@inference.response(200, schemas.InferenceHealth)
 def inference_is_live() -> Response:
     """Say that the process runs."""
     return json_answer({"live": True})
 
 
 @inference.get(f"{INFERENCE}/health/ready", scope=None)
-@answers(200, schemas.InferenceHealth)
-@refuses_inference(503)
+@inference.response(200, schemas.InferenceHealth)
+@inference.refuses_inference(503)
 def inference_is_ready() -> Response:
     """Say whether requests can be answered."""
     if here().is_stopping() or not is_ready(here().sessions.engine):
@@ -72,57 +72,59 @@ def inference_is_ready() -> Response:
 
 
 @inference.get(INFERENCE_MODEL, scope=Scope.PREDICT)
-@answers(200, schemas.InferenceModel)
-@refuses_inference(404, 409)
+@inference.response(200, schemas.InferenceModel)
+@inference.refuses_inference(404, 409)
 def get_inference_model(name: str) -> Response:
     """Look at the tensors that a model takes and gives, by the version that would answer."""
     return _metadata(name, None)
 
 
 @inference.get(INFERENCE_VERSION, scope=Scope.PREDICT)
-@answers(200, schemas.InferenceModel)
-@refuses_inference(404, 409)
+@inference.response(200, schemas.InferenceModel)
+@inference.refuses_inference(404, 409)
 def get_inference_version(name: str, number: int) -> Response:
     """Look at the tensors that a version of a model takes and gives."""
     return _metadata(name, number)
 
 
 @inference.get(f"{INFERENCE_MODEL}/ready", scope=Scope.PREDICT)
-@answers(200, schemas.InferenceReadiness)
-@refuses_inference(404, 409)
+@inference.response(200, schemas.InferenceReadiness)
+@inference.refuses_inference(404, 409)
 def inference_model_is_ready(name: str) -> Response:
     """Say whether a model answers."""
     return json_answer({"name": _loaded(name, None).version.model_name, "ready": True})
 
 
 @inference.get(f"{INFERENCE_VERSION}/ready", scope=Scope.PREDICT)
-@answers(200, schemas.InferenceReadiness)
-@refuses_inference(404, 409)
+@inference.response(200, schemas.InferenceReadiness)
+@inference.refuses_inference(404, 409)
 def inference_version_is_ready(name: str, number: int) -> Response:
     """Say whether a version of a model answers."""
     return json_answer({"name": _loaded(name, number).version.model_name, "ready": True})
 
 
 @inference.post(f"{INFERENCE_MODEL}/infer", scope=Scope.PREDICT)
-@documents(**INFERRING)
-@refuses_inference(400, 404, 409, 413, 415, 503)
+@inference.doc(**INFERRING)
+@inference.refuses_inference(400, 404, 409, 413, 415, 503)
 def infer(name: str) -> Response:
     """Answer rows by the version that `production` points at, else the newest; every decision is in the log."""
     return _infer(name, None)
 
 
 @inference.post(f"{INFERENCE_VERSION}/infer", scope=Scope.PREDICT)
-@documents(**INFERRING)
-@refuses_inference(400, 404, 409, 413, 415, 503)
+@inference.doc(**INFERRING)
+@inference.refuses_inference(400, 404, 409, 413, 415, 503)
 def infer_by_version(name: str, number: int) -> Response:
     """Answer rows by one version of a model; every decision is in the log."""
     return _infer(name, number)
 
 
 @inference.post(f"{INFERENCE}/repository/index", scope=Scope.READ)
-@documents(requestBody=schemas.INDEX_REQUEST)
-@answers(200, {"type": "array", "items": schemas.InferenceEntry}, description="One entry a version, newest first")
-@refuses_inference(400, 413, 415)
+@inference.doc(requestBody=schemas.INDEX_REQUEST)
+@inference.response(
+    200, {"type": "array", "items": schemas.InferenceEntry}, description="One entry a version, newest first"
+)
+@inference.refuses_inference(400, 413, 415)
 def list_inference_models() -> Response:
     """List the versions of models that the key reaches, archived ones as not ready; with `ready` only the others."""
     asked = read_framed(request, optional=True).json.get("ready", False)

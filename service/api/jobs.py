@@ -12,9 +12,9 @@ from service import job_requests, queue, schemas
 from service.api import job_stream
 from service.api.access import still_admitted
 from service.api.answers import json_answer, page_answer, tagged_answer
+from service.api.blueprint import Blueprint
 from service.api.context import caller, here
-from service.api.contract import Resource, answers, answers_tagged, documents, refuses, takes_query, takes_request
-from service.api.once import remember
+from service.api.idempotency import creating, remember
 from service.database.engine import reading, transaction
 from service.database.tables import Job, Kind, Scope, State
 from service.decisions import NONE_KEPT, answers_of_job
@@ -24,12 +24,15 @@ from service.serialization.answer_rows import RESULT_TYPES, written
 
 __all__ = ["jobs"]
 
-jobs = Resource("jobs", __name__, description="Work that takes its time")
+jobs = Blueprint("jobs", __name__, description="Work that takes its time")
 
 SHOWN = schemas.Job()
 SHOWN_RESULT = schemas.JobResult()
 RESULTS = {Kind.EVALUATE: schemas.Comparison()}
 LOCATION = {"Location": {"schema": {"type": "string"}, "description": "where to watch the job"}}
+# A key with the scope predict reaches the prediction jobs that it asked for: see `Caller.check_job`.
+WATCHING = (Scope.READ, Scope.PREDICT)
+CANCELLING = (Scope.TRAIN, Scope.PREDICT)
 LOOK_SECONDS = 0.1  # between looks at the job
 EVENT_ID = re.compile(r"[0-9]{1,18}")
 SEEN: Mapping[str, Any] = {
@@ -43,55 +46,55 @@ NOT_KEPT = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # by a prox
 
 
 @jobs.post("/v1/training-jobs", scope=Scope.TRAIN, creates=True)
-@takes_request(schemas.TrainingJobRequest)
-@answers(202, schemas.Job, headers=LOCATION)
-@refuses(400, 413, 415, 422, 429)
+@jobs.lenient_arguments(schemas.TrainingJobRequest)
+@jobs.response(202, schemas.Job, headers=LOCATION)
+@jobs.refuses(400, 413, 415, 422, 429)
 def train(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
     """Train a new version of a model."""
     return _requested(job_requests.plan_training, asked, faults)
 
 
 @jobs.post("/v1/pruning-jobs", scope=Scope.TRAIN, creates=True)
-@takes_request(schemas.PruningJobRequest)
-@answers(202, schemas.Job, headers=LOCATION)
-@refuses(400, 413, 415, 422, 429)
+@jobs.lenient_arguments(schemas.PruningJobRequest)
+@jobs.response(202, schemas.Job, headers=LOCATION)
+@jobs.refuses(400, 413, 415, 422, 429)
 def prune(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
     """Prune a version into a new one; the old one stays as it is."""
     return _requested(job_requests.plan_pruning, asked, faults)
 
 
 @jobs.post("/v1/evaluation-jobs", scope=Scope.TRAIN, creates=True)
-@takes_request(schemas.EvaluationJobRequest)
-@answers(202, schemas.Job, headers=LOCATION)
-@refuses(400, 413, 415, 422, 429)
+@jobs.lenient_arguments(schemas.EvaluationJobRequest)
+@jobs.response(202, schemas.Job, headers=LOCATION)
+@jobs.refuses(400, 413, 415, 422, 429)
 def evaluate(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
     """Compare several ways of training on the same folds, or on the same held-out rows; no version is made."""
     return _requested(job_requests.plan_evaluation, asked, faults)
 
 
 @jobs.post("/v1/prediction-jobs", scope=Scope.PREDICT, creates=True)
-@takes_request(schemas.PredictionJobRequest)
-@answers(202, schemas.Job, headers=LOCATION)
-@refuses(400, 413, 415, 422, 429)
+@jobs.lenient_arguments(schemas.PredictionJobRequest)
+@jobs.response(202, schemas.Job, headers=LOCATION)
+@jobs.refuses(400, 413, 415, 422, 429)
 def predict_data_set(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
     """Answer every row of a data set; each answer is a decision in the log, and all of them are the job's result."""
     return _requested(plan_prediction, asked, faults)
 
 
 @jobs.get("/v1/jobs", scope=Scope.READ)
-@takes_query(schemas.JobQuery)
-@answers_tagged(schemas.JobPage)
-@refuses(422)
+@jobs.arguments(schemas.JobQuery, location="query")
+@jobs.tagged(schemas.JobPage)
+@jobs.refuses(422)
 def list_jobs(query: dict[str, Any]) -> Response:
     """List jobs, newest first."""
     with reading(here().sessions) as session:
         return page_answer(queue.list_jobs(session, models=caller().models, key_id=caller().key_id, **query), SHOWN)
 
 
-@jobs.get("/v1/jobs/<id:job_id>", scope=Scope.READ)
-@takes_query(schemas.JobWaitQuery)
-@answers_tagged(schemas.Job)
-@refuses(404, 422)
+@jobs.get("/v1/jobs/<id:job_id>", scope=WATCHING)
+@jobs.arguments(schemas.JobWaitQuery, location="query")
+@jobs.tagged(schemas.Job)
+@jobs.refuses(404, 422)
 def get_job(query: dict[str, Any], job_id: str) -> Response:
     """Look at a job, or wait for its end.
 
@@ -104,10 +107,10 @@ def get_job(query: dict[str, Any], job_id: str) -> Response:
     return tagged_answer(job)
 
 
-@jobs.get("/v1/jobs/<id:job_id>/events", scope=Scope.READ)
-@documents(parameters=[SEEN])
-@answers(200, schemas.JOB_EVENT, content_type=job_stream.CONTENT_TYPE, description="Server-sent events")
-@refuses(404, 422)
+@jobs.get("/v1/jobs/<id:job_id>/events", scope=WATCHING)
+@jobs.doc(parameters=[SEEN])
+@jobs.response(200, schemas.JOB_EVENT, content_type=job_stream.CONTENT_TYPE, description="Server-sent events")
+@jobs.refuses(404, 422)
 def watch_job(job_id: str) -> Response:
     """Watch a job: its transitions, its progress with phase and rate, and its end, as server-sent events.
 
@@ -117,7 +120,7 @@ def watch_job(job_id: str) -> Response:
     service, source = here(), here().sessions
     after = _last_seen()
     first = job_stream.look(source, job_id, after=after)
-    caller().check_job(first.job)
+    caller().check_job(first.job, Scope.READ)
     stays = service.waiting.acquire(blocking=False)
     admitted = still_admitted()
 
@@ -137,13 +140,13 @@ def watch_job(job_id: str) -> Response:
     return response
 
 
-@jobs.get("/v1/jobs/<id:job_id>/result", scope=Scope.READ)
-@takes_query(schemas.JobResultQuery)
-@answers(200, {"anyOf": [schemas.JobResult, schemas.Comparison]}, description="The version, or the comparison")
-@answers(200, {"type": "string"}, content_type=RESULT_TYPES["ndjson"])
-@answers(200, {"type": "string"}, content_type=RESULT_TYPES["csv"])
-@answers(200, {"type": "string", "format": "binary"}, content_type=RESULT_TYPES["parquet"])
-@refuses(404, 409, 422)
+@jobs.get("/v1/jobs/<id:job_id>/result", scope=WATCHING)
+@jobs.arguments(schemas.JobResultQuery, location="query")
+@jobs.response(200, {"anyOf": [schemas.JobResult, schemas.Comparison]}, description="The version, or the comparison")
+@jobs.response(200, {"type": "string"}, content_type=RESULT_TYPES["ndjson"])
+@jobs.response(200, {"type": "string"}, content_type=RESULT_TYPES["csv"])
+@jobs.response(200, {"type": "string", "format": "binary"}, content_type=RESULT_TYPES["parquet"])
+@jobs.refuses(404, 409, 422)
 def get_job_result(query: dict[str, Any], job_id: str) -> Response:
     """Look at what came of a job that has succeeded: the new version, all of a comparison, or every answer.
 
@@ -151,7 +154,7 @@ def get_job_result(query: dict[str, Any], job_id: str) -> Response:
     """
     with reading(here().sessions) as session:
         job = queue.find_job(session, job_id)
-    caller().check_job(job)
+    caller().check_job(job, Scope.READ)
     if job.state != State.SUCCEEDED:
         raise Conflict(f"the job is {job.state}: only one that has succeeded has a result")
     if job.kind == Kind.PREDICT:
@@ -159,19 +162,19 @@ def get_job_result(query: dict[str, Any], job_id: str) -> Response:
     return json_answer(RESULTS.get(Kind(job.kind), SHOWN_RESULT).dump(job.result))
 
 
-@jobs.post("/v1/jobs/<id:job_id>/cancel", scope=Scope.TRAIN)
-@answers(202, schemas.Job, description="Cancelled at once if it was queued; a running one stops within seconds")
-@refuses(404, 409)
+@jobs.post("/v1/jobs/<id:job_id>/cancel", scope=CANCELLING)
+@jobs.response(202, schemas.Job, description="Cancelled at once if it was queued; a running one stops within seconds")
+@jobs.refuses(404, 409)
 def cancel_job(job_id: str) -> Response:
     """Cancel a job."""
     with transaction(here().sessions) as session:
-        caller().check_job(queue.find_job(session, job_id))
+        caller().check_job(queue.find_job(session, job_id), Scope.TRAIN)
         return json_answer(SHOWN.dump(queue.cancel(session, job_id)), status=202)
 
 
 @jobs.post("/v1/jobs/<id:job_id>/retry", scope=Scope.TRAIN)
-@answers(202, schemas.Job, headers=LOCATION)
-@refuses(404, 409, 429)
+@jobs.response(202, schemas.Job, headers=LOCATION)
+@jobs.refuses(404, 409, 429)
 def retry_job(job_id: str) -> Response:
     """Queue a job again that has failed, was cancelled or has spent its attempts; it counts for the key that asks now.
 
@@ -180,7 +183,7 @@ def retry_job(job_id: str) -> Response:
     """
     with transaction(here().sessions) as session:
         job = queue.find_job(session, job_id)
-        caller().check_job(job)
+        caller().check_job(job, Scope.TRAIN)
         queue.check_room(session, key_id=caller().key_id, limit=here().settings.max_jobs)
         again = job_requests.try_again(session, job)
         again.key_id = caller().key_id
@@ -221,7 +224,7 @@ def _requested(plan: Callable[..., job_requests.Plan], asked: Mapping[str, Any],
     caller().check_model(asked.get("model"))
     with reading(service.sessions) as session:
         planned = plan(session, service.models, asked, faults=faults)
-    with transaction(service.sessions) as session:
+    with creating() as session:
         queue.check_room(session, key_id=caller().key_id, limit=service.settings.max_jobs)
         job = job_requests.submit(session, planned, settings=service.settings)
         job.key_id = caller().key_id
@@ -236,7 +239,7 @@ def _accepted(job: Job) -> Response:
 def _show(job_id: str) -> dict[str, Any]:
     with reading(here().sessions) as session:
         job = queue.find_job(session, job_id)
-        caller().check_job(job)
+        caller().check_job(job, Scope.READ)
         shown: dict[str, Any] = SHOWN.dump(job)
         return shown
 

@@ -7,25 +7,25 @@ from flask import Response
 from service import keys as ring
 from service import schemas
 from service.api.answers import json_answer, page_answer
+from service.api.blueprint import Blueprint
 from service.api.context import here
-from service.api.contract import Resource, answers, answers_tagged, refuses, takes_json, takes_query
-from service.api.once import remember
+from service.api.idempotency import creating, remember
 from service.database.engine import reading, transaction
 from service.database.tables import Scope
 from service.errors import Conflict
 
 __all__ = ["keys"]
 
-keys = Resource("keys", __name__, description="Who may call, and what for")
+keys = Blueprint("keys", __name__, description="Who may call, and what for")
 
 SHOWN = schemas.Key()
 KEY = "/v1/keys/<id:key_id>"
 
 
 @keys.post("/v1/keys", scope=Scope.ADMIN, creates=True)
-@takes_json(schemas.KeyRequest)
-@answers(201, schemas.NewKey, description="The key; `token` is shown this once")
-@refuses(400, 409, 413, 415, 422)
+@keys.arguments(schemas.KeyRequest)
+@keys.response(201, schemas.NewKey, description="The key; `token` is shown this once")
+@keys.refuses(400, 409, 413, 415, 422)
 def create_key(asked: dict[str, Any]) -> Response:
     """Make a key.
 
@@ -34,16 +34,16 @@ def create_key(asked: dict[str, Any]) -> Response:
     """
     if here().settings.auth == "none":
         raise Conflict("keys are off here (ESPALIER_AUTH=none), so a key would guard nothing: set ESPALIER_AUTH=keys")
-    with transaction(here().sessions) as session:
+    with creating() as session:
         key, token = ring.create(session, **asked | {"scopes": [Scope(scope) for scope in asked["scopes"]]})
         shown = SHOWN.dump(key) | {"token": token}
         return remember(session, json_answer(shown, status=201, headers={"Cache-Control": "no-store"}), secret=True)
 
 
 @keys.get("/v1/keys", scope=Scope.ADMIN)
-@takes_query(schemas.PageQuery)
-@answers_tagged(schemas.KeyPage)
-@refuses(422)
+@keys.arguments(schemas.PageQuery, location="query")
+@keys.tagged(schemas.KeyPage)
+@keys.refuses(422)
 def list_keys(query: dict[str, Any]) -> Response:
     """List keys, newest first; of their secrets nothing is shown."""
     with reading(here().sessions) as session:
@@ -51,8 +51,8 @@ def list_keys(query: dict[str, Any]) -> Response:
 
 
 @keys.delete(KEY, scope=Scope.ADMIN)
-@answers(204, description="It is revoked: within a second it works nowhere")
-@refuses(404)
+@keys.response(204, description="It is revoked: within a second it works nowhere")
+@keys.refuses(404)
 def revoke_key(key_id: str) -> Response:
     """Revoke a key, for good."""
     with transaction(here().sessions) as session:

@@ -9,13 +9,13 @@ from werkzeug.exceptions import BadRequest
 import espalier
 from service import catalog, schemas
 from service.api.answers import JSON, TEXT, bytes_answer, json_answer, page_answer, tagged_answer
+from service.api.blueprint import Blueprint
 from service.api.bodies import read_bytes
 from service.api.context import caller, here
-from service.api.contract import Resource, answers, answers_tagged, documents, refuses, takes_query
 from service.api.drawings import DOT, SVG, drawn
+from service.api.idempotency import creating, remember
 from service.api.names import MODEL, VERSION
-from service.api.once import remember
-from service.database.engine import reading, transaction
+from service.database.engine import reading
 from service.database.tables import Scope
 from service.errors import NotFound
 from service.row_schemas import row_schema
@@ -23,7 +23,7 @@ from service.usecases.models import read_document
 
 __all__ = ["models"]
 
-models = Resource("models", __name__, description="Trees and their versions")
+models = Blueprint("models", __name__, description="Trees and their versions")
 
 SHOWN = schemas.Model()
 LOCATION = {"Location": {"schema": {"type": "string"}, "description": "where the new version is"}}
@@ -45,9 +45,9 @@ NO_TRACE = "a pruning leaves one, or a training that ends with pruning, and none
 
 
 @models.get("/v1/models", scope=Scope.READ)
-@takes_query(schemas.PageQuery)
-@answers_tagged(schemas.ModelPage)
-@refuses(422)
+@models.arguments(schemas.PageQuery, location="query")
+@models.tagged(schemas.ModelPage)
+@models.refuses(422)
 def list_models(query: dict[str, Any]) -> Response:
     """List models, newest first."""
     with reading(here().sessions) as session:
@@ -55,8 +55,8 @@ def list_models(query: dict[str, Any]) -> Response:
 
 
 @models.get(MODEL, scope=Scope.READ)
-@answers_tagged(schemas.Model)
-@refuses(404)
+@models.tagged(schemas.Model)
+@models.refuses(404)
 def get_model(name: str) -> Response:
     """Look at a model."""
     with reading(here().sessions) as session:
@@ -64,9 +64,9 @@ def get_model(name: str) -> Response:
 
 
 @models.get(f"{MODEL}/versions", scope=Scope.READ)
-@takes_query(schemas.PageQuery)
-@answers_tagged(schemas.VersionPage)
-@refuses(404, 422)
+@models.arguments(schemas.PageQuery, location="query")
+@models.tagged(schemas.VersionPage)
+@models.refuses(404, 422)
 def list_versions(query: dict[str, Any], name: str) -> Response:
     """List the versions of a model, newest first."""
     with reading(here().sessions) as session:
@@ -74,9 +74,9 @@ def list_versions(query: dict[str, Any], name: str) -> Response:
 
 
 @models.post(f"{MODEL}/versions", scope=Scope.TRAIN, creates=True)
-@answers(201, schemas.Version, headers=LOCATION)
-@refuses(400, 413, 415, 422)
-@documents(requestBody=schemas.DOCUMENT_REQUEST)
+@models.response(201, schemas.Version, headers=LOCATION)
+@models.refuses(400, 413, 415, 422)
+@models.doc(requestBody=schemas.DOCUMENT_REQUEST)
 def import_version(name: str) -> Response:
     """Add a version from a model document, such as `GET …/document` gives; the model is made if it is not there.
 
@@ -84,7 +84,7 @@ def import_version(name: str) -> Response:
     pruning that need the training rows cannot be applied to it.
     """
     new = _read_document(name)
-    with transaction(here().sessions) as session:
+    with creating() as session:
         shown = SHOWN_VERSION.dump(catalog.add_version(session, new))
         place = f"{request.root_path}/v1/models/{name}/versions/{shown['version']}"
         made = remember(session, json_answer(shown, status=201, headers={"Location": place}))
@@ -93,8 +93,8 @@ def import_version(name: str) -> Response:
 
 
 @models.get(VERSION, scope=Scope.READ)
-@answers_tagged(schemas.Version)
-@refuses(404)
+@models.tagged(schemas.Version)
+@models.refuses(404)
 def get_version(name: str, number: int) -> Response:
     """Look at a version: how it was made, and its figures."""
     with reading(here().sessions) as session:
@@ -102,12 +102,12 @@ def get_version(name: str, number: int) -> Response:
 
 
 @models.get(f"{VERSION}/tree", scope=Scope.READ)
-@takes_query(schemas.TreeQuery)
-@answers_tagged(schemas.TREE, description="The tree")
-@answers_tagged({"type": "string"}, content_type="text/plain")
-@answers_tagged({"type": "string"}, content_type=DOT)
-@answers_tagged({"type": "string"}, content_type=SVG)
-@refuses(404, 422)
+@models.arguments(schemas.TreeQuery, location="query")
+@models.tagged(schemas.TREE, description="The tree")
+@models.tagged({"type": "string"}, content_type="text/plain")
+@models.tagged({"type": "string"}, content_type=DOT)
+@models.tagged({"type": "string"}, content_type=SVG)
+@models.refuses(404, 422)
 def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
     """Look at the tree of a version, or a part: columns (json), lines (text), diagrams (mermaid, dot), a picture (svg).
 
@@ -121,10 +121,10 @@ def get_tree(query: dict[str, Any], name: str, number: int) -> Response:
 
 
 @models.get(f"{VERSION}/rules", scope=Scope.READ)
-@takes_query(schemas.RulesQuery)
-@answers_tagged({"type": "object"}, description="The rules")
-@answers_tagged({"type": "string"}, content_type="text/plain")
-@refuses(404, 422)
+@models.arguments(schemas.RulesQuery, location="query")
+@models.tagged({"type": "object"}, description="The rules")
+@models.tagged({"type": "string"}, content_type="text/plain")
+@models.refuses(404, 422)
 def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
     """Look at the rules of a version, one a leaf of its tree: as json, as sentences, or in the notation of logic.
 
@@ -142,8 +142,8 @@ def get_rules(query: dict[str, Any], name: str, number: int) -> Response:
 
 
 @models.get(f"{VERSION}/importances", scope=Scope.READ)
-@answers_tagged(schemas.Importances)
-@refuses(404, 422)
+@models.tagged(schemas.Importances)
+@models.refuses(404, 422)
 def get_importances(name: str, number: int) -> Response:
     """Look at each attribute's share of what the tests of a version gain, times the rows that they part.
 
@@ -155,8 +155,8 @@ def get_importances(name: str, number: int) -> Response:
 
 
 @models.get(f"{VERSION}/document", scope=Scope.READ)
-@answers_tagged({"type": "object"}, description="The whole model; the same bytes each time")
-@refuses(404)
+@models.tagged({"type": "object"}, description="The whole model; the same bytes each time")
+@models.refuses(404)
 def get_document(name: str, number: int) -> Response:
     """Fetch the whole model as its JSON document, which the core and the command line read too."""
     with reading(here().sessions) as session:
@@ -165,16 +165,16 @@ def get_document(name: str, number: int) -> Response:
 
 
 @models.get(f"{VERSION}/schema", scope=Scope.READ)
-@answers_tagged({"type": "object"}, description="The JSON Schema (2020-12) of a row")
-@refuses(404)
+@models.tagged({"type": "object"}, description="The JSON Schema (2020-12) of a row")
+@models.refuses(404)
 def get_schema(name: str, number: int) -> Response:
     """Look at what a row must be to be answered by this version, as JSON Schema."""
     return tagged_answer(row_schema(_model(name, number).schema, title=f"a row for {name}, version {number}"))
 
 
 @models.get(f"{VERSION}/pruning", scope=Scope.READ)
-@answers_tagged({"type": "object"}, description="The trace")
-@refuses(404)
+@models.tagged({"type": "object"}, description="The trace")
+@models.refuses(404)
 def get_pruning(name: str, number: int) -> Response:
     """Look at what the pruning that made this version, or ended its training, did: node by node."""
     with reading(here().sessions) as session:

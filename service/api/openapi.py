@@ -1,22 +1,21 @@
-"""The OpenAPI document: what all routes take and answer, written when somebody first asks for it."""
+"""The OpenAPI document, written when it is first asked for, and the page that shows it without another host."""
 
-import threading
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import flask_smorest
 import orjson
-from flask import Flask, Response, request
+from flask import Blueprint, Flask, Response, request, send_from_directory
+from werkzeug.exceptions import HTTPException
 
-from service import schemas
 from service.api.answers import JSON
-from service.api.contract import SECURITY
+from service.api.blueprint import SECURITY
 from service.api.links import add_links
 from service.api.names import CONVERTERS
-from service.api.problems import CONTENT_TYPE, is_inference
-
-__all__ = ["ProblemApi", "openapi"]
+from service.api.problems import CONTENT_TYPE, answer, is_inference
+from service.schemas.answers import Problem
 
 DESCRIPTION = """Decision trees you can read: upload a data set, train a model on it, prune it, ask it. Each answer
 comes with the path that led to it, and can be looked up and explained again later.
@@ -38,58 +37,32 @@ REFUSALS = ("401", "403", "429")  # what every route may answer that needs a sco
 
 
 class ProblemApi(flask_smorest.Api):  # type: ignore[misc] # the parent is untyped
-    """flask-smorest with our problem documents, in what it answers and in what it writes down."""
+    """flask-smorest with our problem documents as errors."""
 
-    ERROR_SCHEMA = schemas.Problem
+    ERROR_SCHEMA = Problem
 
     def __init__(self, app: Flask) -> None:
-        self.to_describe: list[Callable[[], None]] = []
         about = {"title": "Espalier", "openapi_version": "3.1.0"}
         super().__init__(app, spec_kwargs={**about, "info": {"description": DESCRIPTION}})
         for name, converter in CONVERTERS.items():
             self.register_converter(converter, _described(converter.regex, name))
 
-    def description(self) -> dict[str, Any]:
-        """Give the OpenAPI document of all that was registered; not by two threads at once."""
-        while self.to_describe:
-            self.to_describe[0]()
-            del self.to_describe[0]  # not before: what fails would be missing from all later answers
-        found: dict[str, Any] = self.spec.to_dict()
-        return found
-
-    def _register_error_handlers(self) -> None:
-        """Leave errors to the application's one handler."""
-
-    def _register_responses(self) -> None:
-        """Leave them, too, until somebody asks for the description."""
-        self.to_describe.append(self._describe_responses)
-
-    def _describe_responses(self) -> None:
-        """Write all errors down as problem documents; the parent takes the type of plain answers for them."""
-        self.DEFAULT_RESPONSE_CONTENT_TYPE = CONTENT_TYPE
-        try:
-            super()._register_responses()
-        finally:
-            del self.DEFAULT_RESPONSE_CONTENT_TYPE  # the class's own shows again
+    def handle_http_exception(self, error: HTTPException) -> Response:
+        """Answer as for every other error."""
+        return answer(error)
 
 
 def openapi(api: ProblemApi, *, keys_are_on: bool) -> Callable[[], Response]:
     """Give the view that answers with the description of `api`."""
-    one_at_a_time = threading.Lock()
-
-    @cache
-    def document() -> dict[str, Any]:
-        return _complete(api.description(), keys_are_on=keys_are_on)
 
     @lru_cache(maxsize=8)
     def content(root: str) -> bytes:
-        with one_at_a_time:
-            found = document()
-        placed = found | {"servers": [{"url": root}]} if root else found
+        document = _complete(api.spec.to_dict(), keys_are_on=keys_are_on)
+        placed = document | {"servers": [{"url": root}]} if root else document
         return orjson.dumps(placed, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS)
 
     def view() -> Response:
-        return Response(content(request.root_path), content_type="application/json")
+        return Response(content(request.root_path), content_type=JSON)
 
     return view
 
@@ -100,6 +73,9 @@ def _described(pattern: str, name: str) -> Callable[[object], dict[str, str]]:
 
 def _complete(document: dict[str, Any], *, keys_are_on: bool) -> dict[str, Any]:
     """Say what every route may answer, put the statuses in order, and drop what does not hold of this service."""
+    for error in document["components"]["responses"].values():
+        [content] = error["content"].values()
+        error["content"] = {CONTENT_TYPE: content}
     document["components"]["responses"]["INFERENCE_ERROR"] = INFERENCE_ERROR
     for path, operations in document["paths"].items():
         failure = {"$ref": f"#/components/responses/{'INFERENCE' if is_inference(path) else 'DEFAULT'}_ERROR"}
@@ -118,3 +94,23 @@ def _complete(document: dict[str, Any], *, keys_are_on: bool) -> dict[str, Any]:
     if keys_are_on:
         document["components"]["securitySchemes"] = {SECURITY: KEYS}
     return document
+
+
+STATIC = Path(__file__).resolve().parent.parent / "web" / "static"
+PAGE = "docs.html"
+# Scripts and styles only from our own files; Swagger UI sets styles by script, which needs no exception, and draws its
+# icons from data URLs in its style sheet.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+docs = Blueprint("docs", __name__, static_folder=str(STATIC), static_url_path="/static")
+
+
+@docs.get("/docs")
+def page() -> Response:
+    """Show the API as a page to read and to try."""
+    response = send_from_directory(STATIC, PAGE)
+    response.headers["Content-Security-Policy"] = POLICY
+    return response

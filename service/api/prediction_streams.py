@@ -25,8 +25,8 @@ from service import decisions, streams
 from service.answering import Answering
 from service.api import problems
 from service.api.access import still_admitted
+from service.api.blueprint import refuse_repeated
 from service.api.context import caller, here, request_id
-from service.api.contract import refuse_repeated
 from service.errors import Fault, Rejected
 from service.policies import Policy
 from service.schemas.predictions import read_options

@@ -9,9 +9,9 @@ from flask import Response, request
 
 from service import schemas
 from service.answering import Answering
+from service.api.blueprint import Blueprint, refuse_repeated
 from service.api.bodies import JSON, read_bytes
 from service.api.context import RAISED, caller, here
-from service.api.contract import Resource, documents, refuse_repeated
 from service.api.names import MODEL, VERSION
 from service.api.predicting import FIELDS, answer_body
 from service.api.prediction_streams import KINDS, answer_stream
@@ -22,7 +22,7 @@ from service.schemas.predictions import ALIAS_PARAMETER, STREAM_PARAMETERS
 
 __all__ = ["predictions"]
 
-predictions = Resource("predictions", __name__, description="Answers, each with the path that led to it")
+predictions = Blueprint("predictions", __name__, description="Answers, each with the path that led to it")
 
 ALIAS = re.compile(schemas.ALIAS)
 DOCUMENTED: Mapping[str, Any] = {
@@ -54,14 +54,14 @@ DOCUMENTED: Mapping[str, Any] = {
 
 
 @predictions.post(f"{MODEL}/predict", scope=Scope.PREDICT)
-@documents(**DOCUMENTED, parameters=[ALIAS_PARAMETER, *STREAM_PARAMETERS])
+@predictions.doc(**DOCUMENTED, parameters=[ALIAS_PARAMETER, *STREAM_PARAMETERS])
 def predict(name: str) -> Response:
     """Answer rows by the version that the alias points at; without one, that is `production`, else the newest."""
     return _answer(name, None)
 
 
 @predictions.post(f"{VERSION}/predict", scope=Scope.PREDICT)
-@documents(**DOCUMENTED, parameters=STREAM_PARAMETERS)
+@predictions.doc(**DOCUMENTED, parameters=STREAM_PARAMETERS)
 def predict_by_version(name: str, number: int) -> Response:
     """Answer rows by one version of a model."""
     return _answer(name, number)

@@ -215,7 +215,8 @@ class Model(BaseSchema):
         fields.String(), metadata={"description": "attributes whose values are not kept in the decision log"}
     )
     retention_days = fields.Integer(
-        allow_none=True, metadata={"description": "days after which decisions are deleted; null: never"}
+        allow_none=True,
+        metadata={"description": "days after which decisions are deleted; null: as ESPALIER_RETENTION_DAYS says"},
     )
     operating_point = json_value("from which probability on the label is given; null: the most probable one is", POINT)
     created = fields.AwareDateTime()

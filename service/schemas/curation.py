@@ -38,7 +38,7 @@ class ModelChange(BaseSchema):
     retention_days = StrictInteger(
         allow_none=True,
         validate=between(1, LONGEST_RETENTION_DAYS),
-        metadata={"description": "days after which decisions are deleted; null: never"},
+        metadata={"description": "days after which decisions are deleted; null: as ESPALIER_RETENTION_DAYS says"},
     )
     operating_point = json_value(
         "the label is given where its probability reaches this one, elsewhere the most probable of the others; null: "

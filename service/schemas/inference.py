@@ -87,8 +87,8 @@ class InferenceEntry(BaseSchema):
 
     name = fields.String()
     version = fields.String()
-    state = text("READY")
-    reason = text("empty")
+    state = text("READY, or UNAVAILABLE where the version is archived")
+    reason = text("`archived`, or empty")
 
 
 class InferenceOutput(BaseSchema):
@@ -203,7 +203,12 @@ INDEX_REQUEST: Mapping[str, Any] = {
         "application/json": {
             "schema": {
                 "type": "object",
-                "properties": {"ready": {"type": "boolean", "description": "changes nothing: every version is ready"}},
+                "properties": {
+                    "ready": {
+                        "type": "boolean",
+                        "description": "true: only the versions that are ready; an archived one is not",
+                    }
+                },
             }
         }
     },

@@ -143,11 +143,11 @@ class DecisionQuery(PageQuery):
         validate=between(1, 2**31 - 1),
         metadata={"description": "only by this version of the model"},
     )
-    label = search_text("only with this answer (single rows)")
+    label = search_text("only with this answer")
     leaf = QueryInteger(
         load_default=None,
         validate=between(0, 2**31 - 1),
-        metadata={"description": "only from this leaf (single rows)"},
+        metadata={"description": "only from this leaf"},
     )
     subject = search_text("only about this subject")
     from_time = UtcDateTime(

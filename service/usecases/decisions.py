@@ -1,22 +1,117 @@
-"""Explain a logged decision: answer its row again by the version that answered it, and compare."""
+"""Explain a logged decision: replay it by the version that made it, find what would change it; consult a version."""
 
-from sqlalchemy.orm import Session
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
-from service import decisions, replays
-from service.errors import Conflict
-from service.model_cache import ModelCache
+import orjson
+
+import espalier
+from service.catalog import LoadedVersion
+from service.decisions import ANSWER_FIELDS, Decision
+from service.errors import Conflict, Fault, Rejected
+from service.operating import at_point
 
 
-def replay_decision(
-    session: Session, models: ModelCache, decision_id: str
-) -> tuple[decisions.Decision, replays.Replay]:
-    """Answer a logged row again by the version that answered it, and compare.
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A decision explained again.
+
+    Attributes:
+        explanation: The answer with what led to it; None where values that it was made of are not there, or not taken.
+        verified: Is it the answer that was given, by the document that gave it? None where that cannot be known.
+        erased: The attributes whose values are not there.
+        reason: Why it cannot be known.
+    """
+
+    explanation: espalier.Explanation | None
+    verified: bool | None
+    erased: tuple[str, ...] = ()
+    reason: str | None = None
+
+
+def replay(version: LoadedVersion, decision: Decision, *, detail: str = "path") -> Replay:
+    """Answer the logged input again with the version that answered it, and compare document, answer and path.
+
+    A decision whose input was not stored, or was erased, cannot be answered again.
+    """
+    if decision.erased is not None:
+        names = tuple(attribute.name for attribute in version.model.schema.attributes)
+        return Replay(None, None, names, f"the inputs were erased on {decision.erased:%Y-%m-%d %H:%M:%S} UTC")
+    if decision.masked:
+        return Replay(None, None, decision.masked, "the model's mask keeps some inputs out of the log")
+    model = at_point(version.model, decision.operating_point)
+    try:
+        [explanation] = espalier.explain(model, [decision.input], detail=detail, missing=decision.missing)
+    except espalier.RowError:  # what may stand in a row was less strict once
+        return Replay(None, None, (), "the row was answered then, and would be refused now")
+    again = orjson.loads(orjson.dumps(explanation.to_dict(), option=orjson.OPT_NON_STR_KEYS))
+    verified = (
+        version.document_sha256 == decision.document_sha256
+        and explanation.prediction.nodes == decision.nodes
+        and {name: again[name] for name in ANSWER_FIELDS if name in again} == decision.answer
+    )
+    return Replay(explanation, verified)
+
+
+def as_logged(model: espalier.Model, decision: Decision, reason: str) -> espalier.Explanation:
+    """Return what is known of a decision without its inputs as an explanation to draw: a path without values."""
+    answer: Mapping[str, Any] = decision.answer
+    known = espalier.leaf_prediction(model, answer["leaf"])
+    shares = answer["distribution"].values() if model.schema.classes else ()
+    prediction = known._replace(
+        label=answer.get("label"),
+        value=answer.get("value"),
+        distribution=tuple(zip(model.schema.classes, shares, strict=True)),
+    )
+    path = ", ".join(map(str, decision.nodes))
+    return espalier.Explanation(prediction=prediction, paths=((),), conditions=(), rule=f"nodes {path}; {reason}")
+
+
+def counterfactuals(version: LoadedVersion, decision: Decision, asked: Mapping[str, Any]) -> espalier.Counterfactuals:
+    """Give the nearest changes of a logged row that lead to another answer of the version that answered it.
+
+    Args:
+        version: The version.
+        decision: The decision, whose strategy for missing values is kept.
+        asked: As in `espalier.counterfactuals`.
 
     Raises:
-        NotFound: There is no such decision.
-        Conflict: The row was refused: there is no answer that could be explained.
+        Conflict: The row was refused, or its values are not there any more.
+        Rejected: What is asked for is not legal; every fault.
+        espalier.NotApplicable: The leaves are linear models.
     """
-    decision = decisions.find(session, decision_id)
     if decision.leaf is None:
-        raise Conflict(f"decision {decision_id} is a row that was refused: its errors stand in the decision itself")
-    return decision, replays.replay(models.get(session, decision.version_id), decision)
+        raise Conflict(
+            f"decision {decision.id} is a row that was refused: there is no answer that could be another one"
+        )
+    if decision.erased is not None:
+        raise Conflict(f"the inputs of decision {decision.id} were erased: nothing can be said of other values")
+    if decision.masked:
+        names = ", ".join(map(repr, decision.masked))
+        raise Conflict(f"the model's mask kept inputs of decision {decision.id} out of the log: {names}")
+    with _refused():
+        model = at_point(version.model, decision.operating_point)
+        return espalier.counterfactuals(model, decision.input, missing=decision.missing, **asked)
+
+
+def consult(version: LoadedVersion, known: Mapping[str, Any], *, missing: str | None) -> espalier.Consultation:
+    """Say what is to be found out next, or what the answer is.
+
+    Raises:
+        Rejected: What is known cannot be read, or the model cannot take missing values in this way; every fault.
+    """
+    try:
+        with _refused():
+            return espalier.consult(version.model, known, missing=missing)
+    except espalier.RowError as error:
+        raise Rejected([Fault(f"/known{one.path}", one.code, one.message) for one in error.faults]) from None
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    try:
+        yield
+    except espalier.ConfigError as error:
+        raise Rejected([Fault(fault.path, fault.code, fault.message) for fault in error.faults]) from None

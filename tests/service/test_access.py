@@ -93,6 +93,13 @@ BOUND = {route for route in NEEDS if "<model:" in route or "<id:job_id>" in rout
 OUTCOME = "POST /v1/decisions/<decision:decision_id>/outcome"
 COUNTERFACTUALS = "POST /v1/decisions/<decision:decision_id>/counterfactuals"
 BOUND -= {OUTCOME, COUNTERFACTUALS}  # their bodies are read first: they have a test of their own
+# A key with the scope predict alone reaches the prediction jobs that it asked for.
+OWN_JOBS = {
+    "GET /v1/jobs/{job_id}",
+    "GET /v1/jobs/{job_id}/events",
+    "GET /v1/jobs/{job_id}/result",
+    "POST /v1/jobs/{job_id}/cancel",
+}
 OF_A_JOB = [route for route in NEEDS if "<id:job_id>" in route]
 
 
@@ -222,6 +229,48 @@ def test_a_key_for_another_model_reaches_no_decision_of_this_one(
     assert "only the models other" in assert_problem(told, 403)["detail"]
 
 
+@pytest.mark.parametrize(
+    ("method", "below", "scope", "body"),
+    [
+        ("GET", "", Scope.AUDIT, None),
+        ("GET", "/explanation", Scope.AUDIT, None),
+        ("POST", "/counterfactuals", Scope.AUDIT, {}),
+        ("POST", "/outcome", Scope.PREDICT, {"label": "yes"}),
+    ],
+)
+def test_a_key_for_another_model_cannot_tell_a_refused_decision_from_one_that_is_not_there(
+    guarded: Guarded, method: str, below: str, scope: Scope, body: Any
+) -> None:
+    rows = {"rows": [{"Wind": ["no", "cell"]}, {"Wind": "Weak"}], "on_error": "skip"}
+    refused = guarded.ask("POST", "/v1/models/tennis/predict", guarded.admin, json=rows)
+    names = [
+        guarded.arguments["<decision:decision_id>"],
+        refused.get_json()["predictions"][0]["decision_id"],
+        "01890000-0000-7000-8000-000000000000",
+    ]
+    limited = guarded.key(scope, models=["other"])
+    details = {
+        assert_problem(guarded.ask(method, f"/v1/decisions/{name}{below}", limited, json=body), 403)["detail"]
+        for name in names
+    }
+    assert len(details) == 1
+
+
+def test_a_key_that_only_predicts_watches_and_cancels_its_own_prediction_jobs_and_no_others(guarded: Guarded) -> None:
+    mine, other = guarded.key(Scope.PREDICT), guarded.key(Scope.PREDICT)
+    asked = {"model": "tennis", "dataset": guarded.arguments["<id:data_set_id>"]}
+    response = guarded.ask("POST", "/v1/prediction-jobs", mine, json=asked)
+    assert response.status_code == 202, response.text
+    job = response.headers["Location"]
+    assert guarded.ask("GET", job, mine).get_json()["state"] == "queued"
+    assert_problem(guarded.ask("GET", f"{job}/result", mine), 409)
+    for token, path in ((other, job), (mine, f"/v1/jobs/{guarded.arguments['<id:job_id>']}")):
+        assert "scope read" in assert_problem(guarded.ask("GET", path, token), 403)["detail"]
+        assert "scope train" in assert_problem(guarded.ask("POST", f"{path}/cancel", token), 403)["detail"]
+    assert guarded.ask("POST", f"{job}/cancel", mine).get_json()["state"] == "cancelled"
+    assert b"event: end" in guarded.ask("GET", f"{job}/events", mine).data
+
+
 @pytest.mark.parametrize("path", ["/v1/models", "/v1/jobs", "/v1/decisions"])
 def test_lists_show_only_what_the_key_reaches(guarded: Guarded, path: str) -> None:
     scopes = [Scope.READ, Scope.AUDIT]
@@ -317,6 +366,8 @@ def test_the_description_says_of_every_route_which_scope_it_needs(guarded: Guard
         for route, scope in NEEDS.items()
         if route.split()[1] not in ("/docs", "/openapi.json", "/static/<path:filename>")
     }
+    for route in OWN_JOBS:
+        needed[route].append({"key": ["predict"]})
     assert found == needed
     assert described["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
 

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import select, update
 
 import espalier
-from service import catalog, decisions, replays
+from service import catalog, decisions
 from service.catalog import LoadedVersion
 from service.database.clock import utc_now
 from service.database.engine import Sessions, reading, transaction
@@ -15,6 +15,7 @@ from service.database.tables import DecisionRecord, Version
 from service.decisions import Filter
 from service.errors import NotFound, Rejected
 from service.model_cache import ModelCache
+from service.usecases.decisions import replay as replay_decision
 from tests.service.kept import keep_version
 
 YOUNG: dict[str, Any] = {"age": 30, "pressure": "HIGH"}
@@ -138,7 +139,7 @@ def test_a_decision_is_replayed_to_the_same_answer_and_verified(
 ) -> None:
     [decision_id] = answer(source, version, row)
 
-    replay = replays.replay(version, find(source, decision_id))
+    replay = replay_decision(version, find(source, decision_id))
 
     assert replay.verified
     assert replay.explanation.to_dict() == espalier.explain(version.model, [row])[0].to_dict()
@@ -147,7 +148,7 @@ def test_a_decision_is_replayed_to_the_same_answer_and_verified(
 def test_every_decision_of_a_batch_is_verified(source: Sessions, version: LoadedVersion) -> None:
     ids = answer(source, version, YOUNG, OLD, LOW)
 
-    assert all(replays.replay(version, find(source, decision_id)).verified for decision_id in ids)
+    assert all(replay_decision(version, find(source, decision_id)).verified for decision_id in ids)
 
 
 def test_a_decision_is_explained_by_its_own_version_after_a_newer_one_came(source: Sessions) -> None:
@@ -159,7 +160,7 @@ def test_a_decision_is_explained_by_its_own_version_after_a_newer_one_came(sourc
 
     decision = find(source, decision_id)
     with reading(source) as session:
-        replay = replays.replay(cache.get(session, decision.version_id), decision)
+        replay = replay_decision(cache.get(session, decision.version_id), decision)
 
     assert decision.version == 1
     assert replay.verified
@@ -180,7 +181,7 @@ def test_a_changed_record_is_not_verified(changed: dict[str, Any], source: Sessi
     with transaction(source) as session:
         session.execute(update(DecisionRecord).values(**changed))
 
-    assert not replays.replay(version, find(source, decision_id)).verified
+    assert not replay_decision(version, find(source, decision_id)).verified
 
 
 def test_a_changed_document_is_not_verified(source: Sessions, version: LoadedVersion) -> None:
@@ -193,7 +194,7 @@ def test_a_changed_document_is_not_verified(source: Sessions, version: LoadedVer
 
     with reading(source) as session:
         changed = catalog.load_version(session, version.id)
-    assert not replays.replay(changed, find(source, decision_id)).verified
+    assert not replay_decision(changed, find(source, decision_id)).verified
 
 
 def test_decisions_are_listed_by_what_they_are(source: Sessions, version: LoadedVersion) -> None:
@@ -279,7 +280,7 @@ def test_a_text_with_any_character_is_kept_as_given(source: Sessions, version: L
     found = find(source, decision_id)
 
     assert found.input == row
-    assert replays.replay(version, found).verified
+    assert replay_decision(version, found).verified
 
 
 def test_a_row_that_would_be_refused_now_is_kept_as_given_and_shown_without_a_replay(
@@ -298,7 +299,7 @@ def test_a_row_that_would_be_refused_now_is_kept_as_given_and_shown_without_a_re
         )
 
     found = find(source, decision_id)
-    replay = replays.replay(version, found)
+    replay = replay_decision(version, found)
 
     assert found.input == row
     assert (replay.explanation, replay.verified, replay.erased) == (None, None, ())

@@ -9,8 +9,7 @@ import flask
 import pytest
 
 import espalier
-from service.api.docs import STATIC
-from service.api.openapi import ProblemApi
+from service.api.openapi import STATIC, ProblemApi
 from service.api.uploading import CONTENT_TYPES, MULTIPART
 from service.settings import Settings
 from tests.service.served import Served, serving

@@ -1,18 +1,19 @@
 """Idempotency-Key over HTTP: a POST that creates does so once, however often it is sent.
 
-`once` is put around a view where its route is made; the view hands its answer to `remember` within the transaction that
-creates. What was refused is not remembered: it has changed nothing, and may be asked again.
+A view is decorated with `once`. It creates in the transaction of `creating`, and gives its answer to `remember` there.
+A refused request is not remembered: it has changed nothing, and may be repeated.
 """
 
 import functools
 import hashlib
 import io
 import re
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, ParamSpec
+from typing import Any
 
+import marshmallow as ma
 from flask import Response, g, request
 from sqlalchemy.orm import Session
 from werkzeug.exceptions import RequestEntityTooLarge
@@ -21,11 +22,8 @@ from werkzeug.wsgi import get_input_stream
 from service import idempotency
 from service.api.context import caller, here
 from service.database.engine import transaction
-from service.errors import Fault, Rejected, Unavailable
-
-__all__ = ["HEADER", "REPLAYED", "once", "remember"]
-
-P = ParamSpec("P")
+from service.errors import Conflict, Fault, Rejected, Unavailable
+from service.schemas.fields import coded
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotent-Replayed"
@@ -35,14 +33,14 @@ BLOCK = 65536
 
 
 class Hashed(io.RawIOBase):
-    """A stream of bytes that sums up what is read of it, by whomever."""
+    """A stream of bytes that computes the digest of what is read of it."""
 
     def __init__(self, stream: Any) -> None:
         super().__init__()
         self.stream, self.digest, self.n_bytes = stream, hashlib.sha256(), 0
 
     def readable(self) -> bool:
-        """Say that it can be read."""
+        """Return that it can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -56,22 +54,53 @@ class Hashed(io.RawIOBase):
 
 @dataclass(slots=True)
 class Once:
-    """The present request, claimed; `is_kept` once its answer is written down."""
+    """The current request, claimed.
+
+    Attributes:
+        claim: The right to answer it.
+        body: Its body, read by the view.
+        digest: Of the whole request, once its body is read to the end.
+        is_kept: Whether its answer is stored.
+    """
 
     claim: idempotency.Claim
     body: Hashed
+    digest: str | None = None
     is_kept: bool = False
 
 
-def once(view: Callable[P, Response]) -> Callable[P, Response]:
-    """Have a view answer each Idempotency-Key once, and give the same answer to those who send it again."""
+def _check_key(key: str) -> None:
+    if not LEGAL.fullmatch(key):
+        message: Any = coded("invalid", "must be 1 to 255 signs of ASCII without spaces, such as a UUID")
+        raise ma.ValidationError(message)
+
+
+class IdempotencyHeader(ma.Schema):
+    """The header of a request that creates once."""
+
+    key = ma.fields.String(
+        data_key=HEADER,
+        validate=_check_key,
+        metadata={
+            "pattern": f"^{LEGAL.pattern}$",
+            "description": "a name of your own for this request, such as a UUID: sent again with it, the same request "
+            f"creates nothing more and is answered as it was the first time ({REPLAYED}: true says so); another "
+            "request is refused",
+        },
+    )
+
+
+def once(view: Callable[..., Response]) -> Callable[..., Response]:
+    """Have a view answer each Idempotency-Key once, and give the same answer to those who send it again.
+
+    The view that comes of it takes the fields of `IdempotencyHeader` as its first argument.
+    """
 
     @functools.wraps(view)
-    def answered_once(*args: P.args, **more: P.kwargs) -> Response:
-        key = request.headers.get(HEADER)
+    def answered_once(header: Mapping[str, str], *args: Any, **more: Any) -> Response:
+        key = header.get("key")
         if key is None:
             return view(*args, **more)
-        _check(key)
         service = here()
         with transaction(service.sessions) as session:
             found = idempotency.claim(
@@ -95,8 +124,21 @@ def once(view: Callable[P, Response]) -> Callable[P, Response]:
     return answered_once
 
 
+@contextmanager
+def creating() -> Iterator[Session]:
+    """Open the transaction of a view that creates, once the request's body is read to its end.
+
+    A client may send its body slowly: nothing is read from it while the transaction holds a lock.
+    """
+    present: Once | None = g.get("once")
+    if present is not None:
+        present.digest = _digest(present.body)
+    with transaction(here().sessions) as session:
+        yield session
+
+
 def remember(session: Session, response: Response, *, secret: bool = False) -> Response:
-    """Keep the answer beside what was created; `secret`: so that only the caller's own key can read it again.
+    """Store the answer beside what was created, for those who repeat the request; of a `secret` one only that it was.
 
     Raises:
         Conflict: The same request was begun anew meanwhile: nothing may be created.
@@ -104,45 +146,42 @@ def remember(session: Session, response: Response, *, secret: bool = False) -> R
     present: Once | None = g.get("once")
     if present is None:
         return response
-    body = response.get_data()
+    if present.digest is None:
+        raise RuntimeError(f"{request.endpoint} remembers outside `creating`")
     idempotency.finish(
         session,
         present.claim,
-        request_sha256=_digest(present.body),
+        request_sha256=present.digest,
         answer=idempotency.Answer(
             status=response.status_code,
             headers={name: response.headers[name] for name in KEPT_HEADERS if name in response.headers},
-            body=_sealed(body, present.claim) if secret else body,
-            sealed=secret,
+            body=None if secret else response.get_data(),
         ),
     )
     present.is_kept = True
     return response
 
 
-def _check(key: str) -> None:
-    if not LEGAL.fullmatch(key):
-        message = "must be 1 to 255 signs of ASCII without spaces, such as a UUID"
-        raise Rejected([Fault(f"/{HEADER}", "invalid", message)])
-
-
 def _again(found: idempotency.Kept, body: Hashed) -> Response:
     if _digest(body) != found.request_sha256:
         message = "was sent with another request before: take a new one for each request"
         raise Rejected([Fault(f"/{HEADER}", "reused", message)])
-    answer = found.answer
-    content = _sealed(answer.body, found.claim) if answer.sealed else answer.body
-    headers: Mapping[str, str] = {**answer.headers, REPLAYED: "true"}
-    return Response(content, status=answer.status, headers=headers)
+    if found.answer.body is None:
+        raise Conflict(
+            "this request was answered before, with a secret that is shown once and stored nowhere: if it is lost, "
+            "revoke what was made and make another, with a new Idempotency-Key"
+        )
+    headers: Mapping[str, str] = {**found.answer.headers, REPLAYED: "true"}
+    return Response(found.answer.body, status=found.answer.status, headers=headers)
 
 
 def _digest(body: Hashed) -> str:
-    """Sum up the whole request: what was read of its body, what was not read yet, and what else decides about it."""
+    """Return the digest of the whole request; what was not read of its body yet is read."""
     most = max(here().settings.max_body_mb, here().settings.max_upload_mb) * 2**20
     while body.read(BLOCK):
         if body.n_bytes > most:
             raise RequestEntityTooLarge
-    said = (
+    parts = (
         request.method,
         request.root_path + request.path,
         request.query_string.decode("latin-1"),
@@ -150,9 +189,4 @@ def _digest(body: Hashed) -> str:
         request.headers.get("Content-Encoding", ""),
         body.digest.hexdigest(),
     )
-    return hashlib.sha256("\n".join(said).encode()).hexdigest()
-
-
-def _sealed(content: bytes, held: idempotency.Claim) -> bytes:
-    _, _, token = request.headers.get("Authorization", "").partition(" ")
-    return idempotency.sealed(content, secret=token.strip(), held=held)
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -9,7 +9,7 @@ import flask
 import pytest
 
 import espalier
-from service.api.openapi import STATIC, ProblemApi
+from service.api.openapi import STATIC
 from service.api.uploading import CONTENT_TYPES, MULTIPART
 from service.settings import Settings
 from tests.service.served import Served, serving
@@ -34,23 +34,6 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]
     for path, item in document["paths"].items():
         for method in METHODS & item.keys():
             yield f"{method.upper()} {path}", item[method]
-
-
-def test_what_could_not_be_described_is_described_when_the_document_is_asked_for_again() -> None:
-    app = flask.Flask("one that runs out of memory")
-    app.config["API_VERSION"] = "1"
-    api, tried = ProblemApi(app), []
-
-    def describe() -> None:
-        tried.append(len(tried))
-        if tried == [0]:
-            raise MemoryError
-
-    api.to_describe.append(describe)
-    with pytest.raises(MemoryError):
-        api.description()
-    api.description()
-    assert tried == [0, 1]
 
 
 def test_it_is_of_openapi_3_1(document: dict[str, Any]) -> None:

@@ -42,6 +42,7 @@ if typing.TYPE_CHECKING:
         DataError,
         DocumentError,
         EspalierError,
+        EstimatorError,
         Fault,
         InvalidInput,
         NotApplicable,
@@ -50,7 +51,6 @@ if typing.TYPE_CHECKING:
         TooLarge,
     )
     from espalier.estimators.estimators import TreeClassifier, TreeRegressor
-    from espalier.estimators.validation import EstimatorError
     from espalier.evaluation import Evaluation, evaluate
     from espalier.explanation.counterfactual import Change, Counterfactual, Counterfactuals, counterfactuals
     from espalier.explanation.explain import (

@@ -8,7 +8,8 @@
     │   ├── DataError           the content of a data set: cells, rows, columns
     │   ├── ConfigError         a preset, a training field, a pruning parameter, a holdout
     │   ├── RowError            rows to be answered
-    │   └── DocumentError       a model document
+    │   ├── DocumentError       a model document
+    │   └── EstimatorError      data or parameters given to an estimator
     ├── TooLarge                a table passes a limit that the caller has set; seen before it is in memory
     ├── NotApplicable           the method exists, but not for this model or without these rows
     └── Cancelled               the caller's stop flag was seen
@@ -23,6 +24,7 @@ __all__ = [
     "DataError",
     "DocumentError",
     "EspalierError",
+    "EstimatorError",
     "Fault",
     "InvalidInput",
     "NotApplicable",
@@ -91,6 +93,10 @@ class RowError(InvalidInput):
 
 class DocumentError(InvalidInput):
     """A model document is wrong."""
+
+
+class EstimatorError(InvalidInput, ValueError):
+    """Data or parameters given to an estimator are not valid; a ValueError too, as scikit-learn's callers expect."""
 
 
 class TooLarge(EspalierError):  # noqa: N818 - a measure, not a defect

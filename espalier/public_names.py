@@ -62,6 +62,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "DataError",
             "DocumentError",
             "EspalierError",
+            "EstimatorError",
             "Fault",
             "InvalidInput",
             "NotApplicable",
@@ -73,7 +74,6 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "TreeClassifier",
             "TreeRegressor",
         ),
-        "estimators.validation": ("EstimatorError",),
         "evaluation": (
             "Evaluation",
             "evaluate",

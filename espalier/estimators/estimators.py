@@ -19,9 +19,8 @@ from espalier.cells import Cells, MatrixCells, cells_of
 from espalier.config import TrainingConfig, training_config
 from espalier.dataset import Column, Dataset
 from espalier.declaring import Declared
-from espalier.errors import Fault, pointer
+from espalier.errors import EstimatorError, Fault, pointer
 from espalier.estimators.validation import (
-    EstimatorError,
     as_label,
     raise_value_errors,
     read_columns,

@@ -14,15 +14,11 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from espalier.arrow import distinct_values
 from espalier.cell_faults import faults_of_target, faults_of_weights
 from espalier.dataset import Column, Dataset
-from espalier.errors import Fault, InvalidInput, pointer, within
+from espalier.errors import EstimatorError, Fault, InvalidInput, pointer, within
 from espalier.frame_cells import is_missing
 from espalier.frame_column import FrameColumn
 from espalier.frames import column_from_array, columns_from_matrix, frame_columns, is_frame
 from espalier.schema import LARGEST_WHOLE, Feature, FeatureKind, Label, Role, Schema
-
-
-class EstimatorError(InvalidInput, ValueError):
-    """Data or parameters given to an estimator are not valid; a ValueError too, as scikit-learn's callers expect."""
 
 
 @contextmanager

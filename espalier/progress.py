@@ -35,7 +35,6 @@ class Progress:
         self.state: npt.NDArray[np.float64] = np.zeros(2)
         self._part: tuple[Progress, float, float] | None = None
         self._reached = 0.0
-        self._is_stopped = False
 
     @property
     def share(self) -> float:
@@ -74,30 +73,11 @@ class Progress:
 
     def stop(self) -> None:
         """Ask the work to end."""
-        self._is_stopped = True
         self.state[1] = 1.0
         if self._part is not None:
             self._part[0].stop()
 
-    def interrupt(self) -> None:
-        """Have the work end as `stop` does, to be begun again after `go_on`."""
-        self.state[1] = 1.0
-        if self._part is not None:
-            self._part[0].interrupt()
-
-    def go_on(self) -> None:
-        """Take an interruption back; a stop stays.
-
-        >>> progress = Progress()
-        >>> progress.interrupt()
-        >>> progress.go_on()
-        >>> progress.check()
-        """
-        self.state[1] = 0.0
-        if self._is_stopped:  # looked at after the line above, so that a stop holds whenever it comes
-            self.state[1] = 1.0
-
     def check(self) -> None:
-        """Raise `Cancelled` once `stop` was called, or between `interrupt` and `go_on`."""
+        """Raise `Cancelled` once `stop` was called."""
         if self.state[1]:
             raise Cancelled("stopped on request")

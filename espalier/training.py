@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from espalier.ahead import compiling_ahead
 from espalier.config import (
     Holdout,
     TrainingConfig,
@@ -19,7 +18,7 @@ from espalier.config import (
 from espalier.dataset import Dataset
 from espalier.errors import ConfigError, DataError, Fault, NotApplicable
 from espalier.evaluation import evaluate
-from espalier.growing import Grown, grow
+from espalier.growing.grow import Grown, grow
 from espalier.holding_out import needed_holdout, read_holdout, set_aside, voting_rows
 from espalier.linear_fitting import fit_linear_models
 from espalier.model import Model, TrainingRecord
@@ -29,7 +28,7 @@ from espalier.pruning import PRUNING_FUNCTIONS, Pruned, PruningRows, faults_of_b
 from espalier.recorded import DIVIDING, is_among, recorded
 from espalier.rules import RuleList
 from espalier.schema import Feature, FeatureKind, Role, Schema
-from espalier.small_work import done_small
+from espalier.small_work import run_uncompiled_if_small
 from espalier.training_checks import check_training
 from espalier.tree import LEAF, Tree
 
@@ -137,7 +136,8 @@ def prune(
     watch.check()
     rows, parent = PruningRows(training, held_out), dataclasses.replace(model, training=recorded(model))
     method_of = PRUNING_FUNCTIONS[type(chosen)]
-    pruned = done_small(_n_cells(model, training, held_out), watch, lambda: method_of(parent, chosen, rows, watch))
+    n_cells = _n_cells(model, training, held_out)
+    pruned = run_uncompiled_if_small(n_cells, lambda: method_of(parent, chosen, rows, watch))
     record = _record_of(pruned.model, rows, watch, by=chosen, voters=voters)
     watch.begin("done")
     return dataclasses.replace(pruned, model=dataclasses.replace(pruned.model, training=record))
@@ -181,8 +181,8 @@ def _trained(
         raise ConfigError([Fault("/holdout", "not_legal", "is the data set that is learned from: give other rows")])
     kept, held_out = set_aside(dataset, holdout)
     remembered = holdout if isinstance(holdout, Holdout) else None
-    return done_small(
-        _n_cells(None, dataset), watch, lambda: _learned(dataset, kept, held_out, chosen, remembered, watch)
+    return run_uncompiled_if_small(
+        _n_cells(None, dataset), lambda: _learned(dataset, kept, held_out, chosen, remembered, watch)
     )
 
 
@@ -195,7 +195,7 @@ def _learned(  # noqa: PLR0917 - what one training is made of
     watch: Progress,
 ) -> tuple[Model, Pruned | None]:
     """Grow a tree from the rows that are kept, prune it, and measure what remains."""
-    with ThreadPoolExecutor(1) as pool, compiling_ahead(chosen, watch):
+    with ThreadPoolExecutor(1) as pool:
         # Hashing needs no interpreter, so it goes on beside the growing.
         fingerprint = pool.submit(getattr, dataset, "fingerprint")
         grown = grow(kept, chosen, progress=watch, validation=held_out if chosen.validation_stop else None)

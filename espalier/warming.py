@@ -24,7 +24,7 @@ __all__ = ["WARM_UPS", "CompiledCode", "compiled_code", "warm_up"]
 Prunings = tuple[tuple[str, Mapping[str, Any]], ...]
 
 FEW_ROWS: Final = 1_500  # too many values for a column of bytes, and enough rows to be answered by compiled code
-MANY_ROWS: Final = 30_000  # enough that one node is split by several threads (`kernels.fast`, `kernels.general`)
+MANY_ROWS: Final = 30_000  # enough that one node is split by several threads (`growing.parallel`)
 HELD_OUT: Final = Holdout(fraction=0.3)
 COLOURS: Final = ("red", "green", "blue", "grey")
 LETTERS: Final = ("a", "b", "c")
@@ -113,7 +113,7 @@ def compiled_code() -> CompiledCode:
     >>> compiled_code().n_kernels >= 0
     True
     """
-    from espalier.kernels.keeping import kept_code  # noqa: PLC0415 - as below
+    from espalier.kernels.kept import kept_code  # noqa: PLC0415 - as below
 
     folder, n_kernels = kept_code()
     return CompiledCode(folder, n_kernels)

@@ -24,4 +24,4 @@ sys.dont_write_bytecode = False
 
 # Machine code with checked indexes is what is asked for: no test does without it because none is kept yet.
 if os.environ.get("NUMBA_BOUNDSCHECK", "0") != "0":
-    small_work._Spent.seconds = math.inf
+    small_work._SPENT["seconds"] = math.inf

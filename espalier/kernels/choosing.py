@@ -3,6 +3,7 @@
 import math
 
 from espalier.kernels import codes as c
+from espalier.kernels.codes import Place
 from espalier.kernels.deviation import group_deviation
 from espalier.kernels.impurity import clear, term
 from espalier.kernels.jit import inner
@@ -18,7 +19,6 @@ from espalier.kernels.offers import (
     tie_of_scores,
 )
 from espalier.kernels.ordered import offer_ordered
-from espalier.kernels.scratch import Place
 
 GUARD_SLACK = 1e-3
 
@@ -37,10 +37,10 @@ def choose(
         if progress[1] != 0.0:
             return -1
         paid = False
-        if rare is not None and rules.cost_function != c.NO_COSTS:
+        if rules.cost_function != c.NO_COSTS:
             paid = is_paid(node_ints, node, attribute)
         ints, reals = offer_ints[attribute], offer_reals[attribute]
-        if groups is not None and columns.kind[attribute] == c.NOMINAL_KIND:
+        if columns.kind[attribute] == c.NOMINAL_KIND:
             offer_nominal(
                 rules, columns, rows, work, groups, subsets, rare, place, master, attribute, paid, ints, reals
             )
@@ -148,7 +148,7 @@ def must_stop(rules, node_ints, node_reals, node_stats, node):
 
 @inner
 def _impurity_of_node(rules, rows, work, rare, master, start, stop, weight):
-    if rare is not None and rules.criterion == c.ABSOLUTE_ERROR:
+    if rules.criterion == c.ABSOLUTE_ERROR:
         return group_deviation(
             master, start, stop, master, stop, stop, 0.0, work.weight, rare.target_rank, rows.target,
             rare.target_value, rare.weight_tree, rare.sum_tree,

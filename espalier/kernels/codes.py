@@ -6,7 +6,7 @@ Names stand here once; a kernel compares whole numbers, Python looks them up in 
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-__all__ = ["COST_FUNCTIONS", "CRITERIA", "MISSING", "NOMINALS", "NUMERICS", "Columns", "Rows", "Rules"]
+__all__ = ["COST_FUNCTIONS", "CRITERIA", "MISSING", "NOMINALS", "NUMERICS", "Columns", "Place", "Rows", "Rules"]
 
 # What a node tests; the same as in espalier.tree.
 LEAF: Final = 0
@@ -161,3 +161,13 @@ class Rows(NamedTuple):
     target_class: Any
     target: Any
     weight: Any
+
+
+class Place(NamedTuple):
+    """A node that looks for a split."""
+
+    start: int
+    stop: int
+    weight: float
+    impurity: float
+    centre: float  # what regression statistics are taken around

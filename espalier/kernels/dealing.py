@@ -1,6 +1,6 @@
 """Rows of a node dealt out to the stretches of its children, in the master sequence and in every presorted order."""
 
-from espalier.kernels.jit import inner
+from espalier.kernels.jit import compiled, inner
 
 
 @inner
@@ -96,3 +96,25 @@ def place_branches(n_branches, branch_count, branch_at):
         if branch_count[branch] > 0:
             branch_at[branch] = at
             at += branch_count[branch]
+
+
+@compiled
+def copy_rows(
+    codes, target_class, target, orders, master, start, stop, number, to_codes, to_class, to_target, to_orders
+):  # fmt: skip
+    """Copy the rows ``master[start:stop]`` into tables of their own, numbered from 0.
+
+    number: int32 (rows of the whole), scratch. to_codes: int32 (attributes, rows); to_orders: int32 (orders, rows).
+    """
+    count = stop - start
+    for at in range(count):
+        row = master[start + at]
+        number[row] = at
+        to_class[at] = target_class[row]
+        to_target[at] = target[row]
+    for attribute in range(codes.shape[0]):
+        for at in range(count):
+            to_codes[attribute, at] = codes[attribute, master[start + at]]
+    for order in range(orders.shape[0]):
+        for at in range(count):
+            to_orders[order, at] = number[orders[order, start + at]]

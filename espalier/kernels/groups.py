@@ -82,7 +82,7 @@ def fill_buckets(columns, groups, rare, place, master, attribute, n_present):
 @inner
 def group_term(rules, rows, work, groups, rare, place, j, n_present, share, totals):
     """Give the term of the j-th category present with `share` of the unknown rows; j = n_present: of those alone."""
-    if rare is not None and rules.criterion == c.ABSOLUTE_ERROR:
+    if rules.criterion == c.ABSOLUTE_ERROR:
         end = rare.bucket_start[n_present]
         first = end if j == n_present else rare.bucket_start[j]
         last = end if j == n_present else rare.bucket_start[j + 1]
@@ -100,7 +100,7 @@ def group_term(rules, rows, work, groups, rare, place, j, n_present, share, tota
 @inner
 def whole_term(rules, rows, work, rare, place, n_present, with_unknown):
     """Give the term of all known rows together, or of all rows."""
-    if rare is not None and rules.criterion == c.ABSOLUTE_ERROR:
+    if rules.criterion == c.ABSOLUTE_ERROR:
         stop = rare.bucket_start[n_present + 1 if with_unknown else n_present]
         return group_deviation(
             rare.bucket, 0, stop, rare.bucket, stop, stop, 0.0, work.weight, rare.target_rank, rows.target,

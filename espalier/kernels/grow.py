@@ -66,9 +66,9 @@ def grow_tree(  # one loop, told from top to bottom
 ):  # fmt: skip
     """Grow one tree, or its top, or the subtree of one of its nodes.
 
-    rules, columns, rows: the named tuples of `codes`. work, groups, subsets, rare: those of `scratch`, None for what is
-    not asked for. orders: int32 (ordered attributes, n), presorted. progress: float64 (2), share settled (written) and
-    stop flag (read). depth: of the root. hand_over: a node of at most so many rows is left as it is (0: none).
+    rules, columns, rows: the named tuples of `codes`. work, groups, subsets, rare: those of `growing.workspace`.
+    orders: int32 (ordered attributes, n), presorted. progress: float64 (2), share settled (written) and stop flag
+    (read). depth: of the root. hand_over: a node of at most so many rows is left to other calls (0: none).
 
     Returns (status, nodes, node ints, node reals, node statistics, code table, its length, surrogate ints, surrogate
     reals, number of surrogates, side of surrogate codes, its length), and of the nodes that are left: (node, start,
@@ -111,22 +111,21 @@ def grow_tree(  # one loop, told from top to bottom
     n_waiting = 0
     left = np.empty((64, 3), np.int64)
     n_left = 0
-    if rare is not None:
-        best_first = rules.max_leaf_nodes >= 0
-        waiting_ints, waiting_reals = np.empty((64, N_INTS + 1), np.int32), np.empty((64, N_REALS), np.float64)
-        heap = np.empty(64, np.int64)
-        n_heap = 0
-        n_leaves = 1
-        scratch_side, scratch_count = np.empty(most_categories, np.int32), np.empty(most_categories, np.int64)
-        scratch_left, scratch_right = np.empty(most_categories, np.float64), np.empty(most_categories, np.float64)
-        found_ints, found_reals = np.empty((n_attributes, N_S_INTS), np.int32), np.empty((n_attributes, N_S_REALS))
-        n_validation = rare.valid_target.size
-        valid_row, valid_weight = np.empty(max(1, n_validation), np.int32), np.empty(max(1, n_validation), np.float64)
-        valid_spare, valid_spare_weight = valid_row.copy(), valid_weight.copy()
-        for row in range(n_validation):
-            valid_row[row] = row
-            valid_weight[row] = rare.valid_weight[row]
-        valid_top = n_validation
+    best_first = rules.max_leaf_nodes >= 0
+    waiting_ints, waiting_reals = np.empty((64, N_INTS + 1), np.int32), np.empty((64, N_REALS), np.float64)
+    heap = np.empty(64, np.int64)
+    n_heap = 0
+    n_leaves = 1
+    scratch_side, scratch_count = np.empty(most_categories, np.int32), np.empty(most_categories, np.int64)
+    scratch_left, scratch_right = np.empty(most_categories, np.float64), np.empty(most_categories, np.float64)
+    found_ints, found_reals = np.empty((n_attributes, N_S_INTS), np.int32), np.empty((n_attributes, N_S_REALS))
+    n_validation = rare.valid_target.size
+    valid_row, valid_weight = np.empty(max(1, n_validation), np.int32), np.empty(max(1, n_validation), np.float64)
+    valid_spare, valid_spare_weight = valid_row.copy(), valid_weight.copy()
+    for row in range(n_validation):
+        valid_row[row] = row
+        valid_weight[row] = rare.valid_weight[row]
+    valid_top = n_validation
 
     start_root(rules, rows, node_ints, node_reals, node_stats, master, master_weight, depth)
     n_nodes = 1
@@ -136,23 +135,22 @@ def grow_tree(  # one loop, told from top to bottom
     if n_rows > 0:
         waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3], waiting[0, 4] = 0, 0, n_rows, 0, 0
         n_waiting = 1
-        if rare is not None:
-            waiting[0, 4] = n_validation
-            if rules.criterion == c.ABSOLUTE_ERROR:
-                set_median(rare, master, master_weight, 0, n_rows, node_reals, 0)
-            if best_first:
-                chosen = choose(
-                    rules, columns, rows, work, groups, subsets, rare, orders, master, master_weight, node_ints,
-                    node_reals, node_stats, 0, 0, n_rows, offer_ints, offer_reals, progress,
-                )  # fmt: skip
-                remember(waiting_ints, waiting_reals, 0, chosen, offer_ints, offer_reals)
-                heap[0] = 0
-                n_heap = 1
+        waiting[0, 4] = n_validation
+        if rules.criterion == c.ABSOLUTE_ERROR:
+            set_median(rare, master, master_weight, 0, n_rows, node_reals, 0)
+        if best_first:
+            chosen = choose(
+                rules, columns, rows, work, groups, subsets, rare, orders, master, master_weight, node_ints,
+                node_reals, node_stats, 0, 0, n_rows, offer_ints, offer_reals, progress,
+            )  # fmt: skip
+            remember(waiting_ints, waiting_reals, 0, chosen, offer_ints, offer_reals)
+            heap[0] = 0
+            n_heap = 1
 
     while True:
         # Who is next, and which attribute.
         entry = n_waiting - 1
-        if rare is not None and best_first:
+        if best_first:
             entry = n_heap - 1
             if n_heap > 0:
                 entry = pop(heap, n_heap, waiting, waiting_ints, waiting_reals, node_reals)
@@ -170,7 +168,7 @@ def grow_tree(  # one loop, told from top to bottom
             n_left += 1
             continue
         chosen = -1
-        if rare is not None and best_first:
+        if best_first:
             chosen = waiting_ints[entry, N_INTS]
             for k in range(N_INTS):
                 chosen_ints[k] = waiting_ints[entry, k]
@@ -194,7 +192,7 @@ def grow_tree(  # one loop, told from top to bottom
         n_branches = 2
         if chosen >= 0 and chosen_ints[INT_TEST] == c.NOMINAL and rules.nominal == c.MULTIWAY:
             n_branches = columns.n_codes[chosen]
-        if rare is not None and best_first and n_leaves + n_branches - 1 > rules.max_leaf_nodes:
+        if best_first and n_leaves + n_branches - 1 > rules.max_leaf_nodes:
             chosen = -1
         if chosen >= 0 and n_nodes + n_branches > node_ints.shape[0]:
             more = max(n_nodes + n_branches, 2 * node_ints.shape[0])
@@ -223,7 +221,7 @@ def grow_tree(  # one loop, told from top to bottom
                     is_cut, node_stats[n_nodes : n_nodes + n_branches], branch_weight, branch_count,
                 )  # fmt: skip
                 if n_heavy < 2:
-                    if subsets is not None and columns.kind[chosen] == c.NOMINAL_KIND:
+                    if rules.nominal != c.MULTIWAY and columns.kind[chosen] == c.NOMINAL_KIND:
                         forget_codes(columns, master, start, stop, chosen, branch_of_code)
                     chosen = -1
         if chosen < 0:
@@ -231,7 +229,7 @@ def grow_tree(  # one loop, told from top to bottom
             progress[0] = settled / rules.root_weight
             if stop == top:
                 top = start
-            if rare is not None and waiting[entry, 4] == valid_top:
+            if waiting[entry, 4] == valid_top:
                 valid_top = waiting[entry, 3]
             continue
         fallback = -1
@@ -241,7 +239,7 @@ def grow_tree(  # one loop, told from top to bottom
         for branch in range(n_branches):
             known_weight += branch_weight[branch]
         node_ints[node, FIRST_SURROGATE] = n_surrogates
-        if rare is not None and rules.missing == c.SURROGATE and n_branches == 2 and rules.max_surrogates > 0:
+        if rules.missing == c.SURROGATE and n_branches == 2 and rules.max_surrogates > 0:
             surrogate_ints, surrogate_reals, surrogate_codes, n_found, n_surrogate_codes = add_surrogates(
                 rules, rows, columns, orders, master, start, stop, work.weight, side, branch_weight, branch_count,
                 chosen, rules.max_surrogates, found_ints, found_reals, scratch_side, scratch_left, scratch_right,
@@ -255,7 +253,7 @@ def grow_tree(  # one loop, told from top to bottom
         # The children, with their statistics; the test.
         first_child = n_nodes
         paid_link = node_ints[node, PAID_LINK]
-        if rare is not None and rules.cost_function != c.NO_COSTS and not is_paid(node_ints, node, chosen):
+        if rules.cost_function != c.NO_COSTS and not is_paid(node_ints, node, chosen):
             paid_link = node
         start_children(
             rules, rows, node_ints, node_reals, node_stats, node, first_child, n_branches, paid_link, master,
@@ -277,32 +275,35 @@ def grow_tree(  # one loop, told from top to bottom
                 code_table = more_ints(code_table, n_code_entries, max(n_code_entries + n_codes, 2 * code_table.size))
             write_codes(rules, columns, chosen, chosen_ints, branch_of_code, code_table, n_code_entries)
             n_code_entries += n_codes
-        if subsets is not None and columns.kind[chosen] == c.NOMINAL_KIND and node_ints[node, TEST] == c.NOMINAL:
+        if (
+            rules.nominal != c.MULTIWAY
+            and columns.kind[chosen] == c.NOMINAL_KIND
+            and node_ints[node, TEST] == c.NOMINAL
+        ):
             forget_codes(columns, master, start, stop, chosen, branch_of_code)
-        if rare is not None:
-            valid_start, valid_stop, n_routed = waiting[entry, 3], waiting[entry, 4], 0
-            if rules.criterion == c.ABSOLUTE_ERROR:
-                set_medians(
-                    rare, master, master_weight, start, stop, side, n_branches, branch_weight, known_weight,
-                    branch_count, spare, spare_weight, node_reals, first_child,
-                )  # fmt: skip
-            if n_validation > 0:
-                worse, n_routed = losses_of_split(
-                    rules, columns, rare, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals,
-                    surrogate_codes, node, n_branches, valid_row, valid_weight, valid_start, valid_stop,
-                )  # fmt: skip
-                if worse:
-                    n_code_entries = node_ints[node, CODE_START]
-                    n_surrogates = node_ints[node, FIRST_SURROGATE]
-                    take_back(node_ints, node_reals, node)
-                    settled += node_reals[node, WEIGHT]
-                    progress[0] = settled / rules.root_weight
-                    if stop == top:
-                        top = start
-                    if valid_stop == valid_top:
-                        valid_top = valid_start
-                    continue
-            n_leaves += n_branches - 1
+        valid_start, valid_stop, n_routed = waiting[entry, 3], waiting[entry, 4], 0
+        if rules.criterion == c.ABSOLUTE_ERROR:
+            set_medians(
+                rare, master, master_weight, start, stop, side, n_branches, branch_weight, known_weight,
+                branch_count, spare, spare_weight, node_reals, first_child,
+            )  # fmt: skip
+        if n_validation > 0:
+            worse, n_routed = losses_of_split(
+                rules, columns, rare, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals,
+                surrogate_codes, node, n_branches, valid_row, valid_weight, valid_start, valid_stop,
+            )  # fmt: skip
+            if worse:
+                n_code_entries = node_ints[node, CODE_START]
+                n_surrogates = node_ints[node, FIRST_SURROGATE]
+                take_back(node_ints, node_reals, node)
+                settled += node_reals[node, WEIGHT]
+                progress[0] = settled / rules.root_weight
+                if stop == top:
+                    top = start
+                if valid_stop == valid_top:
+                    valid_top = valid_start
+                continue
+        n_leaves += n_branches - 1
         n_nodes += n_branches
 
         # Which children may be split further, and where their rows go: the last one first.
@@ -320,7 +321,7 @@ def grow_tree(  # one loop, told from top to bottom
         if n_live == 0:
             if stop == top:
                 top = start
-            if rare is not None and valid_stop == valid_top:
+            if valid_stop == valid_top:
                 valid_top = valid_start
             continue
         base = start
@@ -350,13 +351,12 @@ def grow_tree(  # one loop, told from top to bottom
         if n_waiting + n_live > waiting.shape[0]:
             more = max(n_waiting + n_live, 2 * waiting.shape[0])
             waiting = more_long_rows(waiting, n_waiting, more)
-            if rare is not None:
-                waiting_ints = more_int_rows(waiting_ints, n_waiting, more)
-                waiting_reals = more_real_rows(waiting_reals, n_waiting, more)
-                heap = more_longs(heap, n_heap, more)
+            waiting_ints = more_int_rows(waiting_ints, n_waiting, more)
+            waiting_reals = more_real_rows(waiting_reals, n_waiting, more)
+            heap = more_longs(heap, n_heap, more)
         first_new = n_waiting
         n_waiting = add_waiting(waiting, n_waiting, first_child, n_branches, branch_count, base)
-        if rare is not None and n_validation > 0:
+        if n_validation > 0:
             valid_base = valid_start
             if valid_stop != valid_top and n_routed > valid_stop - valid_start:
                 valid_base = valid_top
@@ -374,7 +374,7 @@ def grow_tree(  # one loop, told from top to bottom
             )  # fmt: skip
             if valid_top in (valid_base, valid_stop):
                 valid_top = valid_base + valid_at
-        if rare is not None and best_first:
+        if best_first:
             # In branch order, so that of equals the earlier made is the earlier in the heap.
             for entry in range(n_waiting - 1, first_new - 1, -1):
                 chosen = choose(

@@ -18,20 +18,17 @@ class Interpreting:
 
     Attributes:
         kernels: Those that did.
-        is_over: Set by another thread: from now on kernels are compiled again.
     """
 
     kernels: set[Any] = field(default_factory=set)
-    is_over: bool = False
 
 
 _CURRENT: Final[ContextVar[Interpreting | None]] = ContextVar("interpreting", default=None)
 
 
 def current() -> Interpreting | None:
-    """Give the block that this thread is in; None where it is in none, or that block is over."""
-    block = _CURRENT.get()
-    return None if block is None or block.is_over else block
+    """Return the block that this thread is in; None outside of one."""
+    return _CURRENT.get()
 
 
 @contextmanager

@@ -31,7 +31,7 @@ try:
 except ImportError:  # no such locks on Windows
     flock = None  # type: ignore[assignment]
 
-__all__ = ["KernelCache", "baselines_of", "cache_folder", "filled_folders", "sources_hash"]
+__all__ = ["KernelCache", "baselines_of", "cache_folder", "filled_folders", "kept_code", "sources_hash"]
 
 CACHE_VARIABLE: Final = "NUMBA_CACHE_DIR"
 IMPORTED: Final = re.compile(r"espalier\.kernels(?:\.|\s+import\s+)(\w+)")
@@ -54,6 +54,17 @@ def filled_folders(path: Path) -> tuple[Path, ...]:
     """Give the folders that hold machine code of a kernel file: of those that are read, and the one that is written."""
     readable, written = _folders(sources_hash(path))
     return tuple(folder for folder in (*readable, written) if folder is not None and any(folder.glob("*.nbi")))
+
+
+def kept_code() -> tuple[Path | None, int]:
+    """Give the folder below which machine code would be written (None: nowhere), and how many kernels are kept."""
+    n_kept = 0
+    names = {f"espalier-{sources_hash(path)[:16]}" for path in Path(__file__).parent.glob("*.py")}
+    for base in _bases():
+        n_kept += sum(1 for name in names for _ in (base / name).glob("*.nbi"))
+        if _may_be_written(base):
+            return base, n_kept
+    return None, n_kept
 
 
 def baselines_of(features: str) -> tuple[str, ...]:
@@ -194,3 +205,9 @@ def _is_writable(folder: Path) -> bool:
             return True
     except OSError:
         return False
+
+
+def _may_be_written(folder: Path) -> bool:
+    """Whether a folder could be written, or made, as far as its rights tell."""
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)

@@ -40,25 +40,24 @@ def offer_nominal(rules, columns, rows, work, groups, subsets, rare, place, mast
     both = rules.missing == c.DIRECTION and unknown_weight > 0.0 and n_present > 0
     if n_present == 0 or (n_present == 1 and not both):
         return
-    if rare is not None and rules.criterion == c.ABSOLUTE_ERROR:
+    if rules.criterion == c.ABSOLUTE_ERROR:
         fill_buckets(columns, groups, rare, place, master, attribute, n_present)
     gain, information = 0.0, 0.0
     if rules.nominal == c.MULTIWAY:
         gain, information = _offer_multiway(
             rules, columns, rows, work, groups, rare, place, attribute, n_present, both, ints, reals
         )
-    elif rare is not None and rules.nominal == c.ONE_VS_REST:
+    elif rules.nominal == c.ONE_VS_REST:
         gain, information = offer_one_vs_rest(rules, rows, work, groups, rare, place, n_present, both, ints)
-    elif subsets is not None:
+    else:
         gain, information = offer_subset(rules, rows, work, groups, subsets, rare, place, n_present, both, ints)
-    if subsets is not None and both:
+    if both:
         gain = _or_unknown(rules, rows, work, groups, rare, place, n_present, gain, ints)
     if ints[INT_TEST] == c.LEAF:
         return
     if rules.nominal == c.MULTIWAY and ints[INT_TEST] == c.NOMINAL:
         if (
-            rare is not None
-            and not math.isnan(rules.chi_square_alpha)
+            not math.isnan(rules.chi_square_alpha)
             and _tail_of_groups(work, groups, n_present, ints) > rules.chi_square_alpha
         ):
             ints[INT_TEST] = c.LEAF
@@ -98,7 +97,7 @@ def _offer_multiway(rules, columns, rows, work, groups, rare, place, attribute, 
     ints[INT_BELOW] = 0
     ints[INT_ABOVE] = 0
     ints[INT_UNKNOWN] = -1
-    if rare is not None and both:
+    if both:
         return _multiway_with_unknown(
             rules, columns, rows, work, groups, rare, place, attribute, n_present, inner, offset, scale, margin, ints,
             reals,
@@ -177,7 +176,7 @@ def _or_unknown(rules, rows, work, groups, rare, place, n_present, gain, ints):
     everything = True
     offset, scale = form_of_groups(rules, rows, work, rare, place, n_present, everything)
     inner = group_term(rules, rows, work, groups, rare, place, n_present, n_present, 1.0, work.node)
-    if rare is not None and rules.criterion == c.ABSOLUTE_ERROR:
+    if rules.criterion == c.ABSOLUTE_ERROR:
         inner += whole_term(rules, rows, work, rare, place, n_present, not everything)
     else:
         inner += term(rules.criterion, work.known, work.node)
@@ -241,7 +240,7 @@ def _spread_gain_of_groups(rules, rows, work, groups, rare, place, n_present, n_
             inner += group_term(rules, rows, work, groups, rare, place, j, n_present, share, work.node)
         return offset + scale * inner
     left_share = weight_of(work.best_left, rules.n_classes) / known_weight
-    if rare is not None and rules.criterion == c.ABSOLUTE_ERROR:
+    if rules.criterion == c.ABSOLUTE_ERROR:
         return offset + scale * _shared_deviation_of_two(rows, work, groups, rare, place, n_present, left_share)
     for k in range(work.trial.size):
         work.trial[k] = work.best_left[k] + left_share * work.unknown[k]

@@ -101,7 +101,7 @@ def finish_two(rules, columns, work, rare, place, attribute, paid, gain, aside, 
     """Write gain and score of a split in two whose sides are `best_left` and `best_right`."""
     left_weight = weight_of(work.best_left, rules.n_classes)
     right_weight = weight_of(work.best_right, rules.n_classes)
-    if rare is not None and not math.isnan(rules.chi_square_alpha):
+    if not math.isnan(rules.chi_square_alpha):
         statistic, n_columns = _chi_square_of_two(work, left_weight, right_weight)
         if chi_square_tail(statistic, n_columns - 1) > rules.chi_square_alpha:
             ints[INT_TEST] = c.LEAF
@@ -132,9 +132,8 @@ def rate(rules, columns, rare, place, attribute, paid, gain, information, ints, 
     elif rules.criterion == c.NORMALIZED_GAIN:
         score = score / place.impurity if place.impurity > 0.0 else 0.0
     reals[REAL_GAIN] = gain
-    if rare is not None:
-        cost = columns.cost[attribute]
-        score = with_cost(score, cost, paid, rules.cost_function, rules.cost_weight, rules.cheapest)
+    cost = columns.cost[attribute]
+    score = with_cost(score, cost, paid, rules.cost_function, rules.cost_weight, rules.cheapest)
     reals[REAL_SCORE] = score
 
 

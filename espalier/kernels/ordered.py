@@ -58,7 +58,7 @@ def offer_ordered(rules, columns, rows, work, rare, place, sequence, attribute, 
     unknown_weight = weight_of(work.unknown, rules.n_classes)
     absolute = rules.criterion == c.ABSOLUTE_ERROR
     totals = work.node if both else work.known
-    if rare is not None and absolute:
+    if absolute:
         deviations_of_order(rows, work, rare, sequence, start, end, stop, both)
         whole = rare.forward_all[n_known] if both else rare.forward[n_known]
     else:
@@ -67,9 +67,7 @@ def offer_ordered(rules, columns, rows, work, rare, place, sequence, attribute, 
     offset, scale = gain_form(rules.criterion, totals, whole, form_weight, place.weight)
     margin = least_side(rules, known_weight)
     first_value = columns.value_start[attribute]
-    expert, last_expert = 0, 0
-    if rare is not None:
-        expert, last_expert = rare.expert_start[attribute], rare.expert_start[attribute + 1]
+    expert, last_expert = rare.expert_start[attribute], rare.expert_start[attribute + 1]
     experts = last_expert > expert
     lowest, highest = 1, n_known - 1
     if rules.criterion == c.M5:
@@ -77,7 +75,7 @@ def offer_ordered(rules, columns, rows, work, rare, place, sequence, attribute, 
         lowest, highest = fifth + 1, n_known - fifth - 1
     # Which cuts are tried is said of numbers: of ordered categories each is one binary column, and has one cut.
     numeric = rules.numeric if columns.kind[attribute] == c.ORDERED_KIND else c.BEST
-    if rare is not None and not experts and numeric in (c.MEDIAN, c.NEAR_MEDIAN):
+    if not experts and numeric in (c.MEDIAN, c.NEAR_MEDIAN):
         middle = _middle_place(rules, columns, rows, sequence, attribute, start, n_known, lowest, highest)
         lowest, highest = max(middle, 1), middle
     clear(work.left)
@@ -95,7 +93,7 @@ def offer_ordered(rules, columns, rows, work, rare, place, sequence, attribute, 
     best_test = c.NUMERIC
     # An expert's threshold may have all known rows on one side, if unknown ones are sent to the other.
     edge = 1 if experts and both else 0
-    bounded = rare is None and not both and has_bound(rules)
+    bounded = not both and not experts and numeric == c.BEST and has_bound(rules)
     block = block_of(rules, n_known) if bounded else 0
     i, next_block = -edge, lowest
     while i + 1 < n_known + edge:
@@ -129,7 +127,7 @@ def offer_ordered(rules, columns, rows, work, rare, place, sequence, attribute, 
         if here == following:
             continue
         n_alike = 1
-        if rare is not None and experts:
+        if experts:
             while expert < last_expert and rare.expert_rank[expert] < here:
                 expert += 1
             n_alike = 0
@@ -142,11 +140,7 @@ def offer_ordered(rules, columns, rows, work, rare, place, sequence, attribute, 
                 continue
             if rules.window == 1 and not is_apart(columns, first_value, here, following):
                 continue
-            if (
-                rare is not None
-                and numeric == c.BOUNDARY
-                and not _changes_class(rules, rows, codes, sequence, start + i, start, end)
-            ):
+            if numeric == c.BOUNDARY and not _changes_class(rules, rows, codes, sequence, start + i, start, end):
                 continue
         if rules.n_classes == 0:
             for k in range(4):
@@ -166,7 +160,7 @@ def offer_ordered(rules, columns, rows, work, rare, place, sequence, attribute, 
             n_tried += n_alike
             if bounded and found and most_of_cut(rules, work, known_weight, left_weight) <= worth * place.weight:
                 continue
-            if rare is not None and absolute:
+            if absolute:
                 if not both:
                     inner = rare.forward[i] + rare.backward[n_known - i]
                 elif way == 0:
@@ -190,7 +184,7 @@ def offer_ordered(rules, columns, rows, work, rare, place, sequence, attribute, 
         unknown_fits = unknown_weight >= margin and known_weight >= margin
         if unknown_fits:
             n_tried += 1
-            if rare is not None and absolute:
+            if absolute:
                 inner = rare.forward[n_known] + _unknown_deviation(rows, work, rare, sequence, end, stop)
             else:
                 inner = term(rules.criterion, work.known, totals) + term(rules.criterion, work.unknown, totals)
@@ -322,7 +316,7 @@ def _spread_gain_of_two(rules, rows, work, rare, place, sequence, start, cut, en
     left_weight = weight_of(work.best_left, rules.n_classes)
     right_weight = weight_of(work.best_right, rules.n_classes)
     share = left_weight / (left_weight + right_weight)
-    if rare is not None and rules.criterion == c.ABSOLUTE_ERROR:
+    if rules.criterion == c.ABSOLUTE_ERROR:
         inner = group_deviation(
             sequence, start, cut, sequence, end, stop, share, work.weight, rare.target_rank, rows.target,
             rare.target_value, rare.weight_tree, rare.sum_tree,

@@ -31,11 +31,10 @@ def assign_sides(
         for at in range(start, stop):
             side[master[at]] = codes[master[at]]
         return
-    if subsets is not None:
-        _divide_again(
-            rules, columns, rows, work, groups, subsets, rare, master, master_weight, start, stop, weight, stats,
-            chosen, side, branch_of_code, again_ints, again_reals,
-        )  # fmt: skip
+    _divide_again(
+        rules, columns, rows, work, groups, subsets, rare, master, master_weight, start, stop, weight, stats, chosen,
+        side, branch_of_code, again_ints, again_reals,
+    )  # fmt: skip
 
 
 @inner
@@ -81,7 +80,7 @@ def write_codes(rules, columns, chosen, ints, branch_of_code, code_table, start)
 @inner
 def threshold_of(rules, columns, rare, chosen, ints):
     """Give the threshold of a cut: an expert's own, or the middle, moved down to a training value where asked for."""
-    if rare is not None and ints[INT_EXPERT] >= 0:
+    if ints[INT_EXPERT] >= 0:
         return rare.expert_value[ints[INT_EXPERT]]
     first = columns.value_start[chosen]
     below, above = ints[INT_BELOW], ints[INT_ABOVE]

@@ -162,7 +162,7 @@ def _best_cut_of_groups(
     margin = 0.0 if rules.leaf_weight_of_winner == 1 else rules.min_weight_leaf - WEIGHT_TOLERANCE
     absolute = rules.criterion == c.ABSOLUTE_ERROR
     n_known = 0
-    if rare is not None and absolute:
+    if absolute:
         n_known = _deviations_of_groups(rows, work, groups, subsets, rare, n_present, both)
     clear(work.left)
     n_left = 0
@@ -183,7 +183,7 @@ def _best_cut_of_groups(
             right_full = known_weight - left_weight + (unknown_weight if both and side == 1 else 0.0)
             if left_full < margin or right_full < margin:
                 continue
-            if rare is not None and absolute:
+            if absolute:
                 left_table = rare.forward_all if both and side == 0 else rare.forward
                 right_table = rare.backward_all if both and side == 1 else rare.backward
                 inner = left_table[n_left] + right_table[n_known - n_left]
@@ -233,7 +233,7 @@ def offer_one_vs_rest(rules, rows, work, groups, rare, place, n_present, both, i
     found = False
     worth = 0.0
     best_gain = 0.0
-    if rare is not None and rules.criterion == c.ABSOLUTE_ERROR:
+    if rules.criterion == c.ABSOLUTE_ERROR:
         _load_trees(rows, work, rare, 0, rare.bucket_start[n_present], 1.0)
     for j in range(n_present):
         group = groups.group[groups.place[j]]
@@ -247,7 +247,7 @@ def offer_one_vs_rest(rules, rows, work, groups, rare, place, n_present, both, i
             right_full = known_weight - left_weight + (unknown_weight if both and way == 1 else 0.0)
             if left_full < margin or right_full < margin:
                 continue
-            if rare is not None and rules.criterion == c.ABSOLUTE_ERROR:
+            if rules.criterion == c.ABSOLUTE_ERROR:
                 inner = _one_against_rest_deviation(rows, work, rare, j, n_present, way if both else -1)
             elif both:
                 inner = term_with_unknown(rules, work, way, totals)
@@ -267,7 +267,7 @@ def offer_one_vs_rest(rules, rows, work, groups, rare, place, n_present, both, i
                 ints[INT_BELOW] = groups.present[groups.place[j]]
                 ints[INT_UNKNOWN] = way if both else -1
                 keep_sides(work, way if both else -1)
-    if rare is not None and rules.criterion == c.ABSOLUTE_ERROR:
+    if rules.criterion == c.ABSOLUTE_ERROR:
         for at in range(rare.bucket_start[n_present + 1]):
             take_out(rare.bucket[at], rare.target_rank, rare.weight_tree, rare.sum_tree)
     for j in range(n_present):

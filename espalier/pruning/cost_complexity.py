@@ -12,7 +12,7 @@ import numpy.typing as npt
 from espalier.dataset import Dataset
 from espalier.errors import NotApplicable
 from espalier.fields import parameters_to_dict
-from espalier.growing import grow
+from espalier.growing.grow import grow
 from espalier.model import Model
 from espalier.progress import Progress
 from espalier.pruners import CostComplexity, pruner_name

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.cells import cells_of, target_of
-from espalier.class_weights import class_factors
+from espalier.growing.training_data import class_factors
 from espalier.dataset import Dataset
 from espalier.model import Model
 from espalier.prediction.batch import apply

@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.cells import encoded_columns, target_of
-from espalier.class_weights import class_factors
 from espalier.dataset import Dataset
 from espalier.errors import NotApplicable
 from espalier.evaluation import evaluate
+from espalier.growing.training_data import class_factors
 from espalier.model import Model
 from espalier.prediction.rule_predictor import condition_mask, firing_rules
 from espalier.prediction.tree_predictor import tree_predictor

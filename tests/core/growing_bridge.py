@@ -10,7 +10,7 @@ import numpy as np
 from espalier import Dataset, Feature, FeatureKind, Role, Schema, TrainingConfig, training_config
 from espalier.config import resolved
 from espalier.fields import field_table
-from espalier.growing import Grown, grow
+from espalier.growing.grow import Grown, grow
 from espalier.tree import LEAF, NOMINAL, NUMERIC, UNKNOWN, Tree
 from tests.reference.missing import Surrogate
 from tests.reference.predictor import next_branches

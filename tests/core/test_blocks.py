@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from espalier.growing.encode import rank_sorted, steps_between
 from espalier.kernels import codes as c
-from espalier.kernels import encode
 from espalier.kernels.blocks import FAR_APART, count_cuts, most_of_block, most_of_cut
 
 Floats = npt.NDArray[np.float64]
@@ -50,12 +50,13 @@ def test_no_cut_gains_more_than_its_bound_nor_than_that_of_its_block(n_classes: 
 def test_neighbours_that_are_hardly_apart_are_no_cut_however_many_lie_between() -> None:
     random = np.random.default_rng(3)
     values = np.concatenate([random.random(3000) * 4e-5, random.random(40), np.repeat(0.5, 9)])
-    order, codes = np.empty(len(values), np.int32), np.empty(len(values), np.int32)
-    distinct, steps = np.empty(len(values)), np.empty(len(values), np.uint8)
-    encode.sort_column(values, order, np.empty(len(values), np.uint64), np.empty(len(values), np.uint64), order.copy())
-    n_distinct = encode.rank_column(values, order, len(values), codes, distinct, steps)
-    assert n_distinct == len(np.unique(values))
-    assert np.count_nonzero(steps[:n_distinct] == FAR_APART) > 1000
+    order = np.argsort(values, kind="stable")
+    ranks, distinct = rank_sorted(values[order])
+    codes = np.empty(len(values), np.int32)
+    codes[order] = ranks
+    steps = steps_between(distinct)
+    assert len(distinct) == len(np.unique(values))
+    assert np.count_nonzero(steps == FAR_APART) > 1000
     columns: Any = SimpleNamespace(value=distinct, step=steps)
     for every in (1, 7, 90, 800):
         rows = order[::every]

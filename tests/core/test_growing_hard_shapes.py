@@ -13,8 +13,10 @@ import pytest
 
 from espalier import Cancelled, ConfigError, DataError, Dataset, Feature, FeatureKind, Role, Schema, training_config
 from espalier.config import resolved
-from espalier.growing import Grown, grow
-from espalier.kernels import fast, general
+from espalier.growing import binary_grower, general_grower
+from espalier.growing import grow as growing
+from espalier.growing.grow import Grown, grow
+from espalier.kernels import grow_binary
 from espalier.progress import Progress
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
@@ -129,9 +131,9 @@ def test_stopping_by_validation_without_validation_rows_is_refused() -> None:
 
 
 @compiled_only
-@pytest.mark.parametrize("lane", ["fast", "general"])
-def test_a_stop_is_seen_while_a_kernel_runs(lane: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    place, name = (fast.grow_binary, "grow_subtree") if lane == "fast" else (general, "grow_tree")
+@pytest.mark.parametrize("grower", ["binary", "general"])
+def test_a_stop_is_seen_while_a_kernel_runs(grower: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, name = (grow_binary, "grow_subtree") if grower == "binary" else (general_grower, "grow_tree")
     kernel, n_nodes = getattr(place, name), []
 
     def counting(*arguments: Any) -> Any:
@@ -142,10 +144,9 @@ def test_a_stop_is_seen_while_a_kernel_runs(lane: str, monkeypatch: pytest.Monke
     monkeypatch.setattr(place, name, counting)
     n_rows = 60_000  # neighbours of other classes: one is split off after the other, which takes a while
     data = numeric_table(np.arange(float(n_rows))[None, :], np.arange(n_rows, dtype=np.int32) % 2, 2)
-    fields = {} if lane == "fast" else {"criterion": "information_gain"}
-    monkeypatch.setattr(fast, "LEAST_ROWS_TO_SHARE", n_rows + 1)  # the whole tree is one call
-    monkeypatch.setattr(fast, "n_threads", lambda: 1)
-    monkeypatch.setattr(general, "n_threads", lambda: 1)
+    fields = {} if grower == "binary" else {"criterion": "information_gain"}
+    monkeypatch.setattr(binary_grower, "MIN_ROWS_TO_SHARE", n_rows + 1)  # the whole tree is one call
+    monkeypatch.setattr(growing, "n_threads", lambda: 1)
 
     def is_stopped_in_time() -> bool:
         progress, is_over = Progress(), threading.Event()
@@ -185,7 +186,7 @@ def test_progress_ends_at_one() -> None:
 @pytest.mark.parametrize("switch", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
 def test_interpreted_and_bounds_checked_kernels_grow_the_same_trees(switch: str) -> None:
     root = Path(__file__).resolve().parents[2]
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "tests/core/test_growing_lanes.py", "-k", "lanes"]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "tests/core/test_growing_lanes.py", "-k", "both_growers"]
     environment = {**os.environ, switch: "1"}
     done = subprocess.run(
         [*command, "-p", "no:cacheprovider"], cwd=root, env=environment, capture_output=True, text=True, check=False

@@ -14,12 +14,12 @@ from espalier import (
     Progress,
     Role,
     Schema,
-    growing,
     training_config,
 )
 from espalier.config import resolved
-from espalier.growing import grow
-from espalier.kernels import fast_table, general
+from espalier.growing import binary_data, general_grower
+from espalier.growing import grow as growing
+from espalier.growing.grow import grow
 from espalier.tree import Tree
 
 N_ROWS = 600
@@ -36,6 +36,9 @@ CONFIGS: list[tuple[str, str, dict[str, Any]]] = [
     ("numbers", "reptree", {}),
     ("numbers", "cart", {"criterion": "sdr", "missing": "fractional", "max_depth": 6}),
     ("numbers", "cart", {"criterion": "poisson", "missing": "imputed"}),
+    ("classes", "cart", {"numeric": "median", "chi_square_alpha": 0.2}),
+    ("classes", "c45", {"numeric": "boundary", "nominal": "one_vs_rest"}),
+    ("classes", "c45", {"nominal": "multiway", "missing": "direction", "cut_points": {"n0": (-0.5, 0.1, 1.0)}}),
 ]
 
 
@@ -72,8 +75,8 @@ def tree_of(data: Dataset, preset: str, fields: dict[str, Any], progress: Progre
 
 
 @pytest.fixture(autouse=True)
-def _always_in_the_general_lane(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast_table, "can_grow_fast", lambda *_: False)
+def _always_by_the_general_grower(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binary_data, "is_for_binary_grower", lambda *_: False)
 
 
 @pytest.mark.parametrize("weights", ["unit", "weighted"])
@@ -83,39 +86,39 @@ def test_the_tree_is_the_same_in_one_go_and_in_parts(
 ) -> None:
     data = table(target, weighted=weights == "weighted")
     whole = tree_of(data, preset, fields)
-    monkeypatch.setattr(general, "LEAST_ROWS_TO_SHARE", 10)
+    monkeypatch.setattr(general_grower, "MIN_ROWS_TO_SHARE", 10)
     jobs = 0
-    moved = general._Grower._moved
+    copied = general_grower._GeneralGrower._copied_task
 
     def counted(self: Any, job: Any) -> Any:
         nonlocal jobs
         jobs += 1
-        return moved(self, job)
+        return copied(self, job)
 
-    monkeypatch.setattr(general._Grower, "_moved", counted)
+    monkeypatch.setattr(general_grower._GeneralGrower, "_copied_task", counted)
     for share, threads in ((2, 1), (3, 2), (40, 3)):
-        monkeypatch.setattr(general, "LARGEST_SHARE", share)
-        monkeypatch.setattr(general, "n_threads", lambda threads=threads: threads)
+        monkeypatch.setattr(general_grower, "MIN_PARTS", share)
+        monkeypatch.setattr(growing, "n_threads", lambda threads=threads: threads)
         assert tree_of(data, preset, fields) == whole
     assert jobs > 3
 
 
 def test_a_stop_reaches_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(general, "LEAST_ROWS_TO_SHARE", 10)
+    monkeypatch.setattr(general_grower, "MIN_ROWS_TO_SHARE", 10)
     progress = Progress()
-    moved = general._Grower._moved
+    copied = general_grower._GeneralGrower._copied_task
 
     def stopped(self: Any, job: Any) -> Any:
         progress.stop()
-        return moved(self, job)
+        return copied(self, job)
 
-    monkeypatch.setattr(general._Grower, "_moved", stopped)
+    monkeypatch.setattr(general_grower._GeneralGrower, "_copied_task", stopped)
     with pytest.raises(Cancelled):
         tree_of(table("classes", weighted=False), "c45", {}, progress)
 
 
 def test_all_weight_is_settled_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(general, "LEAST_ROWS_TO_SHARE", 10)
+    monkeypatch.setattr(general_grower, "MIN_ROWS_TO_SHARE", 10)
     progress = Progress()
     tree_of(table("classes", weighted=True), "c45", {}, progress)
     assert progress.share == pytest.approx(1.0)
@@ -141,7 +144,7 @@ def test_a_tree_that_passes_a_limit_is_refused_in_one_go_and_in_parts(
     whole = tree_of(data, "cart", fields)
     assert whole.n_nodes > most
     assert len(whole.code_branch) > most
-    monkeypatch.setattr(general, "LEAST_ROWS_TO_SHARE", least_rows)
-    monkeypatch.setattr(growing, limit, most)
+    monkeypatch.setattr(general_grower, "MIN_ROWS_TO_SHARE", least_rows)
+    monkeypatch.setattr(general_grower, limit, most)
     with pytest.raises(DataError, match=said):
         tree_of(data, "cart", fields)

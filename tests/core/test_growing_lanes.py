@@ -1,4 +1,4 @@
-"""The fast lane against the general one, and one thread against two: the same tree, whoever grows it."""
+"""The binary grower against the general one, and one thread against several: the same tree, whoever grows it."""
 
 import itertools
 import time
@@ -9,8 +9,9 @@ import pytest
 
 from espalier import Dataset, Feature, FeatureKind, Role, Schema, training_config
 from espalier.config import resolved
-from espalier.growing import grow
-from espalier.kernels import fast, fast_table
+from espalier.growing import binary_data, binary_grower
+from espalier.growing import grow as growing
+from espalier.growing.grow import grow
 from espalier.tree import Tree
 
 KINDS = {"two classes": 2, "four classes": 4, "numbers": 0}
@@ -54,7 +55,7 @@ def tree_of(data: Dataset, **fields: Any) -> Tree:
 
 def general_tree(data: Dataset, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> Tree:
     with monkeypatch.context() as patched:
-        patched.setattr(fast_table, "can_grow_fast", lambda *_: False)
+        patched.setattr(binary_data, "is_for_binary_grower", lambda *_: False)
         return tree_of(data, **fields)
 
 
@@ -79,7 +80,7 @@ def same_tree(one: Tree, other: Tree) -> None:
         {"missing": "fractional"},
     ],
 )
-def test_both_lanes_grow_the_same_tree(
+def test_both_growers_grow_the_same_tree(
     kind: str, weights: str, fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = table(700, KINDS[kind], weights=weights)
@@ -96,7 +97,7 @@ def test_each_branch_has_rows_where_weights_do_not_add_up_exactly(kind: str, n_r
 
 @pytest.mark.parametrize("kind", ["two classes", "four classes"])
 @pytest.mark.parametrize("least", [5.0, 20.0])
-def test_both_lanes_collapse_the_same_subtrees(kind: str, least: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_growers_collapse_the_same_subtrees(kind: str, least: float, monkeypatch: pytest.MonkeyPatch) -> None:
     data = table(700, KINDS[kind])
     collapsed = tree_of(data, min_weight_leaf=least, collapse=True)
     same_tree(collapsed, general_tree(data, monkeypatch, min_weight_leaf=least, collapse=True))
@@ -105,7 +106,7 @@ def test_both_lanes_collapse_the_same_subtrees(kind: str, least: float, monkeypa
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_values", [1, 2, 3])
-def test_both_lanes_agree_where_nearly_everything_is_tied(
+def test_both_growers_agree_where_nearly_everything_is_tied(
     kind: str, n_values: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = table(60, KINDS[kind], n_values=n_values)
@@ -119,18 +120,18 @@ def test_the_tree_does_not_depend_on_the_number_of_threads(
     kind: str, weights: str, n_values: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = table(3000, KINDS[kind], weights=weights, n_values=n_values)
-    monkeypatch.setattr(fast, "n_threads", lambda: 1)
+    monkeypatch.setattr(growing, "n_threads", lambda: 1)
     one = tree_of(data)
-    monkeypatch.setattr(fast, "n_threads", lambda: 3)
-    monkeypatch.setattr(fast, "LEAST_ROWS_OF_A_JOB", 100)
-    monkeypatch.setattr(fast, "LEAST_ROWS_TO_SHARE", 100)
+    monkeypatch.setattr(growing, "n_threads", lambda: 3)
+    monkeypatch.setattr(binary_grower, "MIN_JOB_ROWS", 100)
+    monkeypatch.setattr(binary_grower, "MIN_ROWS_TO_SHARE", 100)
     several = tree_of(data)
     assert several == one
     several.validate(n_attributes=len(data.schema.attributes))
 
 
 def test_a_thread_that_fails_says_why_and_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    grown = fast.grow_binary.grow_subtree
+    grown = binary_grower.grow_binary.grow_subtree
     begun, numbers, deadline = [], itertools.count(), time.monotonic() + 20
 
     def grow_or_fail(*arguments: Any) -> Any:
@@ -142,10 +143,10 @@ def test_a_thread_that_fails_says_why_and_ends_the_others(monkeypatch: pytest.Mo
             time.sleep(0.001)
         return grown(*arguments)
 
-    monkeypatch.setattr(fast.grow_binary, "grow_subtree", grow_or_fail)
-    monkeypatch.setattr(fast, "n_threads", lambda: 2)
-    monkeypatch.setattr(fast, "LEAST_ROWS_OF_A_JOB", 100)
-    monkeypatch.setattr(fast, "LEAST_ROWS_TO_SHARE", 100)
+    monkeypatch.setattr(binary_grower.grow_binary, "grow_subtree", grow_or_fail)
+    monkeypatch.setattr(growing, "n_threads", lambda: 2)
+    monkeypatch.setattr(binary_grower, "MIN_JOB_ROWS", 100)
+    monkeypatch.setattr(binary_grower, "MIN_ROWS_TO_SHARE", 100)
     with pytest.raises(MemoryError, match="no room for the subtree"):
         tree_of(table(3000, KINDS["two classes"]))
     assert len(begun) <= 2  # of many: the other thread's own, if it had begun

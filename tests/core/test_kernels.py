@@ -12,72 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from espalier import (
-    PRESETS,
-    PRUNERS,
-    WARM_UPS,
-    Dataset,
-    Feature,
-    FeatureKind,
-    Role,
-    Schema,
-    training_config,
-)
-from espalier.config import resolved
-from espalier.encoding import encoded
-from espalier.kernels import encode, kept
+from espalier import PRESETS, PRUNERS, WARM_UPS
+from espalier.kernels import kept, sort
 from espalier.kernels.deviation import LOOK_EVERY, prefix_deviations
 from espalier.kernels.jit import compiled, inner, maker, phase_of
-from espalier.progress import Progress
 from espalier.pruners import pruner_name
-from espalier.scratch import scratch_arrays
-from espalier.training_table import training_table
 from tests.acceptance.running import until
 from tests.factories import AS_ANYBODY
 
 ROOT = Path(__file__).resolve().parents[2]
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 compiled_only = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
-
-
-def forms(kind: FeatureKind, target: FeatureKind, preset: str, **fields: object) -> tuple[bool, bool, bool]:
-    """Say which of Groups, Subsets and Rare a configuration is given on one attribute."""
-    classes = ("x", "y") if target is FeatureKind.NOMINAL else ()
-    attribute = Feature("a", kind, categories=("p", "q", "r") if kind is FeatureKind.NOMINAL else ())
-    schema = Schema((attribute, Feature("t", target, Role.TARGET, classes)))
-    column = np.array([0, 1, 2, 1], dtype=np.int32 if kind is FeatureKind.NOMINAL else np.float64)
-    answer = np.array([0, 1, 0, 1], dtype=np.int32 if classes else np.float64)
-    data = Dataset(schema, (column, answer))
-    config = resolved(training_config(preset, **fields), schema)
-    table = training_table(data, config)
-    columns, _ = encoded(table, config, Progress())
-    _, groups, subsets, rare = scratch_arrays(table, config, columns, None, Progress())
-    return groups is not None, subsets is not None, rare is not None
-
-
-@pytest.mark.parametrize("kind", [FeatureKind.NUMERIC, FeatureKind.NOMINAL])
-@pytest.mark.parametrize("preset", sorted(PRESETS))
-def test_a_preset_is_given_what_its_attributes_ask_for_and_nothing_rare(preset: str, kind: FeatureKind) -> None:
-    target = FeatureKind.NUMERIC if preset == "m5" else FeatureKind.NOMINAL
-    has_groups = kind is FeatureKind.NOMINAL and preset != "m5"  # m5 makes ordered attributes of them
-    assert forms(kind, target, preset) == (has_groups, has_groups and preset == "cart", False)
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"numeric": "median"},
-        {"numeric": "boundary"},
-        {"cut_points": {"a": [1.5]}},
-        {"chi_square_alpha": 0.05},
-        {"missing": "surrogate"},
-        {"max_leaf_nodes": 3},
-        {"cost_function": "norton", "attribute_costs": {"a": 2.0}},
-    ],
-    ids=str,
-)
-def test_what_few_ask_for_comes_all_together(fields: dict[str, object]) -> None:
-    assert forms(FeatureKind.NUMERIC, FeatureKind.NOMINAL, "cart", **fields) == (True, True, True)
 
 
 @inner
@@ -137,10 +82,10 @@ def test_a_stop_is_seen_within_one_long_scan(stop: float, last_known: int) -> No
 @compiled_only
 def test_compiling_is_named_until_the_code_for_these_arguments_is_there() -> None:
     codes, order = np.array([1, 0, 1], dtype=np.int32), np.empty(3, np.int32)
-    encode.sort_codes(codes, 2, order)
-    assert phase_of(encode.sort_codes, "sorting", (codes, 2, order)) == "sorting"
+    sort.sort_codes(codes, 2, order)
+    assert phase_of(sort.sort_codes, "sorting", (codes, 2, order)) == "sorting"
     others = (codes.astype(np.int16), 2, order)
-    assert phase_of(encode.sort_codes, "sorting", others) == "compiling kernels, then sorting"
+    assert phase_of(sort.sort_codes, "sorting", others) == "compiling kernels, then sorting"
 
 
 @compiled_only
@@ -150,23 +95,23 @@ def test_a_read_only_package_folder_without_a_cache_works(package: Path, tmp_pat
     home = tmp_path / "home"
     home.mkdir(mode=0o555)
     script = (
-        "import numpy as np; from pathlib import Path; from espalier.kernels import encode, kept\n"
-        "order = np.empty(3, np.int32); encode.sort_codes(np.array([1, 0, 1], np.int32), 2, order)\n"
-        "print(encode.__file__, kept.cache_folder(Path(encode.__file__)), order.tolist())"
+        "import numpy as np; from pathlib import Path; from espalier.kernels import kept, sort\n"
+        "order = np.empty(3, np.int32); sort.sort_codes(np.array([1, 0, 1], np.int32), 2, order)\n"
+        "print(sort.__file__, kept.cache_folder(Path(sort.__file__)), order.tolist())"
     )
     environment = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(package.parent)}
     command = [sys.executable, "-c", AS_ANYBODY, sys.executable, "-c", script]
     done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, check=False)
     assert done.stderr == ""
-    assert done.stdout.split(maxsplit=2) == [f"{package}/kernels/encode.py", "None", "[1, 0, 2]\n"]
+    assert done.stdout.split(maxsplit=2) == [f"{package}/kernels/sort.py", "None", "[1, 0, 2]\n"]
 
 
 KEEPING = (
-    "import sys, numpy as np; from pathlib import Path; from espalier.kernels import encode, kept\n"
+    "import sys, numpy as np; from pathlib import Path; from espalier.kernels import kept, sort\n"
     "from espalier.kernels.jit import phase_of\n"
     "for name in sys.argv[1:]:\n"
     "    given = np.array([1, 0, 1], name), 2, np.empty(3, np.int32)\n"
-    "    print(phase_of(encode.sort_codes, name, given)); encode.sort_codes(*given)\n"
+    "    print(phase_of(sort.sort_codes, name, given)); sort.sort_codes(*given)\n"
 )
 
 

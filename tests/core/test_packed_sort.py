@@ -1,11 +1,10 @@
-"""The fast lane's sort of one column against Python's own, whatever the numbers look like."""
+"""The binary grower's sort of one column against Python's own, whatever the numbers look like."""
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from espalier.kernels import encode
-from espalier.kernels.packed_sort import DIGIT_BITS, N_DIGITS, sort_packed, write_codes
+from espalier.kernels.sort import DIGIT_BITS, N_DIGITS, code_column, sort_packed, write_codes
 
 RANDOM = np.random.default_rng(0)
 SINGLES = RANDOM.standard_normal(500).astype(np.float32).astype(np.float64)
@@ -78,13 +77,13 @@ def test_many_numbers_that_differ_in_their_last_bits_alone_are_left_to_the_gener
 def test_few_values_become_their_ranks(values: list[float]) -> None:
     column, cells, distinct = np.array(values), np.empty(len(values), np.uint8), np.empty(256)
     expected, ranks = np.unique(column, return_inverse=True)
-    assert encode.code_column(column, cells, distinct, 256) == len(expected)
+    assert code_column(column, cells, distinct, 256) == len(expected)
     assert cells.tolist() == ranks.tolist()
     assert distinct[: len(expected)].tolist() == expected.tolist()
 
 
 def test_all_small_whole_numbers_fit_and_one_more_value_does_not() -> None:
     cells, distinct = np.empty(257, np.uint8), np.empty(256)
-    assert encode.code_column(np.arange(256.0), cells[:256], distinct, 256) == 256
+    assert code_column(np.arange(256.0), cells[:256], distinct, 256) == 256
     assert cells[:256].tolist() == list(range(256))
-    assert encode.code_column(np.arange(257.0), cells, distinct, 256) == -1
+    assert code_column(np.arange(257.0), cells, distinct, 256) == -1

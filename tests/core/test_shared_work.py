@@ -3,60 +3,67 @@
 import mmap
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
-from espalier.kernels.work_list import WorkList
-from espalier.memory import LARGE_PAGE, LEAST_IN_LARGE_PAGES, large_array, lines
+from espalier.growing.parallel import JobQueue
+from espalier.memory import LARGE_PAGE, large_array
 from espalier.processors import in_threads_if_many
 
 
-def test_the_largest_piece_comes_first_and_of_equals_the_one_that_was_there_first() -> None:
+@dataclass(frozen=True)
+class Job:
+    n_rows: int
+    name: str = ""
+
+
+def test_the_largest_job_comes_first_and_of_equals_the_one_that_was_there_first() -> None:
     done = []
 
-    def halves(piece: tuple[int, str]) -> list[tuple[int, str]]:
-        done.append(piece)
-        return [(piece[0] // 2, "left"), (piece[0] // 2, "right")] if piece[0] > 2 else []
+    def halves(job: Job) -> list[Job]:
+        done.append(job)
+        return [Job(job.n_rows // 2, "left"), Job(job.n_rows // 2, "right")] if job.n_rows > 2 else []
 
-    WorkList([(3, "a"), (8, "b"), (3, "c")], size=lambda piece: piece[0]).work_off(halves)
-    fours = [(4, "left"), (2, "left"), (2, "right")]
-    assert done[:3] == [(8, "b"), (4, "left"), (4, "right")]
-    assert done[3:5] == [(3, "a"), (3, "c")]
-    assert sorted(done[5:]) == sorted(2 * fours[1:] + 2 * [(1, "left"), (1, "right")])
+    JobQueue([Job(3, "a"), Job(8, "b"), Job(3, "c")]).run(halves)
+    assert done[:3] == [Job(8, "b"), Job(4, "left"), Job(4, "right")]
+    assert done[3:5] == [Job(3, "a"), Job(3, "c")]
+    twos = 2 * [Job(2, "left"), Job(2, "right")]
+    assert sorted(done[5:], key=str) == sorted(twos + 2 * [Job(1, "left"), Job(1, "right")], key=str)
 
 
 def test_a_thread_that_finds_nothing_waits_for_what_another_still_brings() -> None:
     threads: dict[int, set[int]] = {0: set(), 1: set()}
     both = threading.Barrier(2, timeout=20)
 
-    def do(generation: int) -> list[int]:
-        threads[generation].add(threading.get_ident())
-        if generation == 0:
-            return [1, 1]
+    def do(job: Job) -> list[Job]:
+        threads[job.n_rows].add(threading.get_ident())
+        if job.n_rows == 0:
+            return [Job(1), Job(1)]
         both.wait()  # passed only if the thread that had nothing at first took one of these two
         return []
 
-    work = WorkList([0], size=lambda _: 1)
+    queue = JobQueue([Job(0)])
     with ThreadPoolExecutor(2) as pool:
-        for each in [pool.submit(work.work_off, do) for _ in range(2)]:
+        for each in [pool.submit(queue.run, do) for _ in range(2)]:
             each.result()
     assert len(threads[0]) == 1
     assert len(threads[1]) == 2
 
 
-def test_a_piece_that_fails_ends_its_thread_and_no_other() -> None:
+def test_a_job_that_fails_ends_its_thread_and_no_other() -> None:
     done = []
 
-    def do(piece: int) -> list[int]:
-        if piece == 5:
+    def do(job: Job) -> list[Job]:
+        if job.n_rows == 5:
             raise ValueError("five")
-        done.append(piece)
+        done.append(job.n_rows)
         return []
 
-    work = WorkList(range(8), size=lambda piece: piece)
+    queue = JobQueue(map(Job, range(8)))
     with ThreadPoolExecutor(2) as pool:
-        ends = [pool.submit(work.work_off, do) for _ in range(2)]
+        ends = [pool.submit(queue.run, do) for _ in range(2)]
     assert [str(end.exception()) for end in ends if end.exception()] == ["five"]
     assert sorted(done) == [0, 1, 2, 3, 4, 6, 7]
 
@@ -93,13 +100,3 @@ def test_few_cells_make_no_threads(n_cells: int, n_threads: int) -> None:
     here = threading.get_ident()
     found = in_threads_if_many(n_cells, lambda _: threading.get_ident(), range(2))
     assert (found == [here, here]) == (n_threads == 1)
-
-
-def test_the_middle_of_lines_that_is_given_back_takes_nothing_with_it():
-    length = LEAST_IN_LARGE_PAGES // np.dtype(np.uint32).itemsize
-    table = lines(3, length, np.uint32)
-    table.array[:] = 7
-    table.give_back(5_000, 200_000)
-    kept = np.r_[0:5_000, 200_000:length]
-    assert np.all(table.array[:, kept] == 7)
-    assert np.count_nonzero(table.array == 0) > 3 * 190_000  # whole pages of it

@@ -1,11 +1,10 @@
-"""Small work does not wait for a compiler: kernels as Python give what machine code gives, and for a bounded time."""
+"""Small work does not wait for a compiler: kernels as Python give what machine code gives."""
 
 import json
 import os
 import random
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,7 @@ import pytest
 
 import espalier
 from espalier import Progress, dataset_from_rows, small_work, training
-from espalier.errors import Cancelled
-from espalier.kernels.interpreting import current
+from espalier.kernels.interpreting import Interpreting, current
 
 ROOT = Path(__file__).resolve().parents[2]
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
@@ -58,77 +56,28 @@ HOLED = ("size", "count", "colour")
 
 @pytest.fixture(autouse=True)
 def _nothing_spent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(small_work._Spent, "seconds", 0.0)
-
-
-def unfinished(watch: Progress) -> str:
-    """Work without an end as Python, and done at once by compiled code."""
-    block = current()
-    if block is None:
-        return "compiled"
-    block.kernels.add("a kernel")
-    while True:
-        watch.check()
-
-
-def test_work_without_an_end_is_done_again_with_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(small_work, "BUDGET_SECONDS", 0.05)
-    watch = Progress()
-    assert small_work.done_small(1, watch, lambda: unfinished(watch)) == "compiled"
-    watch.check()
-    # What this process may spend is spent.
-    assert small_work.done_small(1, watch, current) is None
-
-
-def test_a_stop_is_no_interruption() -> None:
-    watch = Progress()
-    threading.Timer(0.05, watch.stop).start()
-    with pytest.raises(Cancelled):
-        small_work.done_small(1, watch, lambda: unfinished(watch))
-    with pytest.raises(Cancelled):
-        watch.check()
-
-
-def test_a_stop_of_the_whole_stops_a_part_for_good() -> None:
-    whole = Progress()
-    part = whole.part(0.0, 0.5)
-    threading.Timer(0.05, whole.stop).start()
-    with pytest.raises(Cancelled):
-        small_work.done_small(1, part, lambda: unfinished(part))
-
-
-def test_work_that_needs_no_kernel_or_has_them_all_is_not_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(small_work, "BUDGET_SECONDS", 0.05)
-    watch, waited = Progress(), threading.Event()
-
-    def work() -> str:
-        waited.wait(0.2)
-        watch.check()
-        return "done"
-
-    assert small_work.done_small(1, watch, work) == "done"
-
-
-def test_an_interruption_reaches_the_part_of_a_whole_and_a_stop_survives_going_on() -> None:
-    whole = Progress()
-    part = whole.part(0.0, 0.5)
-    whole.interrupt()
-    with pytest.raises(Cancelled):
-        part.check()
-    whole.go_on()
-    whole.check()
-    whole.stop()
-    whole.go_on()
-    with pytest.raises(Cancelled):
-        whole.check()
+    monkeypatch.setitem(small_work._SPENT, "seconds", 0.0)
 
 
 def test_large_work_waits_for_the_compiler_and_so_does_what_is_told_to() -> None:
-    watch = Progress()
-    assert small_work.done_small(small_work.SMALL_CELLS, watch, current) is not None
-    assert small_work.done_small(small_work.SMALL_CELLS + 1, watch, current) is None
+    small = small_work.SMALL_CELLS
+    assert small_work.run_uncompiled_if_small(small, current) is not None
+    assert small_work.run_uncompiled_if_small(small + 1, current) is None
     with small_work.always_compiled():
-        assert small_work.done_small(1, watch, current) is None
+        assert small_work.run_uncompiled_if_small(1, current) is None
+
+
+def test_a_process_compiles_once_small_work_has_taken_its_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(small_work, "BUDGET_SECONDS", 1e-9)
+
+    def work() -> Interpreting | None:
+        block = current()
+        if block is not None:
+            block.kernels.add("a kernel")
+        return block
+
+    assert small_work.run_uncompiled_if_small(1, work) is not None
+    assert small_work.run_uncompiled_if_small(1, work) is None
 
 
 def test_a_large_tree_is_no_small_work_however_few_rows_prune_it() -> None:
@@ -155,7 +104,7 @@ def trained(target: str, preset: str, fields: dict[str, Any], watch: Progress) -
     """Give the document of a training on `rows`."""
     other = {"class": "number", "number": "class"}[target]
     table = [{name: cell for name, cell in row.items() if name != other} for row in rows()]
-    if fields.get("missing") == "none":  # so the fast lane
+    if fields.get("missing") == "none":  # so the binary grower
         table = [row for row in table if None not in row.values()]
         fields = {}
     model = espalier.train(dataset_from_rows(table, target=target), preset, progress=watch, **fields)

@@ -9,7 +9,6 @@ CORE = ROOT / "tests" / "core"
 FIGURES = "grows the data sets of the reference folder, which are too much for interpreted kernels"
 PLAIN = "tests no kernel: trees are asked in plain Python"
 ELSEWHERE: Mapping[str, str] = {
-    "test_ahead.py": "looks at what processes of its own compile",
     "test_counterfactual.py": PLAIN,
     "test_growing_published_figures.py": FIGURES,
     "test_model_tree_published_figures.py": FIGURES,

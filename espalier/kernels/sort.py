@@ -1,4 +1,6 @@
-"""Sorting one column of numbers for the fast lane: 32 bits of the value and the row in one 64-bit number.
+"""Sort the columns of the binary grower, and code columns of few values.
+
+A column of many values is sorted by 32 bits of the value and the row in one 64-bit number.
 
 Numbers of the same sign are ordered as the bits of their magnitudes are. What all columns' bits leave unused is taken
 away first: the zeros at the end (all of a float32's, most of a whole number's) and the exponents below the smallest
@@ -11,9 +13,11 @@ The code itself is then all that is ever compared. Where more bits remain, the u
 ones are put right by insertion, and the code is the rank.
 """
 
+import math
+
 import numpy as np
 
-from espalier.kernels.jit import compiled, inner
+from espalier.kernels.jit import compiled, inner, maker
 
 CODE_BITS = np.uint64(32)
 CLASS_BITS = np.uint64(24)
@@ -22,6 +26,8 @@ N_DIGITS = 3
 LONGEST_STRETCH = 64
 ONE = np.uint64(1)
 SIGN = np.uint64(1) << np.uint64(63)
+SMALL_NUMBERS = 256
+LARGEST_SMALL = 2.0**50
 LOW_HALF = np.uint64((1 << 32) - 1)
 
 
@@ -179,3 +185,120 @@ def _rank(values, packed, codes):
             if before >> CODE_BITS != packed[place] >> CODE_BITS or values[_row_of(before)] != values[row]:
                 rank += np.uint32(1)
         codes[row] = rank
+
+
+@compiled
+def code_column(values, cells, distinct, most):
+    """Give each row the rank of its value where a column has at most `most` (256) distinct values.
+
+    values: float64 (n), none missing. cells: uint8 (n), written. distinct: float64 (most), written. Returns how many
+    distinct values there are, -1 for too many: a hash table of values, sorted at the end.
+    """
+    if most >= SMALL_NUMBERS:
+        n_found = _code_small_numbers(values, cells, distinct)
+        if n_found >= 0:
+            return n_found
+    n_slots = 1024
+    slots = np.full(n_slots, -1, np.int32)
+    found = np.empty(most, np.float64)
+    n_found = 0
+    bits = values.view(np.uint64)
+    zero = np.float64(0.0)
+    for row in range(values.size):
+        value = values[row] + zero
+        key = bits[row] if value != zero else np.uint64(0)
+        at = np.int64(
+            (key ^ (key >> np.uint64(29)) ^ (key >> np.uint64(47)) ^ (key >> np.uint64(53))) & np.uint64(1023)
+        )
+        while slots[at] >= 0 and found[slots[at]] != value:
+            at = (at + 1) % n_slots
+        if slots[at] < 0:
+            if n_found == most:
+                return -1
+            slots[at] = n_found
+            found[n_found] = value
+            n_found += 1
+        cells[row] = slots[at]
+    order = np.argsort(found[:n_found])
+    rank = np.empty(most, np.uint8)
+    for place in range(n_found):
+        rank[order[place]] = place
+        distinct[place] = found[order[place]]
+    for row in range(values.size):
+        cells[row] = rank[cells[row]]
+    return n_found
+
+
+@maker
+def _code_small_numbers(values, cells, distinct):
+    """Do the same where all values lie among 256 whole numbers in a row, as codes of categories do; -1 elsewhere."""
+    present, rank = np.zeros(SMALL_NUMBERS, np.uint8), np.zeros(SMALL_NUMBERS, np.uint8)
+    low = values[0]
+    for row in range(values.size):
+        low = min(low, values[row])
+    # Further from 0 the steps between numbers are no longer whole.
+    if not abs(low) < LARGEST_SMALL or low != math.floor(low):
+        return -1
+    for row in range(values.size):
+        size = values[row] - low
+        if not size < SMALL_NUMBERS:
+            return -1
+        code = np.uint8(size)
+        if np.float64(code) != size:
+            return -1
+        cells[row] = code
+        present[code] = 1
+    n_found = 0
+    for code in range(SMALL_NUMBERS):
+        if present[code]:
+            rank[code] = n_found
+            distinct[n_found] = low + code
+            n_found += 1
+    if distinct[n_found - 1] - low != n_found - 1:
+        for row in range(values.size):
+            cells[row] = rank[cells[row]]
+    return n_found
+
+
+@compiled
+def number_rows(row_class, class_bits, order):
+    """Write the rows' own order, uint32 (n): the numbers of the rows, each with its class in the upper eight bits.
+
+    row_class: uint8 (n), looked at where class_bits is 1.
+    """
+    for row in range(order.size):
+        order[row] = np.uint32(row)
+        if class_bits == 1:
+            order[row] |= np.uint32(row_class[row]) << np.uint32(24)
+
+
+@compiled
+def spread_cells(column_cells, cells, start, stop):
+    """Write the rows start:stop of columns of bytes, uint8 (H, n), as rows of bytes, uint8 (n, H), block by block."""
+    for first in range(start, stop, 1024):
+        last = min(first + 1024, stop)
+        for column in range(column_cells.shape[0]):
+            for row in range(first, last):
+                cells[row, column] = column_cells[column, row]
+
+
+@compiled
+def sort_codes(codes, n_codes, order):
+    """Sort rows by code, missing ones (-1) last, equal ones by row.
+
+    codes: int32 (n). order: int32 (n), written. Returns the number of known codes.
+    """
+    counts = np.zeros(n_codes + 1, np.int64)
+    for row in range(codes.size):
+        counts[codes[row] if codes[row] >= 0 else n_codes] += 1
+    n_known = codes.size - counts[n_codes]
+    place = 0
+    for code in range(n_codes + 1):
+        count = counts[code]
+        counts[code] = place
+        place += count
+    for row in range(codes.size):
+        code = codes[row] if codes[row] >= 0 else n_codes
+        order[counts[code]] = row
+        counts[code] += 1
+    return n_known

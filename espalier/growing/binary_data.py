@@ -1,0 +1,203 @@
+"""The columns as the binary grower takes them: those of few values coded, the others sorted, once a training."""
+
+import queue
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.growing.encode import rank_sorted
+from espalier.growing.training_data import TrainingData
+from espalier.kernels import codes as c
+from espalier.kernels import scans, sort
+from espalier.memory import large_array
+
+Array = npt.NDArray[Any]
+
+FIRST_ROWS: Final = 4096
+ROWS_OF_A_BLOCK: Final = 1 << 16
+CRITERIA: Final = frozenset({c.GINI, c.SQUARED_ERROR})
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryData:
+    """The columns and the target, in the arrays that the kernels take.
+
+    Attributes:
+        kind: What a row adds (scans.TWO_CLASSES …). numeric: 1 if the target is a number.
+        orders: uint32 (sorted columns + 1, n). codes: uint32 (sorted columns, n), ordered as the values are.
+        cells: uint8 (n, coded columns); first, n_codes: int64 (coded columns), where their counts begin, how many.
+        sorted_attribute, coded_attribute: int64, attribute of a column; sorted_column, coded_column: int64 (F), -1.
+        rows_of: (class uint8 (n), value float64 (n), weight float64 (n)), each of one entry if nothing reads it.
+        target: float64 (n), for numbers.
+    """
+
+    kind: int
+    numeric: int
+    orders: Array
+    codes: Array
+    cells: Array
+    first: Array
+    n_codes: Array
+    sorted_attribute: Array
+    coded_attribute: Array
+    sorted_column: Array
+    coded_column: Array
+    rows_of: tuple[Array, Array, Array]
+    target: Array
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.orders.shape[1])
+
+
+def is_for_binary_grower(rules: Any, data: TrainingData) -> bool:
+    """Return whether the binary grower grows the same tree as the general one: complete data, two branches a test."""
+    return (
+        rules.criterion in CRITERIA
+        and rules.numeric == c.BEST
+        and rules.window == rules.mdl_correction == rules.average_gain_guard == rules.leaf_weight_of_winner == 0
+        and rules.cost_function == c.NO_COSTS
+        and rules.max_leaf_nodes < 0
+        and np.isnan(rules.chi_square_alpha)
+        and rules.missing != c.SURROGATE
+        and rules.n_classes <= scans.MOST_CLASSES
+        and data.n_rows <= scans.MOST_ROWS
+        and all(len(feature.categories) <= 2 for feature in data.attributes if feature.unordered)
+        and data.is_complete
+    )
+
+
+def binary_data(rules: Any, data: TrainingData, pool: ThreadPoolExecutor, n_threads: int) -> BinaryData:
+    """Code each column of few values, sort the others."""
+    n_attributes = len(data.columns)
+    kind = _kind(data.n_classes, unit=bool(np.all(data.weight == 1.0)))
+    numeric = int(data.n_classes == 0)
+    row_class = np.zeros(1, np.uint8) if numeric else data.target.astype(np.uint8)
+    class_bits = int(kind <= scans.CLASSES)
+    numbers = data.target.astype(np.float64) if numeric or kind == scans.WEIGHTED_PAIR else np.zeros(1)
+    coded = _coded_columns(data, pool, n_threads)
+    coded_attributes = [place for place, item in enumerate(coded) if item is not None]
+    sorted_attributes = [place for place, item in enumerate(coded) if item is None]
+    orders = large_array((len(sorted_attributes) + 1) * data.n_rows, np.uint32).reshape(-1, data.n_rows)
+    codes = np.empty((len(sorted_attributes), data.n_rows), np.uint32)
+    columns = [data.columns[place] for place in sorted_attributes]
+    sorting = _begin_sorting(columns, row_class, class_bits, codes, orders, pool, n_threads)
+    cells = _cells([item[0] for item in coded if item is not None], data.n_rows, pool)
+    for each in sorting:
+        each.result()
+    sort.number_rows(row_class, class_bits, orders[-1])
+    n_codes = np.array([item[1] for item in coded if item is not None], np.int64)
+    width = 2 if numeric or kind == scans.WEIGHTED_PAIR else data.n_classes
+    return BinaryData(
+        kind=kind,
+        numeric=numeric,
+        orders=orders,
+        codes=codes,
+        cells=cells,
+        first=(np.cumsum(n_codes) - n_codes) * width,
+        n_codes=n_codes,
+        sorted_attribute=np.array(sorted_attributes, np.int64),
+        coded_attribute=np.array(coded_attributes, np.int64),
+        sorted_column=_inverse(sorted_attributes, n_attributes),
+        coded_column=_inverse(coded_attributes, n_attributes),
+        rows_of=(row_class, numbers, np.array(data.weight) if kind >= scans.WEIGHTED_PAIR else np.zeros(1)),
+        target=numbers if numeric else np.zeros(1),
+    )
+
+
+def _begin_sorting(  # noqa: PLR0917 - arrays that are read and written
+    columns: Sequence[Array],
+    row_class: Array,
+    class_bits: int,
+    codes: Array,
+    orders: Array,
+    pool: ThreadPoolExecutor,
+    n_threads: int,
+) -> list[Future[None]]:
+    """Begin to sort columns; their codes and orders are written."""
+    n_rows = codes.shape[1]
+    scratch: queue.SimpleQueue[tuple[Array, Array]] = queue.SimpleQueue()
+    for _ in range(min(n_threads, len(columns))):
+        scratch.put((large_array(n_rows, np.uint64), large_array(n_rows, np.uint64)))
+
+    def sort_column(at: int) -> None:
+        buffers = scratch.get()
+        _sort(columns[at], row_class, class_bits, codes[at], orders[at], *buffers)
+        scratch.put(buffers)
+
+    return [pool.submit(sort_column, at) for at in range(len(columns))]
+
+
+def _cells(coded: Sequence[Array], n_rows: int, pool: ThreadPoolExecutor) -> Array:
+    """Return the codes of coded columns row by row, uint8 (n_rows, columns)."""
+    cells = np.empty((n_rows, len(coded)), np.uint8)
+    if coded:
+        columns = np.stack(coded)
+        blocks = range(0, n_rows, ROWS_OF_A_BLOCK)
+        run = pool.map if len(blocks) > 1 else map
+        list(run(lambda at: sort.spread_cells(columns, cells, at, min(n_rows, at + ROWS_OF_A_BLOCK)), blocks))
+    return cells
+
+
+def _kind(n_classes: int, *, unit: bool) -> int:
+    if n_classes == 0:
+        return scans.NUMBERS if unit else scans.WEIGHTED_PAIR
+    if n_classes == 2:
+        return scans.TWO_CLASSES if unit else scans.WEIGHTED_PAIR
+    return scans.CLASSES if unit else scans.WEIGHTED_CLASSES
+
+
+def _coded_columns(data: TrainingData, pool: ThreadPoolExecutor, n_threads: int) -> list[tuple[Array, int] | None]:
+    """Return `_coded` of each column; short ones several at a time, since to submit one would take as long."""
+    n_columns = len(data.columns)
+    at_once = -(-n_columns // n_threads) if data.n_rows <= ROWS_OF_A_BLOCK else 1
+
+    def code(first: int) -> list[tuple[Array, int] | None]:
+        places = range(first, min(first + at_once, n_columns))
+        return [_coded(data.columns[place], len(data.attributes[place].categories)) for place in places]
+
+    return [item for part in pool.map(code, range(0, n_columns, max(1, at_once))) for item in part]
+
+
+def _coded(column: Array, n_categories: int) -> tuple[Array, int] | None:
+    """Return (ranks as bytes, how many) of a column of few values; None if there are more."""
+    if column.dtype == np.int32:
+        return None if n_categories > scans.MOST_CODES else (column.astype(np.uint8), n_categories)
+    distinct = np.empty(scans.MOST_CODES)
+    # The first rows of a long column mostly decide, before all are copied.
+    for n_rows in (FIRST_ROWS, len(column)) if len(column) > ROWS_OF_A_BLOCK else (len(column),):
+        cells = np.empty(n_rows, np.uint8)
+        n_distinct = sort.code_column(np.array(column[:n_rows], np.float64), cells, distinct, scans.MOST_CODES)
+        if n_distinct < 0:
+            return None
+    return cells, n_distinct
+
+
+def _sort(  # noqa: PLR0917 - a kernel's buffers
+    column: Array, row_class: Array, class_bits: int, codes: Array, order: Array, near: Array, far: Array
+) -> None:
+    """Sort one column into `order` and `codes`. near, far: uint64 (n), scratch."""
+    counts = np.empty((sort.N_DIGITS, 1 << sort.DIGIT_BITS), np.uint32)
+    values = far.view(np.float64)  # values are rarely read again once their codes are written
+    values[:] = column
+    n_bits = sort.write_codes(values, codes, counts)
+    if n_bits > sort.CODE_BITS:
+        values = column.astype(np.float64)
+    if sort.sort_packed(values, n_bits, row_class, class_bits, codes, counts, order, near, far):
+        return
+    ascending = np.argsort(values, kind="stable")
+    codes[ascending] = rank_sorted(values[ascending])[0]
+    order[:] = ascending
+    if class_bits:
+        order |= row_class[ascending].astype(np.uint32) << np.uint32(24)
+
+
+def _inverse(places: Sequence[int], n_attributes: int) -> Array:
+    inverse = np.full(n_attributes, -1, np.int64)
+    inverse[list(places)] = np.arange(len(places))
+    return inverse

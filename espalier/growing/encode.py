@@ -1,0 +1,148 @@
+"""The columns as the general grower takes them: ranks and codes, sorted once, columns shared among threads."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.config import TrainingConfig
+from espalier.growing.training_data import TrainingData, many_valued, ranks_by_mean
+from espalier.kernels import codes, sort
+from espalier.kernels.blocks import FAR_APART
+from espalier.kernels.offers import NEIGHBOUR_GAP
+from espalier.processors import in_threads_if_many
+from espalier.progress import Progress
+from espalier.schema import Feature
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+Bytes = npt.NDArray[np.uint8]
+
+NO_NUMBERS: Final = np.zeros(0)
+NO_CODES: Final = np.zeros(0, np.int32)
+NO_STEPS: Final = np.zeros(0, np.uint8)
+
+
+def encoded_columns(data: TrainingData, config: TrainingConfig, watch: Progress) -> tuple[Any, Ints]:
+    """Return the kernels' Columns and the presorted orders, int32 (ordered attributes, n).
+
+    Raises:
+        Cancelled: `watch` was stopped.
+    """
+    n_rows, features = data.n_rows, data.attributes
+    kind = np.array([_kind(feature, config) for feature in features], np.int32)
+    is_ordered = kind != codes.NOMINAL_KIND
+    order_place = np.cumsum(is_ordered, dtype=np.int32) - 1
+    coded = np.empty((len(features), n_rows), np.int32)
+    orders = np.empty((int(np.sum(is_ordered)), n_rows), np.int32)
+    encoder = _Encoder(data, watch, kind, has_steps=config.window is not None)
+
+    def encode_column(place: int) -> _Encoded:
+        return encoder.encode(place, coded[place], orders[order_place[place]] if is_ordered[place] else None)
+
+    parts = in_threads_if_many(n_rows * len(features), encode_column, range(len(features)))
+    costs = dict(config.attribute_costs or ())
+    columns = codes.Columns(
+        codes=coded,
+        kind=kind,
+        n_codes=np.array([len(feature.categories) for feature in features], np.int32),
+        order_place=order_place,
+        value_start=_starts([part.value for part in parts]),
+        value=np.concatenate([NO_NUMBERS, *(part.value for part in parts)]),
+        step=np.concatenate([NO_STEPS, *(part.step for part in parts)]),
+        recode_start=_starts([part.recode for part in parts]),
+        recode=np.concatenate([NO_CODES, *(part.recode for part in parts)]),
+        many_valued=many_valued(data, config),
+        cost=np.array([costs.get(feature.name, 1.0) for feature in features]),
+    )
+    return columns, orders
+
+
+def _kind(feature: Feature, config: TrainingConfig) -> int:
+    if not feature.unordered:
+        return codes.ORDERED_KIND
+    return codes.BINARIES_KIND if config.nominal == "ordered_binaries" else codes.NOMINAL_KIND
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoded:
+    """What `Columns` holds of one attribute beside its codes."""
+
+    value: Floats
+    step: Bytes
+    recode: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoder:
+    """Encodes one attribute after the other, on any number of threads.
+
+    Attributes:
+        kind: int32 (F).
+        has_steps: C4.5's window looks at distances between values.
+    """
+
+    data: TrainingData
+    watch: Progress
+    kind: Ints
+    has_steps: bool
+
+    def encode(self, place: int, coded: Ints, order: Ints | None) -> _Encoded:
+        """Write the codes of one attribute, and its rows ascending by them."""
+        self.watch.check()
+        if self.data.attributes[place].coded:
+            return self._encode_categories(place, coded, order)
+        return self._encode_numbers(self.data.columns[place], coded, order)
+
+    def _encode_categories(self, place: int, coded: Ints, order: Ints | None) -> _Encoded:
+        column, n_categories = self.data.columns[place], len(self.data.attributes[place].categories)
+        value, recode = NO_NUMBERS, NO_CODES
+        coded[:] = column
+        if self.kind[place] == codes.BINARIES_KIND:
+            recode = ranks_by_mean(self.data, column, n_categories)
+            if len(recode):  # else no value of it is known
+                coded[:] = np.where(column < 0, -1, recode[np.maximum(column, 0)])
+            value = np.arange(n_categories, dtype=np.float64)
+        if self.kind[place] == codes.ORDERED_KIND:
+            value = _ranked(coded, n_categories)
+        if order is not None:
+            sort.sort_codes(coded, n_categories, order)
+        # Codes are whole numbers: the next one is another value.
+        return _Encoded(value, np.ones(len(value) if self.has_steps else 0, np.uint8), recode)
+
+    def _encode_numbers(self, column: npt.NDArray[Any], coded: Ints, order: Any) -> _Encoded:
+        values = np.asarray(column, np.float64)
+        ascending = np.argsort(values, kind="stable")  # NaN last
+        order[:] = ascending
+        known = ascending[: len(values) - int(np.count_nonzero(np.isnan(values)))]
+        ranks, distinct = rank_sorted(values[known])
+        coded[:] = -1
+        coded[known] = ranks
+        return _Encoded(distinct, steps_between(distinct) if self.has_steps else NO_STEPS, NO_CODES)
+
+
+def rank_sorted(ascending: Floats) -> tuple[Ints, Floats]:
+    """Return the rank of each of some sorted values, int32 (n), and the distinct ones."""
+    is_new = np.ones(len(ascending), np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=is_new[1:])
+    return np.cumsum(is_new, dtype=np.int32) - np.int32(1), ascending[is_new]
+
+
+def steps_between(distinct: Floats) -> Bytes:
+    """Return by how many ranks, FAR_APART at most, the next value lies above that is NEIGHBOUR_GAP away, uint8."""
+    above = np.searchsorted(distinct, distinct + NEIGHBOUR_GAP, side="right")
+    return np.minimum(above - np.arange(len(distinct)), FAR_APART).astype(np.uint8)
+
+
+def _ranked(column: Ints, n_categories: int) -> Floats:
+    """Replace each code by its rank among the codes that occur; return those codes: the possible thresholds."""
+    occurs = np.zeros(n_categories, dtype=bool)
+    occurs[column[column >= 0]] = True
+    rank = np.append(np.cumsum(occurs) - 1, -1).astype(np.int32)
+    column[:] = rank[column]
+    return np.flatnonzero(occurs).astype(np.float64)
+
+
+def _starts(parts: list[Any]) -> npt.NDArray[np.int64]:
+    return np.concatenate(([0], np.cumsum([len(part) for part in parts]))).astype(np.int64)

@@ -1,0 +1,215 @@
+"""Node tables of a finished growing -> the preorder arrays of `Tree`.
+
+Both growers describe their nodes as `Nodes`, numbered in the order of their making: children have larger numbers than
+their parent, and the children of one node are numbered one after the other. Subtrees that do not pay are collapsed on
+the way; nodes below them are left out.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.kernels.preorder import are_futile, copy_slices, preorder
+from espalier.kernels.surrogates import N_S_INTS, S_AGREEMENT, S_ATTRIBUTE, S_BELOW, S_TEST, S_THRESHOLD
+from espalier.surrogates import Surrogates
+from espalier.tree import LEAF, NOMINAL, NUMERIC, Tree
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Nodes that one call has grown; the first one replaces a leaf of the part above.
+
+    Attributes:
+        root: Number of its first node in the whole tree.
+        first: Number of its second node in the whole tree; the others follow.
+        ints: int32 (nodes, k), reals: float64 (nodes, k), stats: float64 (nodes, width).
+        first_code: Where its tests of categories begin in the table of the whole tree.
+    """
+
+    root: int
+    first: int
+    ints: Array
+    reals: Array
+    stats: Array
+    first_code: int = 0
+
+    def numbers(self, own: Array) -> Ints:
+        """Return the numbers in the whole tree of nodes of this part; -1 stays -1."""
+        whole = np.where(own == 0, self.root, own + (self.first - 1))
+        return np.where(own < 0, -1, whole).astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class SurrogateTable:
+    """The surrogates of all nodes, as `espalier.kernels.surrogates` writes them.
+
+    Attributes:
+        first, count: int32 (n); the surrogates of a node.
+        ints: int32 (surrogates, 4); reals: float64 (surrogates, 2); codes: int32, sides of categories.
+    """
+
+    first: Ints
+    count: Ints
+    ints: Ints
+    reals: Floats
+    codes: Ints
+
+
+@dataclass(slots=True)
+class Nodes:
+    """The nodes of a tree in the order of their making; `Tree` says what each array holds.
+
+    Attributes:
+        first_child, n_children: int32 (n).
+        share: float64 (n), of the parent's known weight.
+        first_code: int32 (n), where the branches of a NOMINAL test begin in `code_table`.
+    """
+
+    first_child: Ints
+    n_children: Ints
+    feature: Ints
+    test: npt.NDArray[np.int8]
+    threshold: Floats
+    fallback: Ints
+    share: Floats
+    weight: Floats
+    gain: Floats
+    value: Floats | Ints
+    stats: Floats
+    first_code: Ints
+    code_table: Ints
+    surrogates: SurrogateTable | None = None
+
+
+def joined(parts: Sequence[Part], column: Callable[[Part], Array], *, keeps_root: bool = False) -> Array:
+    """Return one column of all parts, in the numbering of the whole tree.
+
+    Args:
+        parts: A part after the one that its root is a leaf of.
+        column: Returns the entries of a part.
+        keeps_root: A part's own entry of its root counts for nothing: the part above has written it.
+    """
+    values = column(parts[0])
+    whole = np.empty((sum(len(part.ints) - 1 for part in parts) + 1, *values.shape[1:]), values.dtype)
+    for part in parts:
+        values = column(part)
+        if part.root == 0 or not keeps_root:
+            whole[part.root] = values[0]
+        whole[part.first : part.first + len(values) - 1] = values[1:]
+    return whole
+
+
+def finalize(nodes: Nodes, n_categories: Sequence[int], *, n_classes: int, collapse: bool) -> tuple[Tree, Ints]:
+    """Return the tree, and the number that each of its nodes had when it was made, int32 (n).
+
+    Args:
+        nodes: Of no more use afterwards: the tree takes over their arrays.
+        n_categories: Of each attribute.
+        n_classes: 0 for a regression.
+        collapse: Make a leaf of each subtree that makes no fewer training errors than a leaf would.
+    """
+    if collapse:
+        _collapse(nodes)
+    order, size = preorder(nodes.first_child, nodes.n_children)
+    place = np.empty(len(nodes.feature), np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    child_start, made = _slices(nodes.first_child[order], nodes.n_children[order])
+    child = place[made]
+    parent = np.full(len(order), -1, np.int32)
+    parent[child] = np.repeat(np.arange(len(order), dtype=np.int32), np.diff(child_start))
+    nodes.share = nodes.share[made]
+    _rearrange(nodes, order)
+    nodes.threshold[nodes.test != NUMERIC] = np.nan
+    nodes.gain[nodes.test == LEAF] = np.nan
+    lengths = _code_lengths(nodes.feature, nodes.test, n_categories)
+    code_start, code_branch = _codes(nodes.code_table, nodes.first_code, lengths)
+    tree = Tree(
+        parent=parent,
+        size=size,
+        child_start=child_start,
+        child=child,
+        feature=nodes.feature,
+        test=nodes.test,
+        threshold=nodes.threshold,
+        code_start=code_start,
+        code_branch=code_branch,
+        fallback=nodes.fallback,
+        branch_weight=nodes.share,
+        weight=nodes.weight,
+        gain=nodes.gain,
+        stats=nodes.stats,
+        value=nodes.value.astype(np.int32) if n_classes else nodes.value,
+        surrogates=_surrogates(nodes.surrogates, order, n_categories),
+    )
+    return tree, order
+
+
+def _rearrange(nodes: Nodes, order: Ints) -> None:
+    """Bring one column after the other into preorder, so that only one of them is in memory twice."""
+    for name in ("feature", "test", "threshold", "fallback", "weight", "gain", "value", "stats", "first_code"):
+        setattr(nodes, name, getattr(nodes, name)[order])
+
+
+def _collapse(nodes: Nodes) -> None:
+    futile = are_futile(nodes.first_child, nodes.n_children, nodes.stats)
+    nodes.n_children[futile] = 0
+    nodes.test[futile] = LEAF
+    nodes.feature[futile] = -1
+    nodes.fallback[futile] = -1
+    if nodes.surrogates is not None:
+        nodes.surrogates.count[futile] = 0
+
+
+def _surrogates(table: SurrogateTable | None, order: Ints, n_categories: Sequence[int]) -> Surrogates | None:
+    if table is None:
+        return None
+    start, picked = _slices(table.first[order], table.count[order])
+    ints, reals = table.ints[picked], table.reals[picked]
+    is_nominal = ints[:, S_TEST] == NOMINAL
+    lengths = _code_lengths(ints[:, S_ATTRIBUTE], ints[:, S_TEST], n_categories)
+    code_start, code_branch = _codes(table.codes, ints[:, N_S_INTS].copy(), lengths)
+    return Surrogates(
+        start=start,
+        feature=ints[:, S_ATTRIBUTE].copy(),
+        test=ints[:, S_TEST].astype(np.int8),
+        threshold=np.where(is_nominal, np.nan, reals[:, S_THRESHOLD]),
+        below=np.where(is_nominal, 0, ints[:, S_BELOW]).astype(np.int32),
+        code_start=code_start,
+        code_branch=code_branch,
+        agreement=reals[:, S_AGREEMENT].copy(),
+    )
+
+
+def _code_lengths(feature: Ints, test: Array, n_categories: Sequence[int]) -> Ints:
+    """Return how many entries each test has in the table of categories: int32 (tests)."""
+    lengths = np.array([*n_categories, 0], np.int32)[feature]  # a leaf has -1, the last
+    lengths[test != NOMINAL] = 0
+    return lengths
+
+
+def _codes(table: Ints, first: Ints, lengths: Ints) -> tuple[Ints, Ints]:
+    """Return where the entries of each test begin, int32 (tests + 1), and the entries."""
+    start = _starts(lengths)
+    codes = np.empty(start[-1], np.int32)
+    if len(codes):
+        copy_slices(table, first, start, codes)
+    return start, codes
+
+
+def _slices(first: Ints, count: Ints) -> tuple[Ints, Ints]:
+    """Return where each of some slices begins among all, int32 (n + 1), and the indexes that they hold."""
+    start = _starts(count)
+    return start, np.arange(start[-1], dtype=np.int32) + np.repeat(first - start[:-1], count)
+
+
+def _starts(count: Ints) -> Ints:
+    start = np.zeros(len(count) + 1, np.int32)
+    np.cumsum(count, out=start[1:])
+    return start

@@ -1,0 +1,263 @@
+"""Grow any tree that a configuration can ask for: the general grower.
+
+A job splits a node of many rows with `grow_tree`, which leaves its children to other jobs; a node of few rows it grows
+to its leaves. Before that the node is copied: its rows are numbered from 0, and their codes, targets and orders lie in
+tables of their own, which are grown as if they were a whole tree's. Each node sees the same rows in the same order
+either way, so the tree does not depend on the number of threads.
+"""
+
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.errors import Cancelled, DataError, Fault
+from espalier.growing.finalize import Nodes, Part, SurrogateTable, joined
+from espalier.growing.parallel import run_jobs
+from espalier.kernels import codes as c
+from espalier.kernels import nodes as n
+from espalier.kernels.dealing import copy_rows
+from espalier.kernels.grow import grow_tree
+from espalier.kernels.jit import phase_of
+from espalier.schema import Feature
+from espalier.tree import MAX_NODES
+
+Array = npt.NDArray[Any]
+
+MAX_CODE_ENTRIES: Final = 50_000_000
+MIN_ROWS_TO_SHARE: Final = 10_000
+"""A table of fewer rows is grown in one call."""
+MIN_PARTS: Final = 4
+"""What is grown in one call has at most one part in this many of the rows, or in twice as many as there are threads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What `grow_tree` takes of one table: rules, columns and rows, work arrays, presorted orders.
+
+    Attributes:
+        is_grown_whole: By one call, on one thread.
+    """
+
+    rules: Any
+    columns: Any
+    rows: Any
+    work: Any
+    groups: Any
+    subsets: Any
+    rare: Any
+    orders: Array
+    is_grown_whole: bool
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.rows.weight)
+
+
+@dataclass(frozen=True, slots=True)
+class GrownParts:
+    """The parts of a tree, each with its tests of categories; the surrogates of a tree that is grown in one call."""
+
+    parts: list[Part]
+    code_tables: list[Array]
+    surrogates: tuple[Array, Array, Array]
+
+
+def phase(task: Task, state: Array) -> str:
+    """Return the name of the phase in which `grow_general_parts` runs, as `phase_of` does."""
+    return phase_of(grow_tree, "growing", _arguments(task, state, 0, 0))
+
+
+def grow_general_parts(
+    task: Task, attributes: tuple[Feature, ...], state: Array, pool: ThreadPoolExecutor, n_threads: int
+) -> GrownParts:
+    """Grow the tree; return its parts, the top first.
+
+    Args:
+        task: The whole table.
+        attributes: For what an error says.
+        state: float64 (2): share of the weight in finished leaves (written), stop flag (read).
+        pool: At least `n_threads` free threads.
+        n_threads: Number of threads.
+
+    Raises:
+        Cancelled: The stop flag was set.
+        DataError: The tree would be larger than memory may hold.
+    """
+    grower = _GeneralGrower(task, state, n_threads)
+    if task.is_grown_whole or task.n_rows < MIN_ROWS_TO_SHARE:
+        grower.grow_subtree(task, 0, 0, state, 0)
+    else:
+        root = _Job(0, 0, task, np.zeros(0, np.int32), np.zeros(0), task.orders, 0, task.n_rows)
+        run_jobs([root], grower.advance, grower.report, state=state, pool=pool, n_threads=n_threads)
+    _raise_for(grower.status(), attributes)
+    return GrownParts(grower.parts, grower.code_tables, grower.surrogates)
+
+
+def general_nodes_of(grown: GrownParts, *, has_surrogates: bool) -> tuple[Nodes, Array]:
+    """Return the nodes of all parts, and a mask of those whose subsets of categories need not be the best ones."""
+    parts = grown.parts
+
+    def ints(k: int) -> Array:
+        return joined(parts, lambda part: part.ints[:, k])
+
+    def reals(k: int, *, keeps_root: bool = False) -> Array:
+        return joined(parts, lambda part: part.reals[:, k], keeps_root=keeps_root)
+
+    nodes = Nodes(
+        first_child=joined(parts, lambda part: part.numbers(part.ints[:, n.FIRST_CHILD])),
+        n_children=ints(n.N_CHILDREN),
+        feature=ints(n.FEATURE),
+        test=ints(n.TEST).astype(np.int8),
+        threshold=reals(n.THRESHOLD),
+        fallback=ints(n.FALLBACK),
+        share=reals(n.SHARE, keeps_root=True),
+        weight=reals(n.WEIGHT),
+        gain=reals(n.GAIN),
+        value=reals(n.VALUE),
+        stats=joined(parts, lambda part: part.stats),
+        first_code=joined(parts, lambda part: part.ints[:, n.CODE_START] + np.int32(part.first_code)),
+        code_table=np.concatenate(grown.code_tables),
+    )
+    if has_surrogates:
+        nodes.surrogates = SurrogateTable(ints(n.FIRST_SURROGATE), ints(n.N_SURROGATES), *grown.surrogates)
+    return nodes, ints(n.HEURISTIC) == 1
+
+
+TOO_LARGE: Final[Mapping[int, str]] = {
+    c.TOO_MANY_NODES: f"the tree would have more than {MAX_NODES:,} nodes: set max_depth or min_weight_leaf, or "
+    "another nominal split",
+    c.TOO_MANY_CATEGORIES: f"the tests of categories would take more than {MAX_CODE_ENTRIES:,} entries ({{most}}): set "
+    "max_depth or min_weight_leaf, or ignore such a column",
+}
+
+
+def _raise_for(status: int, attributes: tuple[Feature, ...]) -> None:
+    if status == c.STOPPED:
+        raise Cancelled("stopped on request")
+    if status != c.DONE:
+        largest = max(attributes, key=lambda attribute: len(attribute.categories))
+        most = f"{largest.name!r} has {len(largest.categories):,} categories"
+        raise DataError([Fault("", "too_large", TOO_LARGE[status].format(most=most))])
+
+
+def _arguments(task: Task, state: Array, depth: int, min_rows_to_delegate: int) -> tuple[Any, ...]:
+    return (
+        task.rules, task.columns, task.rows, task.work, task.groups, task.subsets, task.rare, task.orders, state, depth,
+        min_rows_to_delegate, MAX_NODES, MAX_CODE_ENTRIES,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Job:
+    """A node that is still to be grown: its number, and its rows in the tables of the node above."""
+
+    node: int
+    depth: int
+    task: Task
+    master: Array
+    master_weight: Array
+    orders: Array
+    start: int
+    stop: int
+
+    @property
+    def n_rows(self) -> int:
+        return self.stop - self.start
+
+
+class _GeneralGrower:
+    """One growing of one tree."""
+
+    def __init__(self, task: Task, state: Array, n_threads: int) -> None:
+        self.task, self.state = task, state
+        self.max_rows = task.n_rows // max(MIN_PARTS, 2 * n_threads)
+        self.states: list[Array] = []
+        self.statuses: list[int] = []
+        self.parts: list[Part] = []
+        self.code_tables: list[Array] = []
+        self.surrogates: tuple[Array, Array, Array]  # of a tree that is grown in one call
+        self.n_nodes, self.n_codes = 1, 0
+        self.numbering = threading.Lock()
+        self.scratch = threading.local()
+
+    def advance(self, job: _Job, _thread: int) -> list[_Job]:
+        if self._limit_passed() != c.DONE:
+            return []
+        task = self.task if job.task is self.task and job.node == 0 else self._copied_task(job)
+        state = np.array([0.0, self.state[1]])
+        self.states.append(state)
+        min_rows_to_delegate = task.n_rows - 1 if task.n_rows > self.max_rows else 0
+        return self.grow_subtree(task, job.node, job.depth, state, min_rows_to_delegate)
+
+    def grow_subtree(self, task: Task, node: int, depth: int, state: Array, min_rows_to_delegate: int) -> list[_Job]:
+        """Grow a subtree but for nodes of at most so many rows; return jobs for these."""
+        answer = grow_tree(*_arguments(task, state, depth, min_rows_to_delegate))
+        status, n_nodes, ints, reals, stats, code_table, n_codes, s_ints, s_reals, n_s, s_codes, n_s_codes = answer[:12]
+        left, master, master_weight, orders = answer[12:]
+        self.surrogates = s_ints[:n_s], s_reals[:n_s], s_codes[:n_s_codes]
+        with self.numbering:
+            part = Part(node, self.n_nodes, ints[:n_nodes], reals[:n_nodes], stats[:n_nodes], self.n_codes)
+            self.statuses.append(status)
+            self.parts.append(part)
+            self.code_tables.append(code_table[:n_codes])
+            self.n_nodes += n_nodes - 1
+            self.n_codes += n_codes
+        numbers, depths = part.numbers(left[:, 0]).tolist(), ints[left[:, 0], n.DEPTH].tolist()
+        return [
+            _Job(number, below, task, master, master_weight, orders, start, stop)
+            for number, below, (_, start, stop) in zip(numbers, depths, left.tolist(), strict=True)
+        ]
+
+    def report(self) -> None:
+        """Write the share of finished weight; stop the threads if all must stop or pass a limit together."""
+        states = self.states.copy()
+        for each in states:
+            each[1] = self.state[1] or self._limit_passed() != c.DONE
+        self.state[0] = sum(float(each[0]) for each in states)
+
+    def status(self) -> int:
+        """Return how the growing ended."""
+        return c.STOPPED if self.state[1] else max(self._limit_passed(), *self.statuses)
+
+    def _limit_passed(self) -> int:
+        """Return the limit that all parts pass together; DONE if none."""
+        if self.n_nodes > MAX_NODES:
+            return c.TOO_MANY_NODES
+        return c.TOO_MANY_CATEGORIES if self.n_codes > MAX_CODE_ENTRIES else c.DONE
+
+    def _copied_task(self, job: _Job) -> Task:
+        """Copy what a job needs into tables of its own."""
+        task, n_rows, own = job.task, job.n_rows, self.scratch
+        if not hasattr(own, "number"):
+            own.number = np.empty(self.task.n_rows, np.int32)
+            own.groups, own.subsets = _copied(self.task.groups), _copied(self.task.subsets)
+        codes = np.empty((len(task.columns.codes), n_rows), np.int32)
+        target_class, target = np.empty(n_rows, np.int32), np.empty(n_rows)
+        orders = np.empty((len(job.orders), n_rows), np.int32)
+        copy_rows(
+            task.columns.codes, task.rows.target_class, task.rows.target, job.orders, job.master, job.start, job.stop,
+            own.number, codes, target_class, target, orders,
+        )  # fmt: skip
+        work = self.task.work
+        by_class = np.zeros((n_rows if len(work.by_class) else 0, 2))
+        weight = job.master_weight[job.start : job.stop].copy()
+        return replace(
+            task,
+            columns=task.columns._replace(codes=codes),
+            rows=task.rows._replace(target_class=target_class, target=target, weight=weight),
+            work=_copied(work._replace(weight=np.zeros(n_rows), by_class=by_class)),
+            groups=own.groups,
+            subsets=own.subsets,
+            orders=orders,
+        )
+
+
+def _copied(arrays: Any) -> Any:
+    """Copy a named tuple of arrays."""
+    return type(arrays)(*(each.copy() for each in arrays))

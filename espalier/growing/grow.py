@@ -1,0 +1,191 @@
+"""Grow a tree: check the data, choose the grower, run it, build the `Tree`.
+
+Definitions: Quinlan (1986, 1992, 1993, 1996), Breiman and others (1984), Wang and Witten (1997).
+"""
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.config import TrainingConfig
+from espalier.dataset import Column, Dataset
+from espalier.errors import Cancelled, ConfigError, Fault
+from espalier.growing.training_data import TrainingData, many_valued, training_data, with_imputed
+from espalier.preparation import Preparation
+from espalier.processors import n_threads, thread_pool
+from espalier.progress import Progress
+from espalier.tree import Tree
+
+Floats = npt.NDArray[np.float64]
+Validation = tuple[Floats, Floats, Floats]
+"""Attribute values or codes, float64 (F, v), NaN missing; target and weight, float64 (v)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """What growing returns: the tree, how rows are prepared for it, and notes for a person."""
+
+    tree: Tree
+    preparation: Preparation
+    notes: tuple[str, ...] = ()
+
+
+def grow(
+    dataset: Dataset,
+    config: TrainingConfig,
+    *,
+    progress: Progress | None = None,
+    validation: Dataset | None = None,
+) -> Grown:
+    """Grow a tree from all rows of `dataset` that have weight.
+
+    Args:
+        dataset: With a target.
+        config: With its criterion filled in (`espalier.config.resolved`).
+        progress: Watched from, and stopped by, another thread.
+        validation: The rows that ``validation_stop`` looks at.
+
+    Raises:
+        ConfigError: ``validation_stop`` without validation rows.
+        DataError: No rows, a missing or infinite target, a negative weight, or a tree larger than memory may hold.
+        Cancelled: `progress` was stopped.
+    """
+    watch = progress if progress is not None else Progress()
+    if config.validation_stop and validation is None:
+        raise ConfigError([Fault("/validation_stop", "required", "needs held-out rows: give a holdout")])
+    data = training_data(dataset, config)
+    watch.check()
+    rows = _validation_rows(validation, data) if config.validation_stop and validation is not None else None
+    with thread_pool(n_threads()) as pool:
+        tree, notes = _grown_tree(data, config, watch, rows, pool)
+    return Grown(tree, data.preparation, notes)
+
+
+def _validation_rows(validation: Dataset, data: TrainingData) -> Validation:
+    columns: Sequence[Column] = validation.attributes
+    if data.preparation.imputed is not None:
+        columns = with_imputed(data.attributes, columns, data.preparation.imputed)
+    values = np.empty((len(columns), validation.n_rows))
+    for place, (feature, column) in enumerate(zip(data.attributes, columns, strict=True)):
+        values[place] = np.where(column < 0, np.nan, column) if feature.coded else column
+    return values, np.asarray(validation.target).astype(np.float64), np.array(validation.weight)
+
+
+def _grown_tree(
+    data: TrainingData, config: TrainingConfig, watch: Progress, validation: Validation | None, pool: ThreadPoolExecutor
+) -> tuple[Tree, tuple[str, ...]]:
+    # numba is loaded when a tree is grown, not before.
+    from espalier.growing import finalize  # noqa: PLC0415
+    from espalier.growing.binary_data import is_for_binary_grower  # noqa: PLC0415
+
+    rules = _rules(data, config)
+    threads = n_threads()
+    n_categories = [len(feature.categories) for feature in data.attributes]
+    if validation is None and not config.cut_points and is_for_binary_grower(rules, data):
+        nodes, is_heuristic = _grown_by_binary_grower(rules, data, watch, pool, threads), None
+    else:
+        nodes, is_heuristic = _grown_by_general_grower(rules, data, config, watch, validation, pool, threads)
+    tree, made = finalize.finalize(nodes, n_categories, n_classes=data.n_classes, collapse=config.collapse)
+    if is_heuristic is None:
+        return tree, ()
+    searched = set(tree.feature[is_heuristic[made]].tolist()) - {-1}
+    return tree, tuple(
+        f"attribute {data.attributes[place].name!r}: subsets of more than ten categories were sought along orders "
+        "(by each class's share and the first principal component), which need not hold the best one"
+        for place in sorted(searched)
+    )
+
+
+def _grown_by_binary_grower(
+    rules: Any, data: TrainingData, watch: Progress, pool: ThreadPoolExecutor, threads: int
+) -> Any:
+    from espalier.growing import binary_data, binary_grower  # noqa: PLC0415
+    from espalier.kernels import grow_binary  # noqa: PLC0415
+    from espalier.kernels.jit import phase_of  # noqa: PLC0415
+
+    columns = binary_data.binary_data(rules, data, pool, threads)
+    watch.check()
+    watch.begin(phase_of(grow_binary.grow_subtree, "growing"))
+    parts = binary_grower.grow_binary_parts(rules, columns, watch.state, pool, threads)
+    if watch.state[1]:
+        raise Cancelled("stopped on request")
+    del columns  # orders and codes take as much memory as the data themselves
+    return binary_grower.binary_nodes_of(rules, parts, data, pool)
+
+
+def _grown_by_general_grower(  # noqa: PLR0917 - what a growing is made of
+    rules: Any,
+    data: TrainingData,
+    config: TrainingConfig,
+    watch: Progress,
+    validation: Validation | None,
+    pool: ThreadPoolExecutor,
+    threads: int,
+) -> tuple[Any, Any]:
+    from espalier.growing import general_grower  # noqa: PLC0415
+    from espalier.growing.encode import encoded_columns  # noqa: PLC0415
+    from espalier.growing.workspace import looks_beyond_node, workspace  # noqa: PLC0415
+
+    columns, orders = encoded_columns(data, config, watch)
+    arrays = workspace(data, config, columns, validation, watch)
+    is_grown_whole = looks_beyond_node(config, validation)
+    task = general_grower.Task(rules, columns, _rows(data), *arrays, orders, is_grown_whole)
+    watch.begin(general_grower.phase(task, watch.state))
+    grown = general_grower.grow_general_parts(task, data.attributes, watch.state, pool, threads)
+    return general_grower.general_nodes_of(grown, has_surrogates=config.missing == "surrogate")
+
+
+def _rules(data: TrainingData, config: TrainingConfig) -> Any:
+    from espalier.kernels import codes  # noqa: PLC0415
+
+    root_sd, root_weight = 0.0, float(data.n_rows)
+    if not np.all(data.weight == 1.0):
+        root_weight = math.fsum(data.weight)
+    if not data.n_classes and (config.min_sd_fraction or config.min_variance_fraction):
+        mean = math.fsum(data.weight * data.target) / root_weight
+        root_sd = math.sqrt(math.fsum(data.weight * (data.target - mean) ** 2) / root_weight)
+    costs = dict(config.attribute_costs or ())
+    many = many_valued(data, config)
+    return codes.Rules(
+        criterion=codes.CRITERIA[str(config.criterion)],
+        n_classes=data.n_classes,
+        nominal=codes.NOMINALS[config.nominal],
+        numeric=codes.NUMERICS[config.numeric],
+        observed=int(config.threshold == "observed"),
+        window=int(config.window == "c45"),
+        mdl_correction=int(config.mdl_correction),
+        average_gain_guard=int(config.average_gain_guard),
+        missing=codes.MISSING[config.missing],
+        max_surrogates=config.max_surrogates,
+        max_depth=-1 if config.max_depth is None else config.max_depth,
+        max_leaf_nodes=-1 if config.max_leaf_nodes is None else config.max_leaf_nodes,
+        leaf_weight_of_winner=int(config.leaf_weight_rule == "winner"),
+        cost_function=codes.COST_FUNCTIONS[config.cost_function],
+        all_many_valued=int(bool(np.all(many == 1))),
+        min_weight_split=config.min_weight_split,
+        min_weight_leaf=config.min_weight_leaf,
+        min_impurity_decrease=math.nan if config.min_impurity_decrease is None else config.min_impurity_decrease,
+        chi_square_alpha=math.nan if config.chi_square_alpha is None else config.chi_square_alpha,
+        min_sd=config.min_sd_fraction * root_sd,
+        min_variance=config.min_variance_fraction * root_sd**2,
+        cost_weight=config.cost_weight,
+        cheapest=min([1.0, *costs.values()]),
+        root_weight=root_weight,
+    )
+
+
+def _rows(data: TrainingData) -> Any:
+    """Return the target and the weights as the kernels take them."""
+    from espalier.kernels import codes  # noqa: PLC0415
+
+    none = np.zeros(data.n_rows)
+    return codes.Rows(
+        target_class=np.array(data.target if data.n_classes else none, dtype=np.int32),
+        target=np.array(none if data.n_classes else data.target, dtype=np.float64),
+        weight=np.array(data.weight, dtype=np.float64),
+    )

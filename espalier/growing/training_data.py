@@ -1,0 +1,192 @@
+"""Training data: the rows that have weight, checked once, with missing values imputed if asked."""
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.cell_faults import faults_of_weights
+from espalier.config import TrainingConfig
+from espalier.dataset import Column, Dataset, lacks_values
+from espalier.errors import ConfigError, DataError, Fault, pointer, within
+from espalier.preparation import Preparation
+from espalier.scales import scales_of
+from espalier.schema import Feature, label_text
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+
+MANY_VALUED_SHARE: Final = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingData:
+    """The training rows of weight above 0.
+
+    Attributes:
+        attributes: The schema's, F of them.
+        columns: One an attribute: float64 or float32 (NaN missing) or int32 codes (-1 missing), missing values imputed
+            if asked.
+        target: int32 class codes or float64 numbers.
+        weight: float64, class weights applied.
+        n_classes: 0 for a regression.
+        is_complete: No value is missing.
+        preparation: What replaced missing values, and the scales of the attributes before that.
+    """
+
+    attributes: tuple[Feature, ...]
+    columns: Sequence[Column]
+    target: npt.NDArray[Any]
+    weight: Floats
+    n_classes: int
+    is_complete: bool
+    preparation: Preparation
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.weight)
+
+
+def training_data(dataset: Dataset, config: TrainingConfig) -> TrainingData:
+    """Return the rows that have weight, after the checks that no schema can make.
+
+    Raises:
+        ConfigError: Class weights with which nothing weighs anything, or more than can be added up.
+        DataError: With every fault found.
+    """
+    target, weight = np.asarray(dataset.target), dataset.weight
+    n_classes = len(dataset.schema.classes)
+    faults = _row_faults(dataset, config)
+    if faults:
+        raise DataError(faults)
+    if n_classes and config.class_weight is not None:
+        weight = weight * class_factors(dataset, config)[target]
+        faults = within("/class_weight", faults_of_weights(weight))
+        if faults:
+            raise ConfigError(faults)
+    columns: Sequence[Column] = dataset.attributes
+    has_missing = bool(dataset.incomplete)
+    kept = np.flatnonzero(weight > 0)
+    if len(kept) < len(weight):
+        columns = tuple(column[kept] for column in columns)
+        target, weight = target[kept], weight[kept]
+        has_missing = has_missing and any(map(lacks_values, columns))
+    attributes, imputed = dataset.schema.attributes, None
+    scales = scales_of(attributes, columns)
+    if config.missing == "imputed":
+        imputed = _imputed_values(attributes, columns, weight)
+        columns = with_imputed(attributes, columns, imputed)
+        has_missing = any(map(math.isnan, imputed))
+    return TrainingData(attributes, columns, target, weight, n_classes, not has_missing, Preparation(imputed, scales))
+
+
+def class_factors(dataset: Dataset, config: TrainingConfig) -> Floats:
+    """Return the factor on the weight of each class's rows, float64 (classes): ``class_weight`` as numbers."""
+    classes, given = dataset.schema.classes, config.class_weight
+    if given is None:
+        return np.ones(len(classes))
+    if isinstance(given, tuple):
+        by_name = dict(given)
+        return np.array([by_name.get(label_text(label), 1.0) for label in classes])
+    sizes = np.bincount(np.asarray(dataset.target), weights=dataset.weight, minlength=len(classes))
+    present = np.count_nonzero(sizes)
+    with np.errstate(divide="ignore"):
+        return np.where(sizes > 0, sizes.sum() / (present * sizes), 0.0)
+
+
+def with_imputed(
+    attributes: tuple[Feature, ...], columns: Sequence[Column], imputed: tuple[float, ...]
+) -> tuple[Column, ...]:
+    """Return the columns with missing values replaced by the imputed one of their attribute; NaN replaces nothing."""
+    return tuple(map(_with_imputed, attributes, columns, imputed))
+
+
+def many_valued(data: TrainingData, config: TrainingConfig) -> Ints:
+    """Mark the nominal attributes whose gain says too little (Quinlan's guard leaves them out of the average)."""
+    least = MANY_VALUED_SHARE * data.n_rows
+    binaries = config.nominal == "ordered_binaries"
+    return np.array(
+        [int(feature.unordered and not binaries and len(feature.categories) >= least) for feature in data.attributes],
+        dtype=np.int32,
+    )
+
+
+def ranks_by_mean(data: TrainingData, column: Column, n_categories: int) -> Ints:
+    """Rank categories by their mean target over all rows; one without rows ranks as the mean of all."""
+    known = column >= 0
+    weights = np.bincount(column[known], weights=data.weight[known], minlength=n_categories)
+    sums = np.bincount(column[known], weights=(data.weight * data.target)[known], minlength=n_categories)
+    everywhere = math.fsum(data.weight * data.target) / math.fsum(data.weight)
+    with np.errstate(invalid="ignore"):
+        means = np.where(weights > 0, sums / weights, everywhere)
+    ranks = np.empty(n_categories, dtype=np.int32)
+    ranks[np.argsort(means, kind="stable")] = np.arange(n_categories)
+    return ranks
+
+
+def _row_faults(dataset: Dataset, config: TrainingConfig) -> list[Fault]:
+    target, weight, schema = np.asarray(dataset.target), dataset.weight, dataset.schema
+    name = schema.target.name if schema.target is not None else ""
+    of_target = pointer(name)
+    faults = []
+    if schema.weight is not None and not bool(np.all(np.isfinite(weight) & (weight >= 0))):
+        faults.append(Fault(pointer(schema.weight.name), "weight", "weights must be finite numbers of at least 0"))
+    elif not bool(np.any(weight > 0)):
+        faults.append(Fault("", "empty", "there is no row with a weight above 0"))
+    known = target >= 0 if target.dtype == np.int32 else np.isfinite(target)
+    if not bool(np.all(known)):
+        first = int(np.flatnonzero(~known)[0])
+        faults.append(
+            Fault(of_target, "target", f"the target is missing or infinite in row {first} and perhaps others")
+        )
+    elif config.criterion == "poisson" and bool(np.any(target < 0)):
+        faults.append(Fault(of_target, "target", "must be at least 0 for the criterion poisson"))
+    for feature in schema.attributes:
+        if feature.name in dataset.infinite:
+            faults.append(Fault(pointer(feature.name), "infinite", "infinite numbers cannot be learned from"))
+    return faults
+
+
+def _imputed_values(attributes: tuple[Feature, ...], columns: Sequence[Column], weight: Floats) -> tuple[float, ...]:
+    """Return the mean or the most frequent code of each attribute; NaN if no value is known."""
+    values = []
+    for feature, column in zip(attributes, columns, strict=True):
+        known = column >= 0 if feature.coded else ~np.isnan(column)
+        known_weight = weight[known]
+        if not len(known_weight):
+            values.append(math.nan)
+        elif feature.coded:
+            sizes = np.bincount(column[known], weights=known_weight, minlength=len(feature.categories))
+            values.append(float(np.argmax(sizes)))
+        else:
+            values.append(_weighted_mean(column[known], known_weight))
+    return tuple(values)
+
+
+def _weighted_mean(values: npt.NDArray[Any], weight: Floats) -> float:
+    """Return the mean of finite values by weights above 0.
+
+    Their sum may lie beyond the largest float, as their mean cannot.
+    """
+    whole = math.fsum(weight)
+    largest = float(np.max(np.abs(values)))
+    if largest <= sys.float_info.max / max(whole, 1.0) / 2:
+        return math.fsum(values * weight) / whole
+    halvings = max(math.frexp(whole)[1], 0) + 1
+    smaller = np.ldexp(values, -halvings)
+    mean = math.fsum(smaller * weight) / whole
+    # A mean that is rounded up must not be above all values: the largest float may be among them.
+    return math.ldexp(min(max(mean, float(smaller.min())), float(smaller.max())), halvings)
+
+
+def _with_imputed(feature: Feature, column: Column, value: float) -> Column:
+    if math.isnan(value):
+        return column
+    if feature.coded:
+        return np.where(column < 0, np.int32(value), column).astype(np.int32)
+    return np.where(np.isnan(column), np.float64(value), column)

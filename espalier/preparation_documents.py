@@ -7,8 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.errors import DocumentError, Fault
-from espalier.preparation import Preparation, Scale
-from espalier.scales import LARGEST_SPAN, STEPS
+from espalier.preparation import LARGEST_SPAN, STEPS, Preparation, Scale
 from espalier.schema import EARLIEST_INSTANT, LATEST_INSTANT, Feature, FeatureKind, Schema
 
 __all__ = ["preparation_document", "read_preparation"]

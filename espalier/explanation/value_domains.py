@@ -14,9 +14,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from espalier.model import Model
-from espalier.preparation import Scale
+from espalier.preparation import LARGEST_SPAN, Scale
 from espalier.rules import RuleList
-from espalier.scales import LARGEST_SPAN
 from espalier.schema import EARLIEST_INSTANT, LATEST_INSTANT, Feature, FeatureKind, Label, instant_text, parse_instant
 from espalier.steps import shown_value
 from espalier.tree import NUMERIC, UNKNOWN, Tree

@@ -177,9 +177,9 @@ class _BinaryGrower:
             run_jobs(jobs, self._advance, self._report, state=state, pool=self.pool, n_threads=self.n_threads)
         tables = self.ints[: self.n_nodes], self.reals[: self.n_nodes], self.stats[: self.n_nodes]
         parts, first = [Part(0, 1, *tables)], self.n_nodes
-        for node, *subtree in self.grown:
-            parts.append(Part(node, first, *subtree))
-            first += len(subtree[0]) - 1
+        for node, ints, reals, stats in self.grown:
+            parts.append(Part(node, first, ints, reals, stats))
+            first += len(ints) - 1
         return parts
 
     def _report(self) -> None:
@@ -294,17 +294,21 @@ class _BinaryGrower:
     def _grow_whole(self, job: _Job, scratch: _Scratch) -> None:
         data, node = self.data, job.node
         slots = max(3, min(64, MAX_POOL_BYTES // (8 * self.n_counts)))
-        tables = [np.empty((2 * job.n_rows, top.shape[1]), top.dtype) for top in (self.ints, self.reals, self.stats)]
-        for table, top in zip(tables, (self.ints, self.reals, self.stats), strict=True):
-            table[0] = top[node]
+        ints, reals, stats = (_begun(top[node], 2 * job.n_rows) for top in (self.ints, self.reals, self.stats))
         n_nodes = grow_binary.grow_subtree(
             self.rules, data.numeric, data.kind, data.orders, data.codes, data.cells, data.first, data.n_codes,
             data.sorted_attribute, data.coded_attribute, data.sorted_column, data.coded_column, data.rows_of,
-            data.target, self.places, job.constant, job.depth, *tables, job.start, job.stop, slots, scratch.finished,
-            self.state,
+            data.target, self.places, job.constant, job.depth, ints, reals, stats, job.start, job.stop, slots,
+            scratch.finished, self.state,
         )  # fmt: skip
-        ints, reals, stats = (table[:n_nodes].copy() for table in tables)
-        self.grown.append((node, ints, reals, stats))
+        self.grown.append((node, ints[:n_nodes].copy(), reals[:n_nodes].copy(), stats[:n_nodes].copy()))
+
+
+def _begun(root: Array, n_nodes: int) -> Array:
+    """Return a table of so many nodes at most, with its root."""
+    table = np.empty((n_nodes, len(root)), root.dtype)
+    table[0] = root
+    return table
 
 
 def _even_parts(count: int, n_parts: int) -> list[tuple[int, int]]:

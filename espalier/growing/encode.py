@@ -132,7 +132,8 @@ def rank_sorted(ascending: Floats) -> tuple[Ints, Floats]:
 def steps_between(distinct: Floats) -> Bytes:
     """Return by how many ranks, FAR_APART at most, the next value lies above that is NEIGHBOUR_GAP away, uint8."""
     above = np.searchsorted(distinct, distinct + NEIGHBOUR_GAP, side="right")
-    return np.minimum(above - np.arange(len(distinct)), FAR_APART).astype(np.uint8)
+    steps: Bytes = np.minimum(above - np.arange(len(distinct)), FAR_APART).astype(np.uint8)
+    return steps
 
 
 def _ranked(column: Ints, n_categories: int) -> Floats:

@@ -13,8 +13,7 @@ from espalier.cell_faults import faults_of_weights
 from espalier.config import TrainingConfig
 from espalier.dataset import Column, Dataset, lacks_values
 from espalier.errors import ConfigError, DataError, Fault, pointer, within
-from espalier.preparation import Preparation
-from espalier.scales import scales_of
+from espalier.preparation import Preparation, scales_of
 from espalier.schema import Feature, label_text
 
 Floats = npt.NDArray[np.float64]

@@ -18,8 +18,7 @@ from espalier import (
     to_json,
     train,
 )
-from espalier.preparation import Scale
-from espalier.scales import scales_of
+from espalier.preparation import Scale, scales_of
 from espalier.schema import Feature, FeatureKind, Role, parse_instant
 from tests.factories import ROOT
 

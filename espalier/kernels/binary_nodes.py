@@ -1,4 +1,4 @@
-"""What the fast lane knows of a node: its statistics, whether it is a leaf, and what its best cut is."""
+"""What the binary grower knows of a node: its statistics, whether it is a leaf, and what its best cut is."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The rows of a node of the fast lane marked by the side that they go to, and dealt out to it in every order.
+"""The rows of a node of the binary grower marked by the side that they go to, and dealt out to it in every order.
 
 ::
 

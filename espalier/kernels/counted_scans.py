@@ -1,4 +1,4 @@
-"""Scans of the fast lane over coded columns: the best cut of one column at one node, from counts by value.
+"""Scans of the binary grower over coded columns: the best cut of one column at one node, from counts by value.
 
 Counts are float64, `width` numbers a value: a weight a class; of two classes (first, second); of numbers (weight, sum).
 Scores and ties are those of `scans`. A node of few rows marks the codes that occur, and looks at no others.

@@ -1,7 +1,7 @@
-"""Nodes of the fast lane while the tree grows, and their way into the arrays of a tree.
+"""Nodes of the binary grower while the tree grows.
 
-Only what cannot be told from the rest is kept, so that a tree with a leaf for each row takes a third of the memory that
-the general lane's tables would: 32 bytes and the statistics. Its answer, its shares, its parent follow from these::
+Only what does not follow from the rest is kept, so that a tree with a leaf for each row takes a third of the memory of
+the general grower's tables: 32 bytes and the statistics. Answers, shares and parents follow from these::
 
     ints    feature | first child (the other is the next) | last row of the left side | first row of the right side
     reals   weight | gain

@@ -1,4 +1,4 @@
-"""The fast lane: complete data, two branches a test, impurity by squares (gini, squared error).
+"""The binary grower: complete data, two branches a test, impurity by squares (gini, squared error).
 
 Columns with many values are sorted once; a node's stretch of each order is kept sorted by a *stable partition*, so
 nothing is ever sorted again. Columns with at most 256 values are kept as bytes, row by row; a node counts statistics

@@ -1,4 +1,4 @@
-"""Scans of the fast lane: the best cut of one column at one node, from its sorted stretch; `counted_scans` from counts.
+"""Scans of the binary grower: the best cut of one column at one node, from its sorted rows (`counted_scans`: counts).
 
 Scores are fractions, compared by cross-multiplication: numerator · other denominator. A cut must be better than the
 best before it by more than `tie`, so that of equal ones the first is kept.

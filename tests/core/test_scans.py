@@ -1,4 +1,4 @@
-"""The scans of the fast lane against the obvious loop: passing over stretches and a floor change no answer."""
+"""The scans of the binary grower against the obvious loop: passing over stretches and a floor change no answer."""
 
 from typing import Any
 

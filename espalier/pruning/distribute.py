@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.cells import cells_of, target_of
-from espalier.growing.training_data import class_factors
 from espalier.dataset import Dataset
+from espalier.growing.training_data import class_factors
 from espalier.model import Model
 from espalier.prediction.batch import apply
 from espalier.processors import in_threads_if_many

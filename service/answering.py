@@ -13,7 +13,7 @@ from service.errors import Conflict, NotFound
 from service.model_cache import ModelCache
 from service.operating import applied, at_point
 from service.policies import Policy, PolicyCache
-from service.recent import RECENT_SECONDS, Recent, check_leisure
+from service.recent import RECENT_SECONDS, Recent
 from service.usecases import version_resolver
 
 __all__ = ["Answering", "Finder", "find_answering"]
@@ -101,8 +101,6 @@ class Finder:
         name: str,
         number: int | None = None,
         alias: str | None = None,
-        *,
-        newest: Callable[[str], str | None] | None = None,
     ) -> Answering:
         """Find what answers, as `find_answering` does.
 
@@ -111,15 +109,13 @@ class Finder:
             name: Of the model.
             number: Of the version that was asked for, if one was.
             alias: That was asked for, if one was.
-            newest: What to take for the finder's own `newest`: whoever answers several at once asks once for all.
 
         Raises:
             NotFound: There is no such model, version or alias.
             Conflict: The version is archived, or all of them are.
-            NotKept: As `service.recent.Recent.get`.
         """
         found = self.found.get((name, number, alias), lambda: self._look_up(source, name, number, alias))
-        if number is None and found.alias is None and (newest or self.newest)(name) != found.version.id:
+        if number is None and found.alias is None and self.newest(name) != found.version.id:
             # The newest version answers from the moment at which it is there, whatever was found before.
             self.found.forget((name, number, alias))
             return self._look_up(source, name, number, alias)
@@ -142,7 +138,6 @@ class Finder:
             recent.forget_all()
 
     def _look_up(self, source: Sessions, name: str, number: int | None, alias: str | None) -> Answering:
-        check_leisure()
         with reading(source) as session:
             return find_answering(
                 session, self.models, self.aliases, self.policies, name=name, number=number, alias=alias

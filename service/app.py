@@ -11,11 +11,10 @@ from werkzeug.routing import MapAdapter
 
 from service.api.access import admit_only_callers, refuse_foreign_pages, scopes_of
 from service.api.aliases import aliases
-from service.api.context import BEGAN, EXTENSION, Service, here
+from service.api.context import EXTENSION, Service, here
 from service.api.curation import curation
 from service.api.datasets import data_sets
 from service.api.decisions import asking, decisions, outcome_routes
-from service.api.front import Front
 from service.api.health import health
 from service.api.inference_v2 import inference
 from service.api.jobs import jobs
@@ -71,10 +70,6 @@ def create_app(settings: Settings) -> Flask:
         write_lines(app)
     if traces is not None:
         trace_requests(app, traces)
-    if settings.log_requests == "off" and traces is None:  # else each request has something written of it, by hooks
-        front = Front(app.wsgi_app, lambda: app.extensions[EXTENSION], settings)
-        app.extensions[EXTENSION].has_front = True
-        app.wsgi_app = front  # type: ignore[method-assign] # Flask's way
     refuse_foreign_pages(app, settings)
     admit_only_callers(app, scopes_of(RESOURCES))
     surround(app, settings)
@@ -101,7 +96,7 @@ class Measured(Application):
 
     def full_dispatch_request(self) -> Response:
         """Answer, and count: by the route, since paths and methods that callers make up have no end."""
-        began = request.environ.get(BEGAN) or time.perf_counter()
+        began = time.perf_counter()
         response = super().full_dispatch_request()
         rule = request.url_rule
         method, route = ("other", "none") if rule is None else (request.method, rule.rule)

@@ -1,18 +1,13 @@
-"""Values of the database that are kept for a moment: what is looked up with every request, and changes seldom.
-
-Who answers many requests at once (`service.api.lane`) is in haste: a look-up that one of them needs would hold up all.
-It is told so, `NotKept`, and has somebody else look.
-"""
+"""Values of the database that are kept for a moment: what is looked up with every request, and changes seldom."""
 
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
-__all__ = ["RECENT_SECONDS", "NotKept", "Recent", "check_leisure", "in_haste"]
+__all__ = ["RECENT_SECONDS", "Recent"]
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -23,39 +18,13 @@ CAPACITY = 1024
 FRESH = 0.8
 """The share of its time after which a value is looked up again by the first who asks."""
 
-_THREAD: Final = threading.local()
-
-
-class NotKept(Exception):  # noqa: N818 - no error: somebody else is to look
-    """What would have to be looked up by a thread that is in haste."""
-
-
-@contextmanager
-def in_haste() -> Iterator[None]:
-    """Look nothing up in this thread until the block ends."""
-    _THREAD.in_haste = True
-    try:
-        yield
-    finally:
-        _THREAD.in_haste = False
-
-
-def check_leisure() -> None:
-    """Refuse to look something up in haste.
-
-    Raises:
-        NotKept: This thread is in haste.
-    """
-    if getattr(_THREAD, "in_haste", False):
-        raise NotKept
-
 
 @dataclass(slots=True)
 class Recent(Generic[Key, Value]):
     """What was looked up within the last second; a change elsewhere is seen after it. For any number of threads.
 
     When a value is nearly too old, the first who asks looks it up again, while the others go on with the one that is
-    kept: otherwise all of them would look it up at once. Of those in haste the first is sent away to do it.
+    kept: otherwise all of them would look it up at once.
 
     Attributes:
         clock: Monotonic seconds.
@@ -67,28 +36,21 @@ class Recent(Generic[Key, Value]):
     _kept: OrderedDict[Key, tuple[float, Value]] = field(default_factory=OrderedDict)
     _n_forgotten: int = 0
     _renewed: set[Key] = field(default_factory=set)
-    _left_to_others: set[Key] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, key: Key, look_up: Callable[[], Value]) -> Value:
-        """Give the value of `key`: the one kept, if its look-up began not long ago, else a new one.
-
-        Raises:
-            NotKept: This thread is in haste, and a new one is due.
-        """
+        """Give the value of `key`: the one kept, if its look-up began not long ago, else a new one."""
         began = self.clock()
         kept = self._kept.get(key)
         if kept is not None:
             age = began - kept[0]
             if age < self.seconds * FRESH or (age < self.seconds and not self._renews(key)):
                 return kept[1]
-        check_leisure()
         n_forgotten = self._n_forgotten
         try:
             value = look_up()  # outside the lock; its age counts from before the look-up, so that no change is missed
         finally:
             self._renewed.discard(key)
-            self._left_to_others.discard(key)
         with self._lock:
             if n_forgotten != self._n_forgotten:  # it changed meanwhile: the next one looks again
                 return value
@@ -96,16 +58,15 @@ class Recent(Generic[Key, Value]):
             self._kept.move_to_end(key)
             # What is too old is let go of: it may be large, and hold what a cache of its own has given up.
             while len(self._kept) > CAPACITY or began - next(iter(self._kept.values()))[0] >= self.seconds:
-                self._left_to_others.discard(self._kept.popitem(last=False)[0])
+                self._kept.popitem(last=False)
         return value
 
     def _renews(self, key: Key) -> bool:
         """Whether it falls to the one who asks to look `key` up again, or to have that done."""
-        begun = self._left_to_others if getattr(_THREAD, "in_haste", False) else self._renewed
         with self._lock:
-            if key in begun or key in self._renewed:
+            if key in self._renewed:
                 return False
-            begun.add(key)
+            self._renewed.add(key)
             return True
 
     def forget(self, key: Key) -> None:
@@ -113,11 +74,9 @@ class Recent(Generic[Key, Value]):
         with self._lock:
             self._n_forgotten += 1
             self._kept.pop(key, None)
-            self._left_to_others.discard(key)
 
     def forget_all(self) -> None:
         """Look everything up again next time."""
         with self._lock:
             self._n_forgotten += 1
             self._kept.clear()
-            self._left_to_others.clear()

@@ -15,7 +15,7 @@ from typing import Any
 from flask import Flask, g, request
 
 from service.api.blueprint import Blueprint
-from service.api.context import ADMITTED, RAISED, Service, here
+from service.api.context import Service, here
 from service.database.tables import Scope
 from service.errors import Foreign, Unidentified
 from service.keys import EVERYBODY, Caller
@@ -55,9 +55,7 @@ def admit_only_callers(app: Flask, scopes: Mapping[str, tuple[Scope, ...]]) -> N
         needed = () if request.endpoint is None or request.method == "OPTIONS" else scopes[request.endpoint]
         if not needed:  # open to all, or no route of ours: the answer is the same for everybody
             return
-        if RAISED in request.environ and ADMITTED not in request.environ:  # it was waited for in front of Flask
-            raise request.environ.pop(RAISED)
-        g.caller = request.environ.get(ADMITTED) or admitted(here(), request.headers.get("Authorization", ""))
+        g.caller = admitted(here(), request.headers.get("Authorization", ""))
         g.caller.check_scope(*needed)
         named = request.view_args or {}
         g.caller.check_model(named.get("name"))

@@ -24,14 +24,10 @@ from service.recent import Recent
 from service.repositories.decision_log import DecisionLog
 from service.settings import Settings
 
-__all__ = ["ADMITTED", "BEGAN", "EXTENSION", "RAISED", "REQUEST_ID", "Service", "caller", "here", "request_id"]
+__all__ = ["EXTENSION", "REQUEST_ID", "Service", "caller", "here", "request_id"]
 
 EXTENSION = "espalier"
 REQUEST_ID = "X-Request-Id"
-# What `service.api.front` leaves in the WSGI environment for Flask; no client can write there.
-ADMITTED = "espalier.admitted"  # the caller, found out and counted
-RAISED = "espalier.raised"  # why the request is not answered
-BEGAN = "espalier.began"  # when it arrived
 LEGAL_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
 
@@ -48,7 +44,6 @@ class Service:
         metrics: What this process counts for whoever watches over it.
         rates: Counts the requests of each key.
         waiting: Permits to hold a thread while waiting for a job: a quarter of the threads.
-        has_front: Whether predictions are answered in front of Flask.
         away: Warns that requests are answered 503.
         is_stopping: Whether the process was asked to end; those who wait then answer at once.
     """
@@ -61,7 +56,6 @@ class Service:
     metrics: Metrics = field(default_factory=Metrics)
     rates: Rates = field(init=False)
     waiting: threading.Semaphore = field(init=False)
-    has_front: bool = False
     away: Seldom = field(default_factory=lambda: Seldom(logging.getLogger("service")))
     is_stopping: Callable[[], bool] = bool  # bool() is False
     _tables: Recent[None, None] = field(default_factory=Recent)

@@ -13,7 +13,7 @@ from service import catalog, schemas
 from service.answering import Answering
 from service.api.answers import json_answer
 from service.api.blueprint import Blueprint
-from service.api.context import RAISED, caller, here
+from service.api.context import caller, here
 from service.api.inference import describe_inputs, describe_outputs
 from service.api.inference_body import HEADER_LENGTH, read_framed
 from service.api.inferring import answer_inference
@@ -159,9 +159,6 @@ def _metadata(name: str, number: int | None) -> Response:
 
 
 def _infer(name: str, number: int | None) -> Response:
-    early = request.environ.pop(RAISED, None)
-    if early is not None:  # as in `service.api.predictions`
-        raise early
     began = time.perf_counter()
     inquiry = Inquiry(here(), lambda: _loaded(name, number), caller().key_id, began)
     inferred = answer_inference(inquiry, read_framed(request))

@@ -45,7 +45,6 @@ class Metrics:
     _commits: Histogram = field(init=False)
     _waiting: Gauge = field(init=False)
     _lost: Counter = field(init=False)
-    _together: Counter = field(init=False)
     _known_requests: dict[tuple[str, str, int], Add] = field(default_factory=dict)
     _known_predictions: dict[tuple[str, int], dict[str, Add]] = field(default_factory=dict)
     _n_series: int = 0
@@ -73,9 +72,6 @@ class Metrics:
         self._lost = Counter(
             "espalier_decisions_lost", "Records that best_effort dropped, or that could not be written", **here
         )
-        self._together = Counter(
-            "espalier_answered_together", "Small predictions that were answered and committed with others", **here
-        )
         self._waiting = Gauge(
             "espalier_decision_log_waiting",
             "Records that waited for a commit when the last one came back",
@@ -99,10 +95,6 @@ class Metrics:
     def lost(self) -> None:
         """Count a record that will never be in the log."""
         self._lost.inc()
-
-    def together(self, n_requests: int) -> None:
-        """Count requests that the lane answered."""
-        self._together.inc(n_requests)
 
     def predictions(self, model: str, version: int, label: str, n_rows: int) -> None:
         """Count answers of a version with one label."""

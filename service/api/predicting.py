@@ -1,10 +1,9 @@
 """Rows in a JSON body: read, answered, logged and written. Without a word of Flask: both ways in end here."""
 
-import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import orjson
@@ -15,8 +14,7 @@ from service.answering import Answering
 from service.api.bodies import decoded
 from service.api.context import Service
 from service.api.recording import Inquiry, record_answers
-from service.errors import Conflict, Fault, NotFound, Rejected
-from service.json_rows import frame_of, rows_of
+from service.errors import Fault, Rejected
 from service.row_tables import MANY_ROWS, table_of
 from service.schemas.predictions import OPTION_NAMES, read_options
 from service.serialization.answer_rows import TableBatch, json_items
@@ -43,17 +41,12 @@ def answer_body(inquiry: Inquiry, content: bytes | bytearray) -> bytes:
         TooMany: The log takes no more decisions.
         Unavailable: The database cannot be reached or written now.
     """
-    inquiry = replace(inquiry, find=cache(inquiry.find))
-    if _takes_tables(inquiry):
-        answer = _many_answered(inquiry, content)
-        if answer is not None:
-            return answer
     return _rows_answered(inquiry, decoded(content))
 
 
 def _takes_tables(inquiry: Inquiry) -> bool:
     """Whether rows may be answered and logged as one table."""
-    return inquiry.keep_by is None and inquiry.service.settings.decisions != "best_effort"
+    return inquiry.service.settings.decisions != "best_effort"
 
 
 def _rows_answered(inquiry: Inquiry, body: object) -> bytes:
@@ -96,32 +89,6 @@ def _as_table(version: catalog.LoadedVersion, asked: "Asked") -> tuple[espalier.
         return None if table is None else (predictions.reading_of(version, asked.missing), table)
     except Rejected:  # which goes into the log on the other way
         return None
-
-
-def _many_answered(inquiry: Inquiry, content: bytes | bytearray) -> bytes | None:
-    """Answer many rows without making an object of each cell; None where they are to be read as any JSON."""
-    settings = inquiry.service.settings
-    frame = frame_of(content)
-    if frame is None:
-        return None
-    try:
-        asked = _read(frame.document, limit=settings.max_predict_rows)
-        if asked.explain != "none":
-            return None
-        answering = inquiry.find()
-        model = predictions.reading_of(answering.version, asked.missing)
-    except (Rejected, NotFound, Conflict):  # what is wrong with the rows is said first
-        return None
-    with _turn:
-        table = rows_of(frame, model, most_rows=settings.max_predict_rows, most_chars=settings.max_cell_chars)
-        if table is None:
-            return None
-        made = _table_answered(inquiry, answering, asked, model, table)
-    return made()
-
-
-_turn = threading.Lock()
-"""Taken by who works on many rows: threads that do so at once only take the interpreter's lock from each other."""
 
 
 def _table_answered(

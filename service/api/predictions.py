@@ -1,4 +1,4 @@
-"""Predictions over HTTP: bytes in, decision committed, bytes out; `service.api.front` answers most single rows."""
+"""Predictions over HTTP: bytes in, decision committed, bytes out."""
 
 import re
 import time
@@ -11,7 +11,7 @@ from service import schemas
 from service.answering import Answering
 from service.api.blueprint import Blueprint, refuse_repeated
 from service.api.bodies import JSON, read_bytes
-from service.api.context import RAISED, caller, here
+from service.api.context import caller, here
 from service.api.names import MODEL, VERSION
 from service.api.predicting import FIELDS, answer_body
 from service.api.prediction_streams import KINDS, answer_stream
@@ -68,9 +68,6 @@ def predict_by_version(name: str, number: int) -> Response:
 
 
 def _answer(name: str, number: int | None) -> Response:
-    early = request.environ.pop(RAISED, None)  # not kept: its frames hold the environment
-    if early is not None:  # the way in front of Flask has done all this, and found that it is not to be answered
-        raise early
     if request.mimetype in KINDS:
         return answer_stream(request.mimetype, _answering(name, number))
     began = time.perf_counter()

@@ -11,7 +11,7 @@ from service.api.context import Service
 from service.catalog import LoadedVersion
 from service.usecases.predictions import Answered
 
-__all__ = ["Inquiry", "Keep", "Record", "keep", "keep_together", "record_answers"]
+__all__ = ["Inquiry", "Record", "record_answers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,6 @@ class Record:
     labels: Sequence[str]
 
 
-Keep = Callable[[Record], None]
-"""Sees to it that a record is kept as the settings say: before it comes back, or before anything is sent."""
-
-
 @dataclass(frozen=True, slots=True)
 class Inquiry:
     """A request for predictions, whatever its body looks like.
@@ -42,14 +38,12 @@ class Inquiry:
         find: Finds what is to answer; raises `NotFound` and `Conflict`.
         key_id: Of the key that asks.
         began: `time.perf_counter()` when the request arrived.
-        keep_by: Who keeps the record; None: `keep`.
     """
 
     service: Service
     find: Callable[[], Answering]
     key_id: str | None
     began: float
-    keep_by: Keep | None = None
 
 
 def record_answers(
@@ -84,10 +78,7 @@ def record_answers(
         policy=answering.policy,
     )
     record = Record(entry, answering.version, [decisions.label_of(answer) for answer in answered.answers])
-    if inquiry.keep_by is None:
-        keep(inquiry.service, record)
-    else:
-        inquiry.keep_by(record)
+    keep(inquiry.service, record)
     if inquiry.service.settings.decisions == "off":
         return [""] * len(rows)
     return decisions.decision_ids(entry["id"], entry["n_rows"])
@@ -105,22 +96,6 @@ def keep(service: Service, record: Record) -> None:
     elif service.settings.decisions == "best_effort":
         service.log.submit(record.entry)
     _count(service, record, time.perf_counter() - waiting_since)
-
-
-def keep_together(service: Service, records: Sequence[Record]) -> list[Exception | None]:
-    """Do the same for many records at once; give of each why it was not logged, None where it was."""
-    waiting_since = time.perf_counter()
-    faults: list[Exception | None] = [None] * len(records)
-    if service.settings.decisions == "durable":
-        faults = service.log.append_all([record.entry for record in records])
-    elif service.settings.decisions == "best_effort":
-        for record in records:
-            service.log.submit(record.entry)
-    seconds = time.perf_counter() - waiting_since
-    for record, fault in zip(records, faults, strict=True):
-        if fault is None:
-            _count(service, record, seconds)
-    return faults
 
 
 def _count(service: Service, record: Record, seconds: float) -> None:

@@ -14,7 +14,6 @@ from werkzeug.formparser import MultiPartParser
 from werkzeug.wsgi import get_input_stream
 
 import espalier
-from service.api.receiving import receiving_into
 from service.errors import Fault, Rejected
 
 __all__ = ["CONTENT_TYPES", "ENCODINGS", "MULTIPART", "Upload", "open_upload"]
@@ -74,7 +73,6 @@ class _Body:
         if self._length is not None and self._length > limit:
             raise RequestEntityTooLarge
         self._stream = get_input_stream(request.environ)  # not with a limit: that copies all of it twice
-        self._read_into = receiving_into(self._stream)
         self._limit = limit
         self._n_bytes = 0
 
@@ -90,17 +88,6 @@ class _Body:
             block = self._stream.read(size)
         self._count(len(block))
         return block
-
-    def readinto(self, buffer: memoryview, /) -> int:
-        """Read into a buffer; give how many bytes, 0 at the end.
-
-        Raises:
-            As `read`.
-        """
-        with _connected():
-            n_bytes = self._read_into(buffer)
-        self._count(n_bytes)
-        return n_bytes
 
     def _count(self, n_bytes: int) -> None:
         self._n_bytes += n_bytes

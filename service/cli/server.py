@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING
 
 from service.cli.command import Command, Refused
 from service.cli.database import check_place, failing_clearly, has_tables_of_now, read_settings
-from service.cli.lifeline import end_with_parent
 from service.cli.listening import address_of, host_of, listen, lock_database, url_of
-from service.cli.supervisor import Child, Supervisor
+from service.cli.supervisor import Child, Supervisor, end_with_parent
 
 if TYPE_CHECKING:
     from service.settings import Settings
 
 __all__ = ["COMMANDS"]
 
-GUNICORN_CONFIGURATION = Path(__file__).resolve().parent.parent / "gunicorn.conf.py"
+GUNICORN_CONFIGURATION = Path(__file__).resolve().parent.parent / "gunicorn_conf.py"
 READY_SECONDS = 60.0
 PATIENCE_SECONDS = 3.0  # before a person is told what takes so long
 WORKER_SECONDS = 3.0  # after which the worker waits for the web server no longer
@@ -192,7 +191,7 @@ def _follow(arguments: Namespace, settings: "Settings") -> None:
 
 
 def _gunicorn(descriptor: int) -> int:
-    # Loading code makes a million objects and no rubbish. gunicorn.conf.py has the collector work again.
+    # Loading code makes a million objects and no rubbish. gunicorn_conf.py has the collector work again.
     gc.disable()
     from gunicorn.app.wsgiapp import WSGIApplication  # noqa: PLC0415 - as above
 

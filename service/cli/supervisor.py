@@ -11,6 +11,7 @@ Each child leads its own process group: Ctrl-C reaches only the parent, which th
 a child that died leaves behind can be ended by its group.
 """
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -21,8 +22,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-__all__ = ["Child", "Supervisor"]
+__all__ = ["Child", "Supervisor", "end_with_parent"]
 
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+PARENT_SECONDS = 0.5  # between two looks at the parent where the kernel does not report its death
 LOOK_SECONDS = 0.05
 SOON_SECONDS = 0.01  # between looks until all were started: somebody waits for that
 FIRST_WAIT_SECONDS = 0.2
@@ -82,7 +85,7 @@ class Supervisor:
     def run(self) -> None:
         """Start the children, restart those that die, return when all have ended after `stopping` was set.
 
-        Must run in the main thread: on Linux a child's lifeline is tied to the thread that started it.
+        Must run in the main thread: on Linux `end_with_parent` is tied to the thread that started the child.
         """
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._asked_to_stop)
@@ -190,3 +193,22 @@ def _cause(code: int) -> str:
     with suppress(ValueError):
         return signal.Signals(-code).name
     return f"signal {-code}"
+
+
+def end_with_parent(parent: int) -> None:
+    """Have SIGTERM sent to this process when the process `parent`, which started it, has ended, even by ``kill -9``.
+
+    On Linux the kernel does it; elsewhere a thread looks every half second.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() != parent:  # it died before the line above
+            os.kill(os.getpid(), signal.SIGTERM)
+    else:
+        threading.Thread(target=_watch_parent, args=(parent,), daemon=True, name="parent").start()
+
+
+def _watch_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(PARENT_SECONDS)
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -2,6 +2,7 @@
 
 import fnmatch
 import json
+import re
 import shlex
 from pathlib import PurePosixPath
 
@@ -103,7 +104,7 @@ def test_every_container_of_ours_has_a_command_and_legal_settings(place: int, mo
 def test_there_is_one_migration_two_web_servers_and_two_workers_on_one_database() -> None:
     assert sorted(command[0] for _, command, _ in processes()) == ["migrate", "serve", "serve", "worker", "worker"]
     services = compose()["services"]
-    assert [name for name, service in services.items() if service["image"] != OURS] == ["database"]
+    assert [name for name, service in services.items() if service["image"] != OURS] == ["database", "proxy"]
     assert services["database"]["volumes"][0].partition(":")[0] in compose()["volumes"]
 
 
@@ -115,12 +116,24 @@ def test_nothing_starts_before_what_it_needs() -> None:
         assert services[name]["depends_on"] == {"migrate": {"condition": "service_completed_successfully"}}
 
 
-def test_only_web_servers_are_asked_for_their_health_and_each_has_a_port_of_its_own() -> None:
+def test_only_web_servers_are_asked_for_their_health_and_only_the_proxy_is_published() -> None:
     services = {name: service for name, service in compose()["services"].items() if service["image"] == OURS}
     asked = [name for name, service in services.items() if "healthcheck" not in service]
     assert asked == ["web-1", "web-2"]
-    ports = [port for service in services.values() for port in service.get("ports", ())]
-    assert ports == [f"127.0.0.1:808{n}:{FINAL['EXPOSE']}" for n in range(2)]
+    assert [name for name, service in compose()["services"].items() if "ports" in service] == ["proxy"]
+
+
+def test_a_proxy_that_buffers_stands_before_the_web_servers_which_believe_its_headers() -> None:
+    told = compose()
+    configuration = told["configs"]["proxy"]["content"]
+    webs = [name for name, command, _ in processes() if list(command) == ["serve"]]
+    assert told["services"]["proxy"]["configs"][0]["source"] == "proxy"
+    assert re.findall(r"server ([\w-]+):(\d+);", configuration) == [(name, FINAL["EXPOSE"]) for name in webs]
+    assert "buffering off" not in configuration
+    believed = {f"X-Forwarded-{name}" for name in ("For", "Proto", "Host", "Port", "Prefix")}
+    assert believed == set(re.findall(r"proxy_set_header (X-Forwarded-\w+) ", configuration))
+    assert "$" not in configuration.replace("$$", "")  # of one alone compose would make a variable
+    assert all(told["services"][name]["environment"]["ESPALIER_PROXIES"] == "1" for name in webs)
 
 
 def test_our_containers_may_write_to_a_temporary_folder_only_and_hold_no_rights() -> None:
@@ -141,6 +154,6 @@ def test_every_secret_is_taken_from_the_environment() -> None:
     for name, _, environment in processes(given):
         assert ":othersecret@" in environment["ESPALIER_DATABASE_URL"]
         assert environment.get("ESPALIER_ADMIN_KEY") == ("mykey" if name == "migrate" else None)
-    assert services["web-1"]["ports"] == ["192.0.2.1:8080:8080"]
+    assert services["proxy"]["ports"] == ["192.0.2.1:8080:80"]
     for name in given:
         assert f"#   {name} " in COMPOSE

@@ -72,11 +72,8 @@ def test_every_setting_and_every_command_that_is_named_is_there(text: str) -> No
 
 def test_what_is_said_of_compose_is_so() -> None:
     services = compose()["services"]
-    assert "on 127.0.0.1, ports 8080 and 8081" in PAGE
-    assert [port for name in ("web-1", "web-2") for port in services[name]["ports"]] == [
-        "127.0.0.1:8080:8080",
-        "127.0.0.1:8081:8080",
-    ]
+    assert "on 127.0.0.1, port 8080" in PAGE
+    assert services["proxy"]["ports"] == ["127.0.0.1:8080:80"]
     database = services["database"]["environment"]
     user, name = database["POSTGRES_USER"], database["POSTGRES_DB"]
     assert f"docker compose exec database pg_dump --username={user} --format=custom {name} " in PAGE

@@ -13,7 +13,6 @@ import pytest
 
 from service.cli import COMMANDS
 from service.cli.figures import MEMORY, PREFIX
-from service.cli.pinning import cores, least_taken
 from tests.acceptance.running import (
     Running,
     begun_upload,
@@ -100,7 +99,7 @@ def test_beside_one_that_runs_no_second_starts_on_its_database_and_it_is_known_t
     assert (asked.returncode, asked.stderr) == (1, f"espalier: the web server at {first.address} is not ready\n")
 
 
-@pytest.mark.skipif(not cores(), reason="this system keeps no process on a core")
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system keeps no process on a core")
 def test_where_web_processes_are_pinned_each_is_on_one_core_and_a_new_one_on_that_of_the_one_that_ended(
     tmp_path: Path,
 ) -> None:
@@ -112,20 +111,13 @@ def test_where_web_processes_are_pinned_each_is_on_one_core_and_a_new_one_on_tha
     with running(tmp_path, ESPALIER_WEB_PINNING="on") as one:
         before = until(lambda: pinned(one), what="two web processes, each on one core")
         ended, stays = sorted(before)
-        assert len(set.union(*before.values())) == min(2, len(cores()))
+        assert len(set.union(*before.values())) == min(2, len(os.sched_getaffinity(0)))
         os.kill(ended, signal.SIGKILL)
         until(lambda: ended not in children_of(one.children("serve")[0]), what="the end of one")
         after = until(lambda: pinned(one), what="another in its place")
 
     [started] = after.keys() - {stays}
     assert after == {stays: before[stays], started: before[ended]}
-
-
-def test_the_core_with_the_fewest_processes_is_taken() -> None:
-    assert least_taken({2, 5, 7}, []) == 2
-    assert least_taken({2, 5, 7}, [2, 7]) == 5
-    assert least_taken({2, 5, 7}, [5, 2, 7, 5, 2]) == 7
-    assert least_taken(set(), []) is None
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -5,7 +5,7 @@ import weakref
 
 import pytest
 
-from service.recent import CAPACITY, NotKept, Recent, in_haste
+from service.recent import CAPACITY, Recent
 
 
 class Clock:
@@ -125,29 +125,3 @@ def test_what_is_too_old_is_let_go_of_when_something_else_is_kept() -> None:
 
     assert old() is None
     assert young() is not None
-
-
-def test_who_is_in_haste_looks_nothing_up_and_sends_away_one_a_renewal() -> None:
-    clock, looked_up = Clock(), []
-    recent: Recent[str, int] = Recent(clock)
-
-    def look_up() -> int:
-        looked_up.append(clock.seconds)
-        return len(looked_up)
-
-    def hastily() -> int | None:
-        with in_haste():
-            try:
-                return recent.get("a", look_up)
-            except NotKept:
-                return None
-
-    seen = [hastily(), hastily(), recent.get("a", look_up), hastily()]
-    assert (seen, looked_up) == ([None, None, 1, 1], [100.0])
-
-    clock.seconds = 100.9  # nearly too old
-    seen = [hastily(), hastily(), recent.get("a", look_up), hastily(), recent.get("a", look_up)]
-    assert (seen, looked_up) == ([None, 1, 2, 2, 2], [100.0, 100.9])
-
-    clock.seconds = 102  # too old
-    assert (hastily(), hastily(), looked_up) == (None, None, [100.0, 100.9])

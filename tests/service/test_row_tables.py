@@ -12,11 +12,8 @@ from sqlalchemy import select
 from werkzeug.test import TestResponse
 
 import espalier
-from service.api import predicting
-from service.api.front import LONG
 from service.database.engine import reading
 from service.database.tables import DecisionRecord
-from service.json_rows import rows_of
 from service.row_tables import MANY_ROWS, table_of
 from service.settings import Settings
 from tests.service.served import Served, assert_problem, serving
@@ -53,32 +50,14 @@ def model_of(preset: str) -> espalier.Model:
     return espalier.train(dataset, preset)
 
 
-@pytest.fixture(params=["compiled code", "objects"])
-def served(settings: Settings, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    """A service that reads many rows by compiled code, and one that makes an object of each cell."""
-    is_compiled = request.param == "compiled code"
-    if is_compiled:
-        espalier.load_many_rows(model_of("cart"))
-    monkeypatch.setattr(espalier, "can_read_json_rows", lambda: is_compiled)
+@pytest.fixture
+def served(settings: Settings) -> Iterator[Served]:
     with serving(settings) as one:
         yield one
 
 
 def sent(served: Served, body: bytes) -> TestResponse:
     return served.client.post("/v1/models/one/predict", data=body, content_type="application/json")
-
-
-def counted(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Note of each body of which rows were asked for whether they were read by compiled code."""
-    found: list[bool] = []
-
-    def read(*given: Any, **more: Any) -> espalier.Dataset | None:
-        table = rows_of(*given, **more)
-        found.append(table is not None)
-        return table
-
-    monkeypatch.setattr(predicting, "rows_of", read)
-    return found
 
 
 def bare(answers: list[Row]) -> list[Row]:
@@ -202,22 +181,15 @@ def test_a_number_that_means_missing_is_looked_at() -> None:
 
 
 @pytest.mark.parametrize("mark", ["?", "nan", "inf", "1_000", "-999"])
-def test_rows_are_logged_alike_by_compiled_code_and_by_objects_whatever_means_missing(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, mark: str
-) -> None:
+def test_rows_are_logged_as_the_numbers_that_they_are_whatever_means_missing(settings: Settings, mark: str) -> None:
     rows = [{"size": size, "play": "no" if size > 2 else "yes"} for size in (1, 2, 3, 4)]
     model = espalier.train(espalier.dataset_from_rows(rows, target="play", missing_values=[mark]), "cart")
-    espalier.load_many_rows(model)
     asked = {"rows": [{"size": size} for size in range(N_ROWS)], "explain": "none"}
-    logged = set()
     with serving(settings) as one:
         one.keep("one", model)
-        for is_compiled in (True, False):
-            monkeypatch.setattr(espalier, "can_read_json_rows", lambda answer=is_compiled: answer)
-            answers = one.predict("one", asked)["predictions"]
-            shown = one.client.get(f"/v1/decisions/{answers[3]['decision_id']}").get_json()
-            logged.add(orjson.dumps(shown["input"]))
-    assert len(logged) == 1, logged
+        answers = one.predict("one", asked)["predictions"]
+        shown = one.client.get(f"/v1/decisions/{answers[3]['decision_id']}").get_json()
+    assert shown["input"] == {"size": 3}
 
 
 def test_what_is_masked_is_not_kept_and_nothing_is_kept_where_the_log_is_off(settings: Settings) -> None:
@@ -235,36 +207,19 @@ def test_what_is_masked_is_not_kept_and_nothing_is_kept_where_the_log_is_off(set
 
 
 @pytest.mark.parametrize(
-    ("body", "is_read"),
-    [
-        ({}, [True, True]),
-        ({"subject": "Ada"}, [True, True]),
-        ({"subject": "A]a"}, [True]),  # behind the rows, where they end is not seen at once
-        ({"subject": 'A"a'}, []),
-        ({"explain": "path"}, []),
-        ({"missing": "last_prediction"}, [True, True]),
-    ],
+    "body", [{}, {"subject": "Ada"}, {"subject": "A]a"}, {"explain": "path"}, {"missing": "last_prediction"}]
 )
-def test_bodies_are_answered_alike_by_compiled_code_and_by_objects(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, body: Row, is_read: list[bool]
-) -> None:
-    espalier.load_many_rows(model_of("cart"))
+def test_the_order_of_the_members_of_a_body_does_not_matter(served: Served, body: Row) -> None:
     asked = {"rows": random_rows(N_ROWS, seed=8), "explain": "none"} | body
-    with serving(settings) as one:
-        one.keep("one", model_of("cart"))
-        read = counted(monkeypatch)
-        by_compiled_code, turned_round = (
-            sent(one, orjson.dumps(text)).get_json() for text in (asked, dict(reversed(asked.items())))
-        )
-        assert read == is_read
-        monkeypatch.setattr(espalier, "can_read_json_rows", lambda: False)
-        by_objects = one.predict("one", asked)
-        assert bare(by_compiled_code["predictions"]) == bare(by_objects["predictions"])
-        assert bare(turned_round["predictions"]) == bare(by_objects["predictions"])
-        with reading(one.service.sessions) as session:
-            kept = session.execute(select(DecisionRecord.subject, DecisionRecord.missing, DecisionRecord.n_rows)).all()
-        assert len(kept) == 3
-        assert len(set(kept)) == 1
+    served.keep("one", model_of("cart"))
+    given, turned_round = (
+        sent(served, orjson.dumps(text)).get_json() for text in (asked, dict(reversed(asked.items())))
+    )
+    assert bare(given["predictions"]) == bare(turned_round["predictions"])
+    with reading(served.service.sessions) as session:
+        kept = session.execute(select(DecisionRecord.subject, DecisionRecord.missing, DecisionRecord.n_rows)).all()
+    assert len(kept) == 2
+    assert len(set(kept)) == 1
 
 
 @pytest.mark.parametrize(
@@ -308,7 +263,7 @@ def test_of_a_member_that_stands_there_twice_the_last_one_counts(served: Served)
 def test_a_long_body_is_answered_whole_or_not_at_all(served: Served) -> None:
     served.keep("one", model_of("cart"))
     body = orjson.dumps({"rows": random_rows(2_000, seed=10), "explain": "none"})
-    assert len(body) > LONG
+    assert len(body) > 65_536
     assert len(sent(served, body).get_json()["predictions"]) == 2_000
     cut_off = served.client.post(
         "/v1/models/one/predict",

@@ -13,7 +13,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-import espalier
 from benchmarks import tables
 from benchmarks.http_peers import (
     BARE,
@@ -113,8 +112,6 @@ def _espalier(run: Run, seconds: int, found: dict[str, Answered]) -> tuple[Rows,
     rows = [[float(cell) for cell in row] for row in table.features[: max(line.n_rows for line in OURS.values())]]
     file = run.folder / "serving.csv"
     write_csv(table, file)
-    # As `espalier compile` does, which an image has done: the code for many rows is kept, and found by the service.
-    espalier.load_many_rows(espalier.train(table.first(tables.FEW).dataset(), "cart", max_depth=2))
     urls = databases(run.folder, "serving")
     answer = b""
     for url in urls.values():

@@ -71,7 +71,6 @@ if typing.TYPE_CHECKING:
         attribute_importances,
         permutation_importances,
     )
-    from espalier.json_compiled import JsonReader, JsonRows, can_read_json_rows
     from espalier.json_tables import dataset_from_json
     from espalier.limits import UNLIMITED, Limits
     from espalier.marks import number_from_text
@@ -111,7 +110,7 @@ if typing.TYPE_CHECKING:
         read_table,
         rows_from_file,
     )
-    from espalier.table_prediction import TableAnswers, check_table, load_many_rows, predict_table
+    from espalier.table_prediction import TableAnswers, check_table, predict_table
     from espalier.training import prune, summary, train, train_traced
     from espalier.training_checks import check_training
     from espalier.tree import Tree
@@ -162,8 +161,6 @@ __all__ = [
     "FieldInfo",
     "Holdout",
     "InvalidInput",
-    "JsonReader",
-    "JsonRows",
     "Label",
     "Limits",
     "Model",
@@ -203,7 +200,6 @@ __all__ = [
     "answering_with",
     "attribute_importances",
     "batches_from_csv",
-    "can_read_json_rows",
     "check_candidate_rows",
     "check_comparison",
     "check_pruning",
@@ -236,7 +232,6 @@ __all__ = [
     "label_text",
     "leaf_prediction",
     "load_all",
-    "load_many_rows",
     "needed_holdout",
     "needs_held_out",
     "number_from_text",

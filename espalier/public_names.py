@@ -100,11 +100,6 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "attribute_importances",
             "permutation_importances",
         ),
-        "json_compiled": (
-            "JsonReader",
-            "JsonRows",
-            "can_read_json_rows",
-        ),
         "json_tables": ("dataset_from_json",),
         "limits": (
             "Limits",
@@ -210,7 +205,6 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "table_prediction": (
             "TableAnswers",
             "check_table",
-            "load_many_rows",
             "predict_table",
         ),
         "training": (

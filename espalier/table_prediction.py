@@ -11,15 +11,14 @@ from espalier.answers import Prediction
 from espalier.cells import cells_of
 from espalier.dataset import Column, Dataset
 from espalier.errors import DataError, Fault
-from espalier.json_compiled import load_json_reading
 from espalier.model import Model
-from espalier.prediction.batch import load_apply, predict_batch
+from espalier.prediction.batch import predict_batch
 from espalier.prediction.predict import predictor_for
 from espalier.rows import EncodedRow
 from espalier.schema import Feature, Schema, label_key
 from espalier.strategies import answering_with
 
-__all__ = ["TableAnswers", "check_table", "load_many_rows", "predict_table"]
+__all__ = ["TableAnswers", "check_table", "predict_table"]
 
 Flags = npt.NDArray[np.bool_]
 
@@ -86,21 +85,6 @@ def predict_table(model: Model, dataset: Dataset, *, missing: str | None = None)
         if numbers is not None:
             numbers[row] = answer.value
     return TableAnswers(leaves, numbers, several, absent, unseen)
-
-
-def load_many_rows(model: Model, *, compiles: bool = True) -> None:
-    r"""Load the compiled code that reads JSON (`JsonReader`) and answers many rows, so that nobody waits for it later.
-
-    Args:
-        model: One that is to answer.
-        compiles: Whether it is compiled where it is not kept: some seconds, once a machine.
-
-    >>> import espalier
-    >>> data = espalier.dataset_from_csv("wind,play\nweak,yes\nstrong,no\n", target="play")
-    >>> espalier.load_many_rows(espalier.train(data, "id3"), compiles=False)
-    """
-    load_json_reading(compiles=compiles)
-    load_apply(model, compiles=compiles)
 
 
 def check_table(model: Model, schema: Schema) -> None:

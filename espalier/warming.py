@@ -14,7 +14,6 @@ from espalier.config import Holdout
 from espalier.csv_compiled import compile_reading
 from espalier.dataset import Dataset
 from espalier.evaluation import evaluate
-from espalier.json_compiled import load_json_reading
 from espalier.reading import dataset_from_columns
 from espalier.small_work import always_compiled
 from espalier.training import prune, train
@@ -139,7 +138,6 @@ def warm_up(names: Iterable[str] = tuple(WARM_UPS)) -> Path | None:
                 course.take()
         if name == "usual":
             compile_reading()
-            load_json_reading()
     folder = kept.cache_folder(Path(grow.__file__))
     return None if folder is None else folder.parent
 

@@ -29,10 +29,10 @@ from espalier.processors import in_threads, n_threads
 from espalier.progress import Progress
 from espalier.rows import EncodedRow
 from espalier.rules import RuleList
-from espalier.small_work import always_compiled, waits_for_compiler
+from espalier.small_work import waits_for_compiler
 from espalier.tree import LEAF, NUMERIC, Tree, cached_on_owner
 
-__all__ = ["BatchPrediction", "apply", "class_codes", "class_shares", "load_apply", "numbers", "predict_batch"]
+__all__ = ["BatchPrediction", "apply", "class_codes", "class_shares", "numbers", "predict_batch"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -139,16 +139,6 @@ def class_codes(model: Model, cells: Cells | Array) -> Ints:
 def numbers(model: Model, cells: Cells | Array) -> Floats:
     """Return the number that a regression predicts for each row, float64 (rows)."""
     return predict_batch(model, cells).answers
-
-
-def load_apply(model: Model, *, compiles: bool) -> None:
-    """Load the compiled code that finds leaves; `compiles` allows compiling it if it is not cached."""
-    from espalier.kernels import route as kernel  # noqa: PLC0415 - numba is loaded on request only
-    from espalier.kernels.jit import must_compile  # noqa: PLC0415 - as above
-
-    if compiles or not must_compile(kernel.route):
-        with always_compiled():
-            apply(model, np.zeros((len(model.schema.attributes), MIN_ROWS_IF_LOADED)))
 
 
 def _uses_compiled_code(tree: Tree, n_rows: int) -> bool:

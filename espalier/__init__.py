@@ -14,7 +14,6 @@ import espalier.public_names as _public
 from espalier.public_names import load_all
 
 if typing.TYPE_CHECKING:
-    from espalier.arrow import dataset_from_arrow
     from espalier.candidates import Candidate, check_candidate_rows
     from espalier.cells import stands_for
     from espalier.columns import to_columns
@@ -32,9 +31,18 @@ if typing.TYPE_CHECKING:
     from espalier.consultation import Consultation, Question, consult
     from espalier.costs import PathCost
     from espalier.csv_batches import RowBatch, batches_from_csv
-    from espalier.csv_lines import ByteStream
+    from espalier.data.readers import (
+        FORMATS,
+        dataset_from_arrow,
+        dataset_from_csv,
+        dataset_from_file,
+        format_of,
+        read_table,
+    )
+    from espalier.data.readers.json import dataset_from_json
+    from espalier.data.readers.python import dataset_from_columns, dataset_from_rows
+    from espalier.data.readers.source import ByteStream, unpacked
     from espalier.dataset import Dataset
-    from espalier.dataset_file import DatasetFile
     from espalier.documents import FORMAT_VERSION, from_document, from_json, to_document, to_json
     from espalier.errors import (
         Cancelled,
@@ -71,7 +79,6 @@ if typing.TYPE_CHECKING:
         attribute_importances,
         permutation_importances,
     )
-    from espalier.json_tables import dataset_from_json
     from espalier.limits import UNLIMITED, Limits
     from espalier.marks import number_from_text
     from espalier.model import Model, OperatingPoint, TrainingRecord
@@ -89,27 +96,17 @@ if typing.TYPE_CHECKING:
         pruning_method,
     )
     from espalier.pruning import Pruned, PruningPath, add_errs, check_pruning, pruning_path
-    from espalier.reading import dataset_from_columns, dataset_from_rows, rows_from_csv
     from espalier.rendering import to_dot, to_mermaid, to_svg, to_text
     from espalier.resampling import DEFAULT_FOLDS, check_comparison
+    from espalier.row_files import rows_from_csv, rows_from_file
     from espalier.rows import rows_from_text
     from espalier.rule_extraction import class_dnf, extract_rules
     from espalier.rule_rendering import class_sentences, rules_to_dict, to_logic
     from espalier.rules import ClassDescription, Condition, Rule, RuleList
     from espalier.schema import Feature, FeatureKind, Label, Role, Schema, label_text
-    from espalier.sources import unpacked
     from espalier.steps import StandIn
     from espalier.strategies import PREDICTION_STRATEGIES, answering_with
     from espalier.svg_marks import SVG_STYLE
-    from espalier.table_files import (
-        FORMATS,
-        Table,
-        dataset_from_csv,
-        dataset_from_file,
-        format_of,
-        read_table,
-        rows_from_file,
-    )
     from espalier.table_prediction import TableAnswers, check_table, predict_table
     from espalier.training import prune, summary, train, train_traced
     from espalier.training_checks import check_training
@@ -148,7 +145,6 @@ __all__ = [
     "Counterfactuals",
     "DataError",
     "Dataset",
-    "DatasetFile",
     "DecisionStep",
     "DocumentError",
     "EspalierError",
@@ -187,7 +183,6 @@ __all__ = [
     "ShapleyValues",
     "StandIn",
     "SufficientReason",
-    "Table",
     "TableAnswers",
     "TooLarge",
     "TrainingConfig",

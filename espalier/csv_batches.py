@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from espalier.csv_lines import ByteStream, Piece, lines_of, pieces_of_csv
-from espalier.csv_text import ragged
+from espalier.data.readers.csv_blocks import CsvBlock, csv_blocks, ragged, rows_of
+from espalier.data.readers.source import ByteStream
 from espalier.dataset import Column, Dataset
 from espalier.errors import DataError, Fault, RowError, pointer
 from espalier.marks import Marks
@@ -63,16 +63,16 @@ def batches_from_csv(schema: Schema, stream: ByteStream, *, size: int = BATCH_BY
         DataError: Not CSV, a line of another length, a name twice, no rows; raised when the stream is read so far.
         RowError: The schema does not have a name, by ``/{name}``.
     """
-    pieces = pieces_of_csv(stream, size=size)
-    names = _names(schema, next(pieces, None))
+    blocks = csv_blocks(stream, size=size)
+    names = _names(schema, next(blocks, None))
     readers = {
         feature.name: (feature, _column_reader(feature, schema.missing_values))
         for feature in schema.attributes
         if feature.name in names
     }
     first_row = 0
-    for piece in pieces:
-        batch = _batch(schema, names, readers, piece, first_row=first_row)
+    for block in blocks:
+        batch = _batch(schema, names, readers, block, first_row=first_row)
         if batch.n_rows:
             yield batch
         first_row += batch.n_rows
@@ -80,8 +80,8 @@ def batches_from_csv(schema: Schema, stream: ByteStream, *, size: int = BATCH_BY
         raise DataError([Fault("", "empty", "the CSV has column names and no rows")])
 
 
-def _names(schema: Schema, piece: Piece | None) -> list[str]:
-    lines = list(lines_of(piece)) if piece is not None else []
+def _names(schema: Schema, block: CsvBlock | None) -> list[str]:
+    lines = list(rows_of(block)) if block is not None else []
     if not lines:
         raise DataError([Fault("", "empty", "the CSV is empty: the first line must hold the column names")])
     names = lines[0][1]
@@ -102,8 +102,8 @@ Readers = Mapping[str, tuple[Feature, ColumnReader]]
 """The attributes with a column, by name."""
 
 
-def _batch(schema: Schema, names: Sequence[str], readers: Readers, piece: Piece, *, first_row: int) -> RowBatch:
-    content = None if piece.lines is None else piece.lines.content
+def _batch(schema: Schema, names: Sequence[str], readers: Readers, block: CsvBlock, *, first_row: int) -> RowBatch:
+    content = block.content
     if content is not None and not content.strip(b"\r\n"):
         return RowBatch(first_row, None, [])
     if content is not None and readers and _is_text(content):
@@ -111,7 +111,7 @@ def _batch(schema: Schema, names: Sequence[str], readers: Readers, piece: Piece,
         if dataset is not None:
             return RowBatch(first_row, dataset, [])
     lines = []
-    for number, line in lines_of(piece):
+    for number, line in rows_of(block):
         if len(line) != len(names):
             raise ragged(number, len(line), names)
         lines.append(line)

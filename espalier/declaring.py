@@ -15,7 +15,7 @@ SHOWN_NAMES: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """What a caller says of a table; the keywords of `espalier.reading.dataset_from_columns`, which explains them."""
+    """What a caller says of a table; the keywords of `espalier.dataset_from_columns`, which explains them."""
 
     target: str | None = None
     schema: Schema | Mapping[str, Any] | None = None

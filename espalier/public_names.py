@@ -9,7 +9,6 @@ __all__ = ["MODULES", "MODULE_OF", "load_all"]
 
 MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "arrow": ("dataset_from_arrow",),
         "candidates": (
             "Candidate",
             "check_candidate_rows",
@@ -46,9 +45,24 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "RowBatch",
             "batches_from_csv",
         ),
-        "csv_lines": ("ByteStream",),
+        "data.readers": (
+            "FORMATS",
+            "dataset_from_arrow",
+            "dataset_from_csv",
+            "dataset_from_file",
+            "format_of",
+            "read_table",
+        ),
+        "data.readers.json": ("dataset_from_json",),
+        "data.readers.python": (
+            "dataset_from_columns",
+            "dataset_from_rows",
+        ),
+        "data.readers.source": (
+            "ByteStream",
+            "unpacked",
+        ),
         "dataset": ("Dataset",),
-        "dataset_file": ("DatasetFile",),
         "documents": (
             "FORMAT_VERSION",
             "from_document",
@@ -100,7 +114,6 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "attribute_importances",
             "permutation_importances",
         ),
-        "json_tables": ("dataset_from_json",),
         "limits": (
             "Limits",
             "UNLIMITED",
@@ -145,11 +158,6 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "check_pruning",
             "pruning_path",
         ),
-        "reading": (
-            "dataset_from_columns",
-            "dataset_from_rows",
-            "rows_from_csv",
-        ),
         "explanation.reasons": ("SufficientReason",),
         "rendering": (
             "to_dot",
@@ -160,6 +168,10 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "resampling": (
             "DEFAULT_FOLDS",
             "check_comparison",
+        ),
+        "row_files": (
+            "rows_from_csv",
+            "rows_from_file",
         ),
         "rows": ("rows_from_text",),
         "rule_extraction": (
@@ -186,22 +198,12 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "label_text",
         ),
         "explanation.shap": ("ShapleyValues",),
-        "sources": ("unpacked",),
         "steps": ("StandIn",),
         "strategies": (
             "PREDICTION_STRATEGIES",
             "answering_with",
         ),
         "svg_marks": ("SVG_STYLE",),
-        "table_files": (
-            "FORMATS",
-            "Table",
-            "dataset_from_csv",
-            "dataset_from_file",
-            "format_of",
-            "read_table",
-            "rows_from_file",
-        ),
         "table_prediction": (
             "TableAnswers",
             "check_table",

@@ -11,10 +11,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from espalier.config import Holdout
-from espalier.csv_compiled import compile_reading
+from espalier.data.readers.python import dataset_from_columns
 from espalier.dataset import Dataset
 from espalier.evaluation import evaluate
-from espalier.reading import dataset_from_columns
 from espalier.small_work import always_compiled
 from espalier.training import prune, train
 
@@ -136,8 +135,6 @@ def warm_up(names: Iterable[str] = tuple(WARM_UPS)) -> Path | None:
         for course in WARM_UPS[name]:
             with always_compiled():
                 course.take()
-        if name == "usual":
-            compile_reading()
     folder = kept.cache_folder(Path(grow.__file__))
     return None if folder is None else folder.parent
 

@@ -25,7 +25,7 @@ ARROW_POOL = "ARROW_DEFAULT_MEMORY_POOL"  # pyarrow's own allocators take addres
 def main() -> None:
     """Read the order, do it, answer."""
     order = orjson.loads(sys.stdin.buffer.read())
-    _limit(resource.RLIMIT_AS, order["memory_mb"] * 2**20)
+    _limit(resource.RLIMIT_DATA, order["memory_mb"] * 2**20)  # columns mapped from a file do not count
     _limit(resource.RLIMIT_CPU, order["seconds"])
     _limit(resource.RLIMIT_CORE, 0)
     os.environ[ARROW_POOL] = "system"

@@ -94,11 +94,11 @@ class TableInChunks:
         hashed: The fingerprint, when it is found.
     """
 
-    table: espalier.Table
+    table: espalier.Dataset
     hashed: Future[str]
 
     @classmethod
-    def of(cls, table: espalier.Table) -> "TableInChunks":
+    def of(cls, table: espalier.Dataset) -> "TableInChunks":
         """Begin to find the fingerprint."""
         pool = ThreadPoolExecutor(1, thread_name_prefix="fingerprint")
         hashed = pool.submit(getattr, table, "fingerprint")
@@ -130,7 +130,7 @@ class TableInChunks:
         return encoded_chunks(self.table)
 
 
-def encoded_chunks(table: espalier.Table, *, n_rows: int | None = None) -> Iterator[Chunk]:
+def encoded_chunks(table: espalier.Dataset, *, n_rows: int | None = None) -> Iterator[Chunk]:
     """Encode a data set as chunks in a thread, with a few of them in memory at a time.
 
     Args:
@@ -148,7 +148,7 @@ def encoded_chunks(table: espalier.Table, *, n_rows: int | None = None) -> Itera
             yield ahead.popleft().result()
 
 
-def stage(table: espalier.Table, scratch: ScratchFile) -> StagedDataSet:
+def stage(table: espalier.Dataset, scratch: ScratchFile) -> StagedDataSet:
     """Pack a data set into a file, for another process."""
     places = tuple(_write(chunk, scratch.file) for chunk in encoded_chunks(table))
     return StagedDataSet(table.schema, table.n_rows, table.notices, table.fingerprint, places, scratch)

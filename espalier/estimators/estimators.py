@@ -14,9 +14,10 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from espalier.arrow import dataset_of_columns
 from espalier.cells import Cells, MatrixCells, cells_of
 from espalier.config import TrainingConfig, training_config
+from espalier.data.column import RawColumn
+from espalier.data.inference import dataset_of_columns
 from espalier.dataset import Column, Dataset
 from espalier.declaring import Declared
 from espalier.errors import EstimatorError, Fault, pointer
@@ -32,7 +33,6 @@ from espalier.estimators.validation import (
 )
 from espalier.explanation.explain import Explanation, explain, render_explanation
 from espalier.fields import field_table
-from espalier.frame_column import FrameColumn
 from espalier.importances import attribute_importances
 from espalier.model import Model
 from espalier.prediction.batch import apply, class_codes, class_shares, numbers
@@ -130,7 +130,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         least = max(config.min_weight_leaf, share * _total_weight(dataset, config))
         return dataclasses.replace(config, min_weight_leaf=least)
 
-    def _nominal_names(self, columns: Sequence[FrameColumn]) -> list[str]:
+    def _nominal_names(self, columns: Sequence[RawColumn]) -> list[str]:
         """Return the columns listed in ``nominal_columns``, or in ``nominal`` if that is a list."""
         split = getattr(self, "nominal", OF_PRESET)
         listed = [*(self.nominal_columns or ()), *(split if isinstance(split, list | tuple | np.ndarray) else ())]

@@ -11,13 +11,11 @@ from sklearn.utils import assert_all_finite, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from espalier.arrow import distinct_values
 from espalier.cell_faults import faults_of_target, faults_of_weights
+from espalier.data.column import RawColumn, column_from_array, columns_from_matrix, distinct_values, is_missing
+from espalier.data.readers.arrow import columns_of_frame, is_frame
 from espalier.dataset import Column, Dataset
 from espalier.errors import EstimatorError, Fault, InvalidInput, pointer, within
-from espalier.frame_cells import is_missing
-from espalier.frame_column import FrameColumn
-from espalier.frames import column_from_array, columns_from_matrix, frame_columns, is_frame
 from espalier.schema import LARGEST_WHOLE, Feature, FeatureKind, Label, Role, Schema
 
 
@@ -56,7 +54,7 @@ def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:  # noqa: N803
     return validate_data(estimator, _plain_array(X), reset=reset, dtype=None, ensure_all_finite=False)
 
 
-def read_columns(table: Any, names: Sequence[str] | None) -> list[FrameColumn]:
+def read_columns(table: Any, names: Sequence[str] | None) -> list[RawColumn]:
     """Return the columns of a validated table.
 
     Args:
@@ -69,7 +67,7 @@ def read_columns(table: Any, names: Sequence[str] | None) -> list[FrameColumn]:
     """
     if _is_table(table):
         with raise_value_errors():
-            columns = frame_columns(table)
+            columns = columns_of_frame(table)
     elif table.dtype.kind in "fiub":
         columns = columns_from_matrix(table)
     else:

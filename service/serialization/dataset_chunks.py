@@ -36,7 +36,7 @@ def chunk_rows(n_columns: int) -> int:
     return max(1, min(MAX_CHUNK_ROWS, MAX_CHUNK_BYTES // (CELL_BYTES * max(n_columns, 1))))
 
 
-def encode_rows(table: espalier.Table, start: int, stop: int) -> Chunk:
+def encode_rows(table: espalier.Dataset, start: int, stop: int) -> Chunk:
     """Encode the rows ``start:stop`` of a data set."""
     import pyarrow  # noqa: PLC0415 - a process that stores no table does without it
 

@@ -30,7 +30,7 @@ sunny, 85.5,85,'it\'s 100 % \"dry\"',"2001-04-03T12:12:12","03.04.2001 12:12",no
 
 def read(text: str | bytes, **declared):
     content = text.encode() if isinstance(text, str) else text
-    return read_table(io.BytesIO(content), "arff", **declared).dataset()
+    return read_table(io.BytesIO(content), "arff", **declared)
 
 
 def header(*types: str) -> str:

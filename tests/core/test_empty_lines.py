@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import espalier
-from espalier.csv_lines import lines_of, pieces_of_csv
+from espalier.data.readers.csv_blocks import csv_blocks, rows_of
 from tests.core.counted_calls import n_calls
 
 STRAY = '5" pipe,x\n'
@@ -17,7 +17,7 @@ PARTS = ("\n", "\n\n\n", "\r\n", "\r\n\r\n", "a,b\n", STRAY, '"c\n\n\nd",e\n', '
 
 
 def cells(text: str, size: int = 64) -> list[list[str]]:
-    return [line for piece in pieces_of_csv(io.BytesIO(text.encode()), size=size) for _, line in lines_of(piece)]
+    return [row for block in csv_blocks(io.BytesIO(text.encode()), size=size) for _, row in rows_of(block)]
 
 
 @given(

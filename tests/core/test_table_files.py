@@ -12,7 +12,6 @@ from pyarrow import parquet
 from espalier import (
     FORMATS,
     DataError,
-    DatasetFile,
     FeatureKind,
     InvalidInput,
     Limits,
@@ -31,8 +30,7 @@ from tests.written import WRITERS, as_arrow, as_arrow_table, as_csv, as_parquet,
 
 
 def read(content: bytes, form: str, *, limits: Limits | None = None, **declared):
-    table = read_table(io.BytesIO(content), form, limits=limits or Limits(), **declared)
-    return table.dataset() if isinstance(table, DatasetFile) else table
+    return read_table(io.BytesIO(content), form, limits=limits or Limits(), **declared)
 
 
 def faults_of(content: bytes, form: str, **declared):
@@ -251,7 +249,7 @@ def test_a_parquet_file_of_more_rows_than_allowed_is_refused_by_what_it_says_or_
 def test_a_little_gzip_that_unpacks_to_very_much_is_refused_while_it_is_unpacked(tmp_path, name):
     form, _, _ = WRITERS[name]
     (tmp_path / "bomb").write_bytes(gzip.compress(b"1,2\n" * 5_000_000))
-    from espalier.sources import opened  # noqa: PLC0415 - the limit of a path is the service's affair
+    from espalier.data.readers.source import opened  # noqa: PLC0415 - the limit of a path is the service's affair
 
     with (
         opened(tmp_path / "bomb", limits=Limits(content=1_000_000)) as source,

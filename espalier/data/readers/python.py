@@ -1,25 +1,20 @@
-"""Data sets from rows and columns of JSON values: what is declared is held to, what is not is inferred."""
+"""Data sets from Python values: rows as mappings, columns as lists or numpy arrays."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from espalier.arrow import dataset_of_columns
-from espalier.cell_reading import Cell, read_column
-from espalier.csv_text import read_csv_text
-from espalier.dataset import Column, Dataset
+from espalier.data.assembly import Block, TableAssembler
+from espalier.data.column import column_from_json
+from espalier.data.inference import dataset_of_columns
+from espalier.data.readers.arrow import columns_from_arrays
+from espalier.dataset import Dataset
 from espalier.declaring import Declared
-from espalier.errors import DataError, Fault, pointer, within
-from espalier.frames import columns_from_arrays
+from espalier.errors import DataError, Fault, pointer
 from espalier.limits import UNLIMITED, Limits
-from espalier.marks import Marks
-from espalier.rows import rows_from_text
-from espalier.schema import Feature, FeatureKind, Schema
-
-__all__ = ["dataset_from_columns", "dataset_from_rows", "rows_from_csv"]
+from espalier.schema import Schema
 
 
 def dataset_from_rows(rows: Any, *, limits: Limits = UNLIMITED, **declared: Any) -> Dataset:
@@ -47,7 +42,7 @@ def dataset_from_rows(rows: Any, *, limits: Limits = UNLIMITED, **declared: Any)
 
 
 def dataset_from_columns(
-    columns: Mapping[str, Sequence[Cell] | npt.NDArray[Any]],
+    columns: Mapping[str, Sequence[Any] | npt.NDArray[Any]],
     *,
     target: str | None = None,
     schema: Schema | Mapping[str, Any] | None = None,
@@ -83,7 +78,7 @@ def dataset_from_columns(
     """
     _check_shape(columns)
     limits.check_table(n_rows=len(next(iter(columns.values()))), n_columns=len(columns))
-    said = Declared(
+    declared = Declared(
         target=target,
         schema=schema,
         task=task,
@@ -93,46 +88,28 @@ def dataset_from_columns(
         like=like,
     )
     if any(isinstance(cells, np.ndarray) for cells in columns.values()):
-        dataset = dataset_of_columns(columns_from_arrays(columns), said)
+        dataset = dataset_of_columns(columns_from_arrays(columns), declared)
     else:
-        dataset = _read(columns, said)
+        dataset = _from_lists(columns, declared)
     limits.check_labels(dataset.schema.features)
     return dataset
 
 
-def rows_from_csv(schema: Schema, source: str | bytes | Path) -> list[dict[str, Any]]:
-    """Read CSV as rows to be answered: numbers where an attribute is numeric, categories by how they are written.
-
-    Raises:
-        DataError: Not CSV; see `espalier.csv_text.read_csv_text`.
-    """
-    names, lines = read_csv_text(source)
-    return rows_from_text(schema, names, lines)
-
-
-def _read(columns: Mapping[str, Sequence[Any] | npt.NDArray[Any]], said: Declared) -> Dataset:
-    """Read columns of JSON values; `DataError` with every column's first faults."""
-    declaration = said.declaration(columns)
-    by_name = said.columns(columns, declaration)
-    marks = Marks.of(declaration.missing_values)
-    faults: list[Fault] = []
-    features: list[Feature] = []
-    arrays: list[Column] = []
-    for name, cells in columns.items():
-        known = [None if cell is None or marks.have(cell) else cell for cell in cells]
-        feature, array, found = read_column(by_name[name], known, task=declaration.task)
-        if marks.numbers and feature.kind is FeatureKind.NUMERIC:
-            known = [None if marks.have_number(cell) else cell for cell in known]
-            feature, array, found = read_column(by_name[name], known, task=declaration.task)
-        features.append(feature)
-        arrays.append(array)
-        faults += within(pointer(name), found)
-    if faults:
-        raise DataError(faults)
-    return Dataset(Schema(tuple(features), declaration.missing_values), tuple(arrays))
+def _from_lists(columns: Mapping[str, Any], declared: Declared) -> Dataset:
+    """Return the data set of columns of JSON values."""
+    assembler = TableAssembler(declared)
+    assembler.add(
+        Block(
+            len(next(iter(columns.values()))),
+            tuple(
+                column_from_json(name, cells, as_labels=assembler.wants_labels(name)) for name, cells in columns.items()
+            ),
+        )
+    )
+    return assembler.dataset()
 
 
-def _check_shape(columns: Mapping[str, Sequence[Cell] | npt.NDArray[Any]]) -> None:
+def _check_shape(columns: Mapping[str, Sequence[Any] | npt.NDArray[Any]]) -> None:
     if not isinstance(columns, Mapping) or not columns:
         raise DataError([Fault("", "empty", "there are no columns")])
     for name, cells in columns.items():

@@ -3,20 +3,15 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import numpy as np
 import orjson
 
+from espalier.data.assembly import Block, TableAssembler
+from espalier.data.column import column_from_json
+from espalier.data.readers.python import dataset_from_columns, dataset_from_rows
+from espalier.data.readers.source import Source
 from espalier.dataset import Dataset
 from espalier.errors import DataError, Fault, InvalidInput, SchemaError, pointer
-from espalier.frame_column import FrameColumn
-from espalier.gathering import Block, Gatherer
-from espalier.labelling import UNREADABLE
 from espalier.limits import UNLIMITED, Limits
-from espalier.reading import dataset_from_columns, dataset_from_rows
-from espalier.schema import label_key
-from espalier.sources import Source
-
-__all__ = ["dataset_from_json", "json_rows", "lines_of", "ndjson_blocks", "ndjson_rows"]
 
 KEYS: Final = frozenset({"rows", "columns", "schema"})
 READERS: Final[Mapping[str, Callable[..., Dataset]]] = {"rows": dataset_from_rows, "columns": dataset_from_columns}
@@ -25,8 +20,6 @@ ROWS_AT_ONCE: Final = 65_536
 CELLS_AT_ONCE: Final = 500_000
 """Of a block: each is a Python object for a while."""
 BYTE_ORDER_MARK: Final = "\ufeff".encode()
-PLAIN: Final = frozenset({int, float, type(None)})
-LABEL_TYPES: Final = (str, int, float)
 
 
 def dataset_from_json(content: bytes | str, *, limits: Limits = UNLIMITED, **declared: Any) -> Dataset:
@@ -37,7 +30,7 @@ def dataset_from_json(content: bytes | str, *, limits: Limits = UNLIMITED, **dec
     Args:
         content: The document.
         limits: How large the table may be.
-        **declared: As in `espalier.reading.dataset_from_columns`.
+        **declared: As in `dataset_from_columns`.
 
     Raises:
         DataError: Not JSON (code ``not_json``), or not such a document, and all that `dataset_from_columns` raises; by
@@ -61,7 +54,7 @@ def dataset_from_json(content: bytes | str, *, limits: Limits = UNLIMITED, **dec
 
 
 def json_rows(content: bytes | str) -> list[Mapping[str, Any]]:
-    """Give the rows of such a document as they are.
+    """Return the rows of such a document.
 
     Raises:
         DataError: It is none.
@@ -79,7 +72,7 @@ def json_rows(content: bytes | str) -> list[Mapping[str, Any]]:
 
 
 def ndjson_rows(source: Source) -> list[Mapping[str, Any]]:
-    """Give JSON objects, one a line, as they are.
+    """Return JSON objects, one a line.
 
     Raises:
         DataError: A line that is none; by its number.
@@ -87,8 +80,8 @@ def ndjson_rows(source: Source) -> list[Mapping[str, Any]]:
     return [_object(number, line) for number, line in lines_of(source, limits=UNLIMITED)]
 
 
-def ndjson_blocks(source: Source, gatherer: Gatherer, *, limits: Limits) -> Iterator[Block]:
-    """Read JSON objects, one a line; empty lines are passed over.
+def read_ndjson(source: Source, assembler: TableAssembler, *, limits: Limits) -> Iterator[Block]:
+    """Read JSON objects, one a line; empty lines are skipped.
 
     Raises:
         DataError: A line that is no JSON object; by its number.
@@ -100,15 +93,15 @@ def ndjson_blocks(source: Source, gatherer: Gatherer, *, limits: Limits) -> Iter
         rows.append(_object(number, line))
         n_bytes += len(line)
         if len(rows) == ROWS_AT_ONCE or n_bytes > BYTES_AT_ONCE:
-            yield from _blocks_of_rows(rows, gatherer, limits)
+            yield from _blocks_of_rows(rows, assembler, limits)
             rows, n_bytes = [], 0
-    yield from _blocks_of_rows(rows, gatherer, limits)
-    if not gatherer.n_rows:
+    yield from _blocks_of_rows(rows, assembler, limits)
+    if not assembler.n_rows:
         raise DataError([Fault("", "empty", "there are no rows: one JSON object a line is asked for")])
 
 
 def lines_of(source: Source, *, limits: Limits) -> Iterator[tuple[int, bytes]]:
-    """Give the lines that hold something, without the white space around them, each with its number from 1.
+    """Yield the lines that are not blank, without the white space around them, each with its number from 1.
 
     Raises:
         TooLarge: A line is too long.
@@ -143,7 +136,7 @@ def _document(content: bytes | str) -> dict[str, Any]:
 
 
 def _moved(error: InvalidInput, prefix: str) -> InvalidInput:
-    """Say where in the document the faults sit; those of what is declared besides it keep their place."""
+    """Return the error with its faults placed in the document; those of the declaration keep their paths."""
     return type(error)(
         fault
         if fault.path.startswith(("/target", "/task", "/missing_values"))
@@ -164,32 +157,17 @@ def _object(number: int, line: bytes) -> dict[str, Any]:
     return row
 
 
-def _blocks_of_rows(rows: Sequence[Mapping[str, Any]], gatherer: Gatherer, limits: Limits) -> Iterator[Block]:
+def _blocks_of_rows(rows: Sequence[Mapping[str, Any]], assembler: TableAssembler, limits: Limits) -> Iterator[Block]:
     names: dict[str, None] = {}
     for row in rows:
         names.update(dict.fromkeys(row))
         limits.check("columns", len(names))
-    wanted = [name for name in names if gatherer.wants(name)]
+    wanted = [name for name in names if assembler.wants(name)]
     at_once = max(1, CELLS_AT_ONCE // max(1, len(wanted)))
     for first in range(0, len(rows), at_once):
         part = rows[first : first + at_once]
-        columns = (_column(name, [row.get(name) for row in part], gatherer.wants_labels(name)) for name in wanted)
+        columns = (
+            column_from_json(name, [row.get(name) for row in part], as_labels=assembler.wants_labels(name))
+            for name in wanted
+        )
         yield Block(len(part), tuple(columns))
-
-
-def _column(name: str, cells: Sequence[Any], as_labels: bool) -> FrameColumn:  # noqa: FBT001 - private
-    if not as_labels and PLAIN.issuperset(map(type, cells)):
-        values = np.array([np.nan if cell is None else cell for cell in cells], dtype=np.float64)
-        return FrameColumn(name, None, values, owned=True)
-    known: dict[Any, int] = {}
-    labels: list[Any] = []
-    codes = np.full(len(cells), -1, dtype=np.int32)
-    for place, cell in enumerate(cells):
-        if cell is None:
-            continue
-        label = cell if isinstance(cell, LABEL_TYPES) else UNREADABLE
-        code = known.setdefault(label_key(label), len(labels))  # type: ignore[arg-type] # the mark stands for a cell
-        if code == len(labels):
-            labels.append(label)
-        codes[place] = code
-    return FrameColumn(name, None, codes, labels=tuple(labels))

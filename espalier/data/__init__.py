@@ -1,0 +1,1 @@
+"""Tables: their schema, their cells, and how they are read."""

@@ -1,0 +1,196 @@
+"""Data sets from files and streams of bytes: one table of formats, one way in."""
+
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from espalier.data.assembly import Block, TableAssembler
+from espalier.data.inference import dataset_of_columns
+from espalier.data.readers.arff import read_arff
+from espalier.data.readers.arrow import columns_of_frame, read_arrow, read_parquet
+from espalier.data.readers.csv import read_csv
+from espalier.data.readers.json import dataset_from_json, read_ndjson
+from espalier.data.readers.source import ByteStream, Source, opened
+from espalier.dataset import Dataset
+from espalier.declaring import Declared
+from espalier.errors import DataError, Fault
+from espalier.limits import UNLIMITED, Limits
+
+PACKED: Final = ".gz"
+
+BlockReader = Callable[..., Iterator[Block]]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format of tables.
+
+    Attributes:
+        endings: How the names of its files end.
+        read: Reads its blocks; None for JSON, which is read as a whole.
+    """
+
+    endings: tuple[str, ...]
+    read: BlockReader | None
+
+
+FORMATS: Final = MappingProxyType(
+    {
+        "csv": Format((".csv",), read_csv),
+        "json": Format((".json",), None),
+        "ndjson": Format((".ndjson", ".jsonl"), read_ndjson),
+        "parquet": Format((".parquet",), read_parquet),
+        "arrow": Format((".arrow", ".arrows", ".feather"), read_arrow),
+        "arff": Format((".arff",), read_arff),
+    }
+)
+"""By name."""
+
+
+def read_table(stream: ByteStream | Source, form: str, *, limits: Limits = UNLIMITED, **declared: Any) -> Dataset:
+    r"""Read a data set from a stream; if it is large, its columns are memory-mapped from a temporary file.
+
+    Args:
+        stream: Bytes as they come; read once.
+        form: One of `FORMATS`.
+        limits: How large the table may be.
+        **declared: As in `dataset_from_columns`; overrides what the format says of a column.
+
+    Raises:
+        DataError: It is not in this format, or no table, and all that `dataset_from_columns` raises.
+        SchemaError: The declaration is wrong.
+        TooLarge: The table exceeds a limit; it was not read further.
+        MemoryError: A Parquet file or an Arrow stream asks for more memory than there is.
+
+    >>> import io
+    >>> table = read_table(io.BytesIO(b"wind,play\nweak,yes\nstrong,no\n"), "csv", target="play")
+    >>> table.n_rows, table.schema.task
+    (2, 'classification')
+    """
+    if isinstance(stream, Source):
+        return _read(stream, form, declared, limits=limits, in_memory=False)
+    source = Source(stream, limits=limits)
+    try:
+        return _read(source, form, declared, limits=limits, in_memory=False)
+    finally:
+        source.close()
+
+
+def dataset_from_arrow(table: Any, **declared: Any) -> Dataset:
+    """Read a data set from a pandas, polars or pyarrow table, or anything with ``__arrow_c_stream__``.
+
+    Texts, dictionaries and categoricals become categories (in the declared order where the type has one), true and
+    false a boolean, dates and timestamps seconds since 1970-01-01 UTC, other numbers float64.
+
+    Args:
+        table: The table.
+        **declared: As in `dataset_from_columns`; overrides the types of the columns.
+
+    Raises:
+        DataError: It is no table, it has no rows, and all that `dataset_from_columns` raises.
+        SchemaError: The declaration is wrong.
+
+    >>> import pandas
+    >>> frame = pandas.DataFrame({"wind": ["weak", "strong"], "hours": [3.5, None], "play": ["yes", "no"]})
+    >>> [str(feature.kind) for feature in dataset_from_arrow(frame, target="play").schema.features]
+    ['nominal', 'numeric', 'nominal']
+    """
+    return dataset_of_columns(columns_of_frame(table), Declared(**declared))
+
+
+def dataset_from_file(path: Path, *, form: str | None = None, **declared: Any) -> Dataset:
+    """Read a data set from a file: CSV, JSON, NDJSON, Parquet, Arrow or ARFF, each packed by gzip or not.
+
+    Args:
+        path: Its ending says the format, as in ``table.csv`` and ``table.csv.gz``.
+        form: The format, one of `FORMATS`, whatever the ending.
+        **declared: As in `dataset_from_columns`.
+
+    Raises:
+        DataError: No such format, and all that `read_table` raises.
+        SchemaError: The declaration is wrong.
+        OSError: The file cannot be read.
+    """
+    form = format_of(path) if form is None else form
+    with opened(path) as source:
+        return read_in_memory(source, form, **declared)
+
+
+def dataset_from_csv(source: str | bytes | Path, **declared: Any) -> Dataset:
+    r"""Read a data set from CSV (RFC 4180, comma, first line the names, UTF-8).
+
+    Args:
+        source: A `Path` (packed by gzip or not), the content as bytes, or the content as text.
+        **declared: As in `dataset_from_columns`. An empty cell is a missing value.
+
+    Raises:
+        DataError: Not CSV, ragged lines, no rows, and all that `dataset_from_columns` raises. Of text that is one line,
+            such as the name of a file, it is said that it was read as the content.
+
+    >>> dataset_from_csv("wind,play\nweak,yes\nstrong,no\n", target="play").n_rows
+    2
+    """
+    if isinstance(source, Path):
+        return dataset_from_file(source, form="csv", **declared)
+    content = io.BytesIO(source.encode(errors="surrogatepass") if isinstance(source, str) else source)
+    try:
+        return read_in_memory(Source(content, file=content), "csv", **declared)
+    except DataError as error:
+        raise _perhaps_a_path(error, source) from None
+
+
+def _perhaps_a_path(error: DataError, source: str | bytes) -> DataError:
+    first = error.faults[0]
+    if isinstance(source, bytes) or first.code != "empty" or len(source.splitlines()) != 1:
+        return error
+    hint = "; text is read as the content itself: to read a file, give a pathlib.Path"
+    return DataError([Fault(first.path, first.code, first.message + hint)])
+
+
+def read_in_memory(source: Source, form: str, **declared: Any) -> Dataset:
+    """Read a data set from a source, as `read_table`, into memory."""
+    return _read(source, form, declared, limits=UNLIMITED, in_memory=True)
+
+
+def format_of(path: Path | str) -> str:
+    """Say which of `FORMATS` the ending of a file's name means.
+
+    Raises:
+        DataError: None of them.
+
+    >>> format_of("table.jsonl.gz")
+    'ndjson'
+    """
+    name = str(path).lower().removesuffix(PACKED)
+    for form, known in FORMATS.items():
+        if name.endswith(known.endings):
+            return form
+    legal = ", ".join(ending for known in FORMATS.values() for ending in known.endings)
+    message = f"the ending of the file's name must say its format: {legal}, each also followed by {PACKED}"
+    raise DataError([Fault("", "unknown_format", message)])
+
+
+def _read(source: Source, form: str, declared: dict[str, Any], *, limits: Limits, in_memory: bool) -> Dataset:
+    read = FORMATS[form].read
+    if read is None:
+        return dataset_from_json(source.file().read(), limits=limits, **declared)
+    assembler = TableAssembler(Declared(**declared), limits=limits, in_memory=in_memory)
+    try:
+        _add_blocks(assembler, read(source, assembler, limits=limits))
+        while assembler.unread:
+            source.file()
+            assembler.read_again()
+            _add_blocks(assembler, read(source, assembler, limits=limits))
+        return assembler.dataset()
+    finally:
+        assembler.close()
+
+
+def _add_blocks(assembler: TableAssembler, blocks: Iterator[Block]) -> None:
+    for block in blocks:
+        assembler.add(block)
+        if assembler.is_idle:
+            break

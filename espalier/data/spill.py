@@ -1,0 +1,84 @@
+"""Columns that outgrow memory: written to a temporary file block by block, then joined and memory-mapped.
+
+file    | x0, rows 0–999 | x1, rows 0–999 | x0, rows 1000–1999 | … | x0, all rows | x1, all rows | …
+                                                                     memory-mapped, as one
+"""
+
+import mmap
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+MAX_BYTES_IN_MEMORY: Final = 2**25
+"""Bytes of a table that wait in memory before they are written to the file."""
+ITEM_BYTES: Final = 8
+"""Arrays begin at multiples of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArray:
+    """Where an array is in the file."""
+
+    offset: int
+    n_items: int
+
+
+class Spill:
+    """A temporary file of arrays; its space is free again when it is closed and no joined array is referenced."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - see close()
+        self._end = 0
+
+    def write(self, array: npt.NDArray[Any]) -> StoredArray:
+        """Append an array.
+
+        Raises:
+            OSError: The disk is full.
+        """
+        self._file.seek(self._end)
+        stored = StoredArray(self._end, len(array))
+        rest = np.ascontiguousarray(array).data.cast("B") if len(array) else memoryview(b"")
+        self._end += -(-len(rest) // ITEM_BYTES) * ITEM_BYTES
+        while rest:
+            rest = rest[self._file.write(rest) :]
+        return stored
+
+    def read(self, stored: StoredArray, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Read an array into memory."""
+        array = np.empty(stored.n_items, dtype=dtype)
+        rest = array.data.cast("B") if stored.n_items else memoryview(b"")
+        self._file.seek(stored.offset)
+        while rest and (n_bytes := self._file.readinto(rest)):
+            rest = rest[n_bytes:]
+        return array
+
+    def join(self, columns: Sequence[tuple[Sequence[StoredArray], npt.DTypeLike]]) -> list[npt.NDArray[Any]]:
+        """Return each column, given by its arrays in the order of their rows, as one memory-mapped array.
+
+        Raises:
+            OSError: The disk is full.
+        """
+        page = mmap.ALLOCATIONGRANULARITY
+        start = self._end = -(-self._end // page) * page
+        offsets = []
+        for parts, dtype in columns:
+            offsets.append(self._end - start)
+            for part in parts:
+                first = self.write(self.read(part, dtype))
+                self._end = first.offset + part.n_items * np.dtype(dtype).itemsize  # without a gap
+            self._end = -(-self._end // ITEM_BYTES) * ITEM_BYTES
+        self._file.truncate(max(self._end, start + 1))
+        mapped = mmap.mmap(self._file.fileno(), max(self._end - start, 1), offset=start)
+        return [
+            np.frombuffer(mapped, dtype=dtype, count=sum(part.n_items for part in parts), offset=offset)
+            for (parts, dtype), offset in zip(columns, offsets, strict=True)
+        ]
+
+    def close(self) -> None:
+        """Forget the file; joined arrays stay readable."""
+        self._file.close()

@@ -22,14 +22,20 @@ def in_blocks(
     limits = limits or Limits()
     source = Source(io.BytesIO(content), limits=limits)
     assembler = TableAssembler(Declared(**declared), limits=limits, in_memory=in_memory)
+    try:
+        add_blocks(assembler, source, size, limits)
+        while assembler.unread:
+            source.file()
+            assembler.read_again()
+            add_blocks(assembler, source, size, limits)
+        return assembler.dataset()
+    finally:
+        assembler.close()
+
+
+def add_blocks(assembler: TableAssembler, source: Source, size: int, limits: Limits) -> None:
     for block in read_csv(source, assembler, limits=limits, size=size):
         assembler.add(block)
-    while assembler.unread:
-        source.file()
-        assembler.read_again()
-        for block in read_csv(source, assembler, limits=limits, size=size):
-            assembler.add(block)
-    return assembler.dataset()
 
 
 NO_TABLE = {"not_csv", "ragged", "empty", "empty_name", "duplicate", "long_cell"}

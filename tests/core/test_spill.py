@@ -46,6 +46,7 @@ def test_a_full_disk_is_an_error_of_the_system():
     spill = Spill()
     with no_room(), pytest.raises(OSError, match="File too large"):
         spill.write(np.array([1.0, 2.0, 3.0]))
+    spill.close()
 
 
 @pytest.mark.parametrize("form", ["csv", "ndjson"])

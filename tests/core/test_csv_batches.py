@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import espalier
-from espalier import DataError, Feature, FeatureKind, Role, RowError, Schema, batches_from_csv, csv_lines, rows_from_csv
+from espalier import DataError, Feature, FeatureKind, Role, RowError, Schema, batches_from_csv, rows_from_csv
+from espalier.data.readers import csv_blocks
 
 SCHEMA = Schema(
     (
@@ -125,7 +126,7 @@ def test_a_number_that_is_listed_as_missing_is_missing_however_it_is_spelt():
 
 
 def test_quotes_in_the_middle_of_cells_are_read_from_there_on_line_by_line(monkeypatch):
-    monkeypatch.setattr(csv_lines, "LINES_AT_ONCE", 10)
+    monkeypatch.setattr(csv_blocks, "LINES_AT_ONCE", 10)
     text = 'colour,length\n"a,b",1\n5" pipe,2\nred,3\n"two\nlines",4\n' + "red,5\n" * 50
     found, batches = read(text.encode(), 20)
     assert [row["colour"] for row in found[:4]] == ["a,b", '5" pipe', "red", "two\nlines"]
@@ -195,7 +196,7 @@ def test_names_that_the_schema_does_not_have_are_refused_by_name():
 
 @pytest.mark.parametrize("start", [b"length\n", b"", b'colour\n5" pipe\n', b'colour\n"'])
 def test_a_line_without_end_is_refused_before_it_fills_the_memory(start, monkeypatch):
-    monkeypatch.setattr(csv_lines, "LONGEST_LINE", 10_000)
+    monkeypatch.setattr(csv_blocks, "MAX_LINE_BYTES", 10_000)
     source = Endless(start)
     with pytest.raises(DataError, match="longer than"):
         list(batches_from_csv(SCHEMA, source, size=1000))

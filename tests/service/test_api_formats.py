@@ -35,8 +35,8 @@ CSV, NDJSON, JSON, PARQUET, ARROW, ARFF = (
 BINARY = [PARQUET, ARROW]
 READ_HERE = [name for name, (_, content_type, _) in WRITERS.items() if content_type not in BINARY]
 """Names of the writers of what the web process reads by itself."""
-ZEROS = pyarrow.array(np.zeros(40_000_000))
-"""320 MB once unpacked, which are beyond the smallest memory that a reading process can be given."""
+ZEROS = pyarrow.array(np.zeros(80_000_000))
+"""640 MB once unpacked, which are beyond the smallest memory that a reading process can be given."""
 DRAWS = hypothesis.settings(max_examples=15, deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
 
 

@@ -3,9 +3,14 @@
 import gc
 import logging.config
 import os
+import select
+import signal
 import socket
 import struct
+import threading
+from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from service.api.context import EXTENSION
@@ -35,6 +40,7 @@ if Path("/dev/shm").is_dir():  # noqa: S108 - heartbeats never reach a disk ther
 
 RECEIVE_SECONDS = 5  # a client that stops in the middle of its request is cut off
 SEND_SECONDS = 20  # a client that does not read its answer is cut off
+CLOSE_SECONDS = 0.1  # after a process was asked to stop, it refuses connections
 
 
 def on_starting(server: Any) -> None:
@@ -76,6 +82,22 @@ def post_fork(_server: Any, worker: Any) -> None:
     service.is_stopping = lambda: not worker.alive
 
 
+def post_worker_init(worker: Any) -> None:
+    """Have a process that is asked to stop take in who has connected, and then refuse connections at once.
+
+    gunicorn leaves the listening socket open until the last request is answered: who connects meanwhile waits in vain.
+    """
+    stop = signal.getsignal(signal.SIGTERM)
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        _accept_all(worker)
+        if callable(stop):
+            stop(number, frame)
+        threading.Timer(CLOSE_SECONDS, _close_listeners, (worker,)).start()  # once the main loop accepts no more
+
+    signal.signal(signal.SIGTERM, handle)
+
+
 def worker_exit(_server: Any, worker: Any) -> None:
     """Write the decisions that were answered and are not in the log yet."""
     worker.app.wsgi().extensions[EXTENSION].log.close()
@@ -84,6 +106,19 @@ def worker_exit(_server: Any, worker: Any) -> None:
 def child_exit(_server: Any, worker: Any) -> None:
     """Forget the gauges of a process that has ended."""
     forget_process(worker.pid)
+
+
+def _accept_all(worker: Any) -> None:
+    for listener in worker.sockets:
+        while select.select([listener], [], [], 0)[0]:
+            worker.accept(listener)
+
+
+def _close_listeners(worker: Any) -> None:
+    with suppress(OSError, TypeError, ValueError):  # they are closed already
+        _accept_all(worker)
+    for listener in worker.sockets:
+        listener.close()
 
 
 def _is_not_time_out(record: logging.LogRecord) -> bool:

@@ -7,7 +7,7 @@ import select
 import signal
 import socket
 import struct
-import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -40,7 +40,8 @@ if Path("/dev/shm").is_dir():  # noqa: S108 - heartbeats never reach a disk ther
 
 RECEIVE_SECONDS = 5  # a client that stops in the middle of its request is cut off
 SEND_SECONDS = 20  # a client that does not read its answer is cut off
-CLOSE_SECONDS = 0.1  # after a process was asked to stop, it refuses connections
+CLOSE_SECONDS = 0.5  # for which a process that is asked to stop accepts connections, at most
+LINGER_SECONDS = 0.02  # without a new connection, after which it accepts no more
 
 
 def on_starting(server: Any) -> None:
@@ -83,17 +84,19 @@ def post_fork(_server: Any, worker: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Have a process that is asked to stop take in who has connected, and then refuse connections at once.
+    """Have a process that is asked to stop accept the clients who have connected, and refuse new connections at once.
 
-    gunicorn leaves the listening socket open until the last request is answered: who connects meanwhile waits in vain.
+    gunicorn leaves the listening socket open until the last request is answered, and resets who connects meanwhile.
     """
     stop = signal.getsignal(signal.SIGTERM)
 
     def handle(number: int, frame: FrameType | None) -> None:
-        _accept_all(worker)
+        if worker.alive:
+            worker.set_accept_enabled(False)
+            for listener in worker.sockets:
+                _stop_listening(worker, listener)
         if callable(stop):
             stop(number, frame)
-        threading.Timer(CLOSE_SECONDS, _close_listeners, (worker,)).start()  # once the main loop accepts no more
 
     signal.signal(signal.SIGTERM, handle)
 
@@ -108,17 +111,16 @@ def child_exit(_server: Any, worker: Any) -> None:
     forget_process(worker.pid)
 
 
-def _accept_all(worker: Any) -> None:
-    for listener in worker.sockets:
-        while select.select([listener], [], [], 0)[0]:
-            worker.accept(listener)
-
-
-def _close_listeners(worker: Any) -> None:
-    with suppress(OSError, TypeError, ValueError):  # they are closed already
-        _accept_all(worker)
-    for listener in worker.sockets:
-        listener.close()
+def _stop_listening(worker: Any, listener: Any) -> None:
+    with suppress(AttributeError, OSError):  # another system, or a socket in the file system
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 0)
+    until = time.monotonic() + CLOSE_SECONDS
+    while select.select([listener], [], [], LINGER_SECONDS if time.monotonic() < until else 0)[0]:
+        worker.accept(listener)
+    # The main loop may hold an event of this socket: it finds one on which nobody connects, not one that is closed.
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        unused.setblocking(False)  # noqa: FBT003 - the standard library's own
+        os.dup2(unused.fileno(), listener.fileno())
 
 
 def _is_not_time_out(record: logging.LogRecord) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.processors import in_threads
-from espalier.schema import EARLIEST_INSTANT, LATEST_INSTANT, FeatureKind, Label, instant_text, label_key
+from espalier.schema import EARLIEST_INSTANT, LARGEST_WHOLE, LATEST_INSTANT, FeatureKind, Label, instant_text, label_key
 
 MICROSECONDS: Final = 1e6
 """In a second."""
@@ -228,7 +228,19 @@ def instant_seconds(value: date) -> float:
 def seconds_of(instants: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Return seconds since 1970-01-01 of a datetime64 array, NaN for NaT."""
     micros = instants.astype("datetime64[us]")
-    return np.where(np.isnat(micros), np.nan, micros.astype(np.int64) / MICROSECONDS)
+    return np.where(np.isnat(micros), np.nan, seconds_from_microseconds(micros.astype(np.int64)))
+
+
+def seconds_from_microseconds(micros: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Return the nearest doubles, as `instant_seconds` does.
+
+    >>> seconds_from_microseconds(np.array([9_025_300_800_000_001])).tolist() == [9_025_300_800_000_001 / 10**6]
+    True
+    """
+    seconds = micros / MICROSECONDS
+    far = np.flatnonzero(np.abs(micros) > LARGEST_WHOLE)  # not exact as float64: they would be rounded twice
+    seconds[far] = [each / 10**6 for each in micros[far].tolist()]
+    return seconds
 
 
 def distinct_values(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from espalier.data.assembly import Block, TableAssembler
 from espalier.data.column import (
-    MICROSECONDS,
     RawColumn,
     UnreadableError,
     column_from_array,
@@ -22,6 +21,7 @@ from espalier.data.column import (
     column_of_codes,
     plain_cell,
     plain_labels,
+    seconds_from_microseconds,
 )
 from espalier.data.readers.source import Source
 from espalier.errors import DataError, Fault, pointer
@@ -154,7 +154,9 @@ def _column(name: str, chunks: Any) -> RawColumn:
     elif types.is_timestamp(given) or types.is_date(given):
         zone = given.tz if types.is_timestamp(given) else None
         micros = chunks.cast(arrow.timestamp("us", tz=zone), safe=False).cast(arrow.int64()).fill_null(0).to_numpy()
-        column = RawColumn(name, FeatureKind.DATETIME, np.where(absent, np.nan, micros / MICROSECONDS), copy=False)
+        column = RawColumn(
+            name, FeatureKind.DATETIME, np.where(absent, np.nan, seconds_from_microseconds(micros)), copy=False
+        )
     elif types.is_null(given):
         column = RawColumn(name, FeatureKind.NOMINAL, np.full(len(chunks), -1, dtype=np.int32), labels=())
     else:

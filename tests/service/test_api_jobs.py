@@ -185,6 +185,9 @@ class Clock:
         self.then.get(self.now, lambda: None)()
         return self.now - 1
 
+    def sleep(self, _seconds: float) -> None:
+        """Wait for nothing: time goes on when the clock is looked at."""
+
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:

@@ -34,7 +34,7 @@ check-all: check .venv-lowest/.dev
 
 # What runs each kernel on small data, against slow twins: interpreted, and with every index checked.
 KERNEL_TESTS := $(addprefix tests/core/test_,$(addsuffix .py,growing_twin growing_lanes growing_in_parts growing_hard_shapes \
-	growing_as_weka packed_sort scans blocks blocks_of_rows kernels csv_cells raised_branches \
+	growing_as_weka packed_sort scans blocks blocks_of_rows kernels raised_branches \
 	pruning pruning_twins reduced_error_as_j48 routing strategies bulk_prediction model_tree model_tree_pruning rules \
 	rule_post_pruning theory bad_data shared_work small_work))
 

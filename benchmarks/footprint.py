@@ -33,7 +33,7 @@ LOOK_SECONDS: Final = 0.5
 MOST: Final = 512.0
 """MiB of all processes together, at any moment."""
 ROLES: Final[Mapping[bytes, str]] = MappingProxyType(
-    {b"\0serve\0": "web", b"\0worker\0": "worker", b"forkserver": "job", b"service.reader": "reader"}
+    {b"\0serve\0": "web", b"\0worker\0": "worker", b"forkserver": "job", b"service.usecases.upload_sandbox": "reader"}
 )
 """What stands in the command line of a process, and what it is counted as; jobs with their template."""
 REST: Final = "rest"

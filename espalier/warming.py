@@ -10,14 +10,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from espalier.config import Holdout
+import espalier
+from espalier.config.training import Holdout
+from espalier.data.dataset import Dataset
 from espalier.data.readers.python import dataset_from_columns
-from espalier.dataset import Dataset
-from espalier.evaluation import evaluate
+from espalier.evaluation.metrics import evaluate
 from espalier.small_work import always_compiled
-from espalier.training import prune, train
+from espalier.training.train import prune, train
 
-__all__ = ["WARM_UPS", "CompiledCode", "compiled_code", "warm_up"]
+__all__ = ["WARM_UPS", "CompiledCode", "compiled_code", "load_all", "warm_up"]
 
 Prunings = tuple[tuple[str, Mapping[str, Any]], ...]
 
@@ -129,14 +130,26 @@ def warm_up(names: Iterable[str] = tuple(WARM_UPS)) -> Path | None:
     >>> from espalier import warm_up
     >>> folder = warm_up([])
     """
-    from espalier.kernels import grow, kept  # noqa: PLC0415 - numba is loaded where it is needed, not before
+    from espalier.growing.kernels import general_tree  # noqa: PLC0415 - numba is loaded where it is needed, not before
+    from espalier.kernels import kept  # noqa: PLC0415 - numba is loaded where it is needed, not before
 
     for name in names:
         for course in WARM_UPS[name]:
             with always_compiled():
                 course.take()
-    folder = kept.cache_folder(Path(grow.__file__))
+    folder = kept.cache_folder(Path(general_tree.__file__))
     return None if folder is None else folder.parent
+
+
+def load_all() -> None:
+    """Import everything public at once, so that nothing is imported while a request or a job waits.
+
+    numba and pyarrow are loaded by the first work that needs them, all the same; see `espalier.warm_up`. The
+    estimators are left out: scikit-learn may not be installed.
+    """
+    for name in dir(espalier):
+        if name not in {"TreeClassifier", "TreeRegressor"}:
+            getattr(espalier, name)
 
 
 def _dataset(course: Course) -> Dataset:

@@ -8,9 +8,9 @@ from alembic import context
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.pool import NullPool
 
-from service import keys
 from service.database.engine import connect
 from service.database.tables import Table
+from service.repositories import keys
 from service.settings import Settings
 
 ADVISORY_LOCK = 0x657370616C696572  # "espalier": whoever migrates holds it until the commit

@@ -9,27 +9,27 @@ from flask import Flask, Request, Response, request
 from flask.sessions import SecureCookieSession, SessionInterface
 from werkzeug.routing import MapAdapter
 
-from service.api.access import admit_only_callers, refuse_foreign_pages, scopes_of
 from service.api.aliases import aliases
+from service.api.auth import admit_only_callers, refuse_foreign_pages, scopes_of
 from service.api.context import EXTENSION, Service, here
 from service.api.curation import curation
 from service.api.datasets import data_sets
 from service.api.decisions import asking, decisions, outcome_routes
 from service.api.health import health
-from service.api.inference_v2 import inference
+from service.api.inference import inference
 from service.api.jobs import jobs
 from service.api.keys import keys
+from service.api.middleware import surround
 from service.api.models import models
-from service.api.names import CONVERTERS, NumberConverter
 from service.api.openapi import ProblemApi, docs, openapi
 from service.api.predictions import predictions
 from service.api.problems import answer
 from service.api.request_lines import write_lines
 from service.api.request_traces import trace_requests
-from service.api.surroundings import surround
+from service.api.routing import CONVERTERS, NumberConverter
 from service.database.engine import connect, sessions
 from service.settings import Settings
-from service.traces import spanning
+from service.tracing import spanning
 
 __all__ = ["create_app"]
 

@@ -14,10 +14,10 @@ from types import FrameType
 from typing import Any
 
 from service.api.context import EXTENSION
-from service.api.metrics import forget_process
 from service.cli.listening import host_of
 from service.database.engine import forget_connections
-from service.logs import configuration
+from service.log_config import configuration
+from service.metrics import forget_process
 from service.settings import Settings, check_listening
 
 settings = Settings.from_env()
@@ -28,7 +28,7 @@ worker_class = "gthread"
 workers = settings.web_workers
 threads = settings.web_threads
 preload_app = True  # imports and routes are shared by all workers
-keepalive = 20  # seconds; longer than clients keep an idle connection (often 5), so that none is closed under a new request
+keepalive = 20  # seconds; clients keep an idle connection for less (often 5): none is closed under a new request
 graceful_timeout = 8
 sendfile = False  # Python's own waits for ever for a client that does not take the file
 forwarder_headers = ""  # no header sets WSGI variables; the application reads X-Forwarded-* (ESPALIER_PROXIES)

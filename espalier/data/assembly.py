@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.data.column import RawColumn
+from espalier.data.dataset import Column, Dataset
+from espalier.data.declaration import Declared
 from espalier.data.inference import PARSERS, are_classes, dataset_of_columns, plain_number
+from espalier.data.limits import UNLIMITED, Limits
+from espalier.data.missing import Marks
+from espalier.data.schema import ColumnDeclaration, FeatureKind, Role, label_key
 from espalier.data.spill import MAX_BYTES_IN_MEMORY, Spill, StoredArray
-from espalier.dataset import Column, Dataset
-from espalier.declaring import Declared
-from espalier.limits import UNLIMITED, Limits
-from espalier.marks import Marks
-from espalier.schema import ColumnDeclaration, FeatureKind, Role, label_key
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,16 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.processors import in_threads
-from espalier.schema import EARLIEST_INSTANT, LARGEST_WHOLE, LATEST_INSTANT, FeatureKind, Label, instant_text, label_key
+from espalier.data.schema import (
+    EARLIEST_INSTANT,
+    LARGEST_WHOLE,
+    LATEST_INSTANT,
+    FeatureKind,
+    Label,
+    instant_text,
+    label_key,
+)
+from espalier.threads import in_threads
 
 MICROSECONDS: Final = 1e6
 """In a second."""

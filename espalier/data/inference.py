@@ -12,13 +12,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.cell_faults import WHOLE_CHECKS, fault_of_rows
+from espalier.data.checks import WHOLE_CHECKS, fault_of_rows
 from espalier.data.column import RawColumn, is_number
-from espalier.dataset import Column, Dataset
-from espalier.declaring import Declared
-from espalier.errors import DataError, Fault, pointer, within
-from espalier.marks import Marks, number_from_text
-from espalier.schema import (
+from espalier.data.dataset import Column, Dataset
+from espalier.data.declaration import Declared
+from espalier.data.missing import Marks, number_from_text
+from espalier.data.schema import (
     EARLIEST_INSTANT,
     LARGEST_WHOLE,
     LATEST_INSTANT,
@@ -33,6 +32,7 @@ from espalier.schema import (
     parse_instant,
     sorted_labels,
 )
+from espalier.errors import DataError, Fault, pointer, within
 
 MAX_CLASSES_INFERRED: Final = 20
 """A numeric target with at most so many distinct values, all of them whole, is a class."""

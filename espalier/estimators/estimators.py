@@ -14,12 +14,13 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from espalier.cells import Cells, MatrixCells, cells_of
-from espalier.config import TrainingConfig, training_config
+from espalier.config.parameters import field_table
+from espalier.config.training import TrainingConfig, training_config
 from espalier.data.column import RawColumn
+from espalier.data.dataset import Column, Dataset
+from espalier.data.declaration import Declared
 from espalier.data.inference import dataset_of_columns
-from espalier.dataset import Column, Dataset
-from espalier.declaring import Declared
+from espalier.data.schema import FeatureKind, Label, label_text
 from espalier.errors import EstimatorError, Fault, pointer
 from espalier.estimators.validation import (
     as_label,
@@ -31,13 +32,12 @@ from espalier.estimators.validation import (
     validate_weight,
     with_target,
 )
+from espalier.evaluation.importances import attribute_importances
 from espalier.explanation.explain import Explanation, explain, render_explanation
-from espalier.fields import field_table
-from espalier.importances import attribute_importances
-from espalier.model import Model
+from espalier.model.model import Model
 from espalier.prediction.batch import apply, class_codes, class_shares, numbers
-from espalier.schema import FeatureKind, Label, label_text
-from espalier.training import train
+from espalier.prediction.encode_columns import Cells, MatrixCells, cells_of
+from espalier.training.train import train
 
 FIELD_NAMES: Final = tuple(info.name for info in field_table(TrainingConfig))
 OF_PRESET: Final = "preset"

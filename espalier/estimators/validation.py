@@ -11,12 +11,12 @@ from sklearn.utils import assert_all_finite, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from espalier.cell_faults import faults_of_target, faults_of_weights
+from espalier.data.checks import faults_of_target, faults_of_weights
 from espalier.data.column import RawColumn, column_from_array, columns_from_matrix, distinct_values, is_missing
+from espalier.data.dataset import Column, Dataset
 from espalier.data.readers.arrow import columns_of_frame, is_frame
-from espalier.dataset import Column, Dataset
+from espalier.data.schema import LARGEST_WHOLE, Feature, FeatureKind, Label, Role, Schema
 from espalier.errors import EstimatorError, Fault, InvalidInput, pointer, within
-from espalier.schema import LARGEST_WHOLE, Feature, FeatureKind, Label, Role, Schema
 
 
 @contextmanager

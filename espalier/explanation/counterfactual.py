@@ -15,18 +15,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from espalier.answers import Prediction, answer_word
+from espalier.data.schema import Feature, Label
 from espalier.errors import NotApplicable, RowError
+from espalier.explanation.counterfactual_request import Wanted
 from espalier.explanation.counterfactual_search import BestFirstSearch, Graph, RuleGraph, TreeGraph
 from espalier.explanation.value_domains import value_domains
-from espalier.model import Model
+from espalier.model.model import Model
+from espalier.model.rules import label_line, number_text, one_line
+from espalier.prediction.answers import Prediction, answer_word
+from espalier.prediction.missing import answering_with
 from espalier.prediction.predict import predictor_for
 from espalier.prediction.rule_predictor import RulePredictor
 from espalier.prediction.tree_predictor import TreePredictor
-from espalier.rules import label_line, number_text, one_line
-from espalier.schema import Feature, Label
-from espalier.strategies import answering_with
-from espalier.wanted import Wanted
 
 __all__ = ["Change", "Counterfactual", "Counterfactuals", "counterfactuals"]
 

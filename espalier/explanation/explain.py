@@ -4,24 +4,24 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from espalier.answers import Prediction, answer_word
-from espalier.contributions import contributions_of
-from espalier.costs import PathCost, cost_of
 from espalier.errors import ConfigError, Fault, RowError, TooLarge
+from espalier.explanation.contributions import contributions_of
+from espalier.explanation.costs import PathCost, cost_of
+from espalier.explanation.linear_terms import LinearAnswer, linear_answer, linear_lines
 from espalier.explanation.reasons import SufficientReason, sufficient_reasons
 from espalier.explanation.row_flow import row_flow, tested_attributes
+from espalier.explanation.rule_path import looked_at, passed_over, rule_sentence, rule_steps
 from espalier.explanation.shap import ShapleyValues, shapley_values
+from espalier.explanation.steps import DecisionStep, PassedOver, own_values, passed_over_text, step_text
 from espalier.explanation.tree_path import conditions_of, rule_of_tree, tree_steps
-from espalier.linear_explanation import LinearAnswer, linear_answer, linear_lines
-from espalier.model import Model
+from espalier.model.model import Model
+from espalier.model.rules import Condition, label_line, number_text, one_line
+from espalier.prediction.answers import Prediction, answer_word
+from espalier.prediction.encode_rows import encode_each
+from espalier.prediction.missing import answering_with
 from espalier.prediction.predict import predictor_for
 from espalier.prediction.rule_predictor import RulePredictor
 from espalier.prediction.tree_predictor import TreePredictor
-from espalier.rows import encode_each
-from espalier.rule_explanation import looked_at, passed_over, rule_sentence, rule_steps
-from espalier.rules import Condition, label_line, number_text, one_line
-from espalier.steps import DecisionStep, PassedOver, own_values, passed_over_text, step_text
-from espalier.strategies import answering_with
 
 __all__ = ["DecisionStep", "Explanation", "conditions_of", "explain", "explain_each", "render_explanation", "rule_of"]
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from espalier.strategies import whole_shares
-from espalier.tree import LEAF, Tree, cached_on_owner
+from espalier.model.tree import LEAF, Tree, cached_on_owner
+from espalier.prediction.missing import whole_shares
 
 __all__ = ["Level", "TreeLevels", "path_products", "tree_levels"]
 

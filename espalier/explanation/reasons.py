@@ -17,19 +17,19 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from espalier.answers import Prediction, answer_word
+from espalier.data.schema import Feature, Label
 from espalier.explanation.levels import tree_levels
 from espalier.explanation.margins import MarginBounds, top_class
 from espalier.explanation.row_flow import ALL, RowFlow
+from espalier.explanation.steps import shown_value
 from espalier.explanation.value_domains import EVERYTHING, Box, bits_of, branch_box
-from espalier.linear_prediction import LinearAnswers
-from espalier.model import Model
+from espalier.model.model import Model
+from espalier.model.rules import Condition, condition_text, number_text, one_line
+from espalier.model.tree import LEAF, NOMINAL, UNKNOWN, cached_on_owner
+from espalier.prediction.answers import Prediction, answer_word
+from espalier.prediction.linear_leaves import LinearAnswers
+from espalier.prediction.missing import STOP
 from espalier.prediction.tree_predictor import TreePredictor
-from espalier.rules import Condition, condition_text, number_text, one_line
-from espalier.schema import Feature, Label
-from espalier.steps import shown_value
-from espalier.strategies import STOP
-from espalier.tree import LEAF, NOMINAL, UNKNOWN, cached_on_owner
 
 __all__ = ["MAX_REASONS", "SufficientReason", "sufficient_reasons"]
 

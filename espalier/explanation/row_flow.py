@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.explanation.levels import tree_levels
-from espalier.model import Model
+from espalier.model.model import Model
+from espalier.model.tree import LEAF, NOMINAL, UNKNOWN, Tree
+from espalier.prediction.missing import STOP
 from espalier.prediction.tree_predictor import TreePredictor
-from espalier.strategies import STOP
-from espalier.tree import LEAF, NOMINAL, UNKNOWN, Tree
 
 __all__ = ["ALL", "RowFlow", "row_flow", "tested_attributes"]
 

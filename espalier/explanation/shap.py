@@ -25,10 +25,10 @@ import numpy.typing as npt
 
 from espalier.explanation.levels import TreeLevels, path_products, tree_levels
 from espalier.explanation.row_flow import RowFlow
-from espalier.model import Model
+from espalier.model.model import Model
+from espalier.model.tree import LEAF, Tree, cached_on_owner
 from espalier.prediction.leaf_values import answer_table
 from espalier.prediction.tree_predictor import TreePredictor
-from espalier.tree import LEAF, Tree, cached_on_owner
 
 __all__ = ["ShapleyValues", "shapley_values"]
 

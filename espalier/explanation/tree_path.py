@@ -9,15 +9,15 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from espalier.answers import LeafVisit, Prediction, answer_word
-from espalier.linear_explanation import equation_text
-from espalier.model import Model
+from espalier.data.schema import FeatureKind, Label, label_text
+from espalier.explanation.linear_terms import equation_text
+from espalier.explanation.steps import DecisionStep, StandIn, shown_value, step_reason
+from espalier.model.model import Model
+from espalier.model.rules import Condition, sentence, shown_bound
+from espalier.model.tree import NOMINAL, NUMERIC, cached_on_owner
+from espalier.prediction.answers import LeafVisit, Prediction, answer_word
 from espalier.prediction.tree_predictor import SurrogateTests, TreePredictor
-from espalier.rule_extraction import edge_condition, intersection
-from espalier.rules import Condition, sentence, shown_bound
-from espalier.schema import FeatureKind, Label, label_text
-from espalier.steps import DecisionStep, StandIn, shown_value, step_reason
-from espalier.tree import NOMINAL, NUMERIC, cached_on_owner
+from espalier.rules.extract import edge_condition, intersection
 
 __all__ = ["CachedText", "cached_text", "conditions_of", "rule_of_tree", "tree_steps"]
 

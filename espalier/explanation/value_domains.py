@@ -13,12 +13,20 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from espalier.model import Model
-from espalier.preparation import LARGEST_SPAN, Scale
-from espalier.rules import RuleList
-from espalier.schema import EARLIEST_INSTANT, LATEST_INSTANT, Feature, FeatureKind, Label, instant_text, parse_instant
-from espalier.steps import shown_value
-from espalier.tree import NUMERIC, UNKNOWN, Tree
+from espalier.data.schema import (
+    EARLIEST_INSTANT,
+    LATEST_INSTANT,
+    Feature,
+    FeatureKind,
+    Label,
+    instant_text,
+    parse_instant,
+)
+from espalier.explanation.steps import shown_value
+from espalier.model.model import Model
+from espalier.model.preparation import LARGEST_SPAN, Scale
+from espalier.model.rules import RuleList
+from espalier.model.tree import NUMERIC, UNKNOWN, Tree
 
 __all__ = ["EVERYTHING", "MARGIN", "Box", "ValueDomain", "bits_of", "branch_box", "codes_up_to", "value_domains"]
 
@@ -203,7 +211,7 @@ def value_domains(
 
     Args:
         model: The model; if it keeps no scales, they are derived from its thresholds.
-        values: The row's, as in `espalier.rows.EncodedRow`.
+        values: The row's, as in `espalier.prediction.encode_rows.EncodedRow`.
         given: For each attribute, whether the row has the value itself.
         spans: For some attributes by name, the difference that counts as 1 instead of the model's own span.
     """

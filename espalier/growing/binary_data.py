@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.growing.encode import rank_sorted
+from espalier.growing.kernels import constants as c, presorted_split, sort
 from espalier.growing.training_data import TrainingData
-from espalier.kernels import codes as c
-from espalier.kernels import scans, sort
 from espalier.memory import large_array
 
 Array = npt.NDArray[Any]
@@ -65,8 +64,8 @@ def is_for_binary_grower(rules: Any, data: TrainingData) -> bool:
         and rules.max_leaf_nodes < 0
         and np.isnan(rules.chi_square_alpha)
         and rules.missing != c.SURROGATE
-        and rules.n_classes <= scans.MOST_CLASSES
-        and data.n_rows <= scans.MOST_ROWS
+        and rules.n_classes <= presorted_split.MOST_CLASSES
+        and data.n_rows <= presorted_split.MOST_ROWS
         and all(len(feature.categories) <= 2 for feature in data.attributes if feature.unordered)
         and data.is_complete
     )
@@ -78,8 +77,8 @@ def binary_data(rules: Any, data: TrainingData, pool: ThreadPoolExecutor, n_thre
     kind = _kind(data.n_classes, unit=bool(np.all(data.weight == 1.0)))
     numeric = int(data.n_classes == 0)
     row_class = np.zeros(1, np.uint8) if numeric else data.target.astype(np.uint8)
-    class_bits = int(kind <= scans.CLASSES)
-    numbers = data.target.astype(np.float64) if numeric or kind == scans.WEIGHTED_PAIR else np.zeros(1)
+    class_bits = int(kind <= presorted_split.CLASSES)
+    numbers = data.target.astype(np.float64) if numeric or kind == presorted_split.WEIGHTED_PAIR else np.zeros(1)
     coded = _coded_columns(data, pool, n_threads)
     coded_attributes = [place for place, item in enumerate(coded) if item is not None]
     sorted_attributes = [place for place, item in enumerate(coded) if item is None]
@@ -92,7 +91,7 @@ def binary_data(rules: Any, data: TrainingData, pool: ThreadPoolExecutor, n_thre
         each.result()
     sort.number_rows(row_class, class_bits, orders[-1])
     n_codes = np.array([item[1] for item in coded if item is not None], np.int64)
-    width = 2 if numeric or kind == scans.WEIGHTED_PAIR else data.n_classes
+    width = 2 if numeric or kind == presorted_split.WEIGHTED_PAIR else data.n_classes
     return BinaryData(
         kind=kind,
         numeric=numeric,
@@ -105,7 +104,7 @@ def binary_data(rules: Any, data: TrainingData, pool: ThreadPoolExecutor, n_thre
         coded_attribute=np.array(coded_attributes, np.int64),
         sorted_column=_inverse(sorted_attributes, n_attributes),
         coded_column=_inverse(coded_attributes, n_attributes),
-        rows_of=(row_class, numbers, np.array(data.weight) if kind >= scans.WEIGHTED_PAIR else np.zeros(1)),
+        rows_of=(row_class, numbers, np.array(data.weight) if kind >= presorted_split.WEIGHTED_PAIR else np.zeros(1)),
         target=numbers if numeric else np.zeros(1),
     )
 
@@ -146,10 +145,10 @@ def _cells(coded: Sequence[Array], n_rows: int, pool: ThreadPoolExecutor) -> Arr
 
 def _kind(n_classes: int, *, unit: bool) -> int:
     if n_classes == 0:
-        return scans.NUMBERS if unit else scans.WEIGHTED_PAIR
+        return presorted_split.NUMBERS if unit else presorted_split.WEIGHTED_PAIR
     if n_classes == 2:
-        return scans.TWO_CLASSES if unit else scans.WEIGHTED_PAIR
-    return scans.CLASSES if unit else scans.WEIGHTED_CLASSES
+        return presorted_split.TWO_CLASSES if unit else presorted_split.WEIGHTED_PAIR
+    return presorted_split.CLASSES if unit else presorted_split.WEIGHTED_CLASSES
 
 
 def _coded_columns(data: TrainingData, pool: ThreadPoolExecutor, n_threads: int) -> list[tuple[Array, int] | None]:
@@ -167,12 +166,14 @@ def _coded_columns(data: TrainingData, pool: ThreadPoolExecutor, n_threads: int)
 def _coded(column: Array, n_categories: int) -> tuple[Array, int] | None:
     """Return (ranks as bytes, how many) of a column of few values; None if there are more."""
     if column.dtype == np.int32:
-        return None if n_categories > scans.MOST_CODES else (column.astype(np.uint8), n_categories)
-    distinct = np.empty(scans.MOST_CODES)
+        return None if n_categories > presorted_split.MOST_CODES else (column.astype(np.uint8), n_categories)
+    distinct = np.empty(presorted_split.MOST_CODES)
     # The first rows of a long column mostly decide, before all are copied.
     for n_rows in (FIRST_ROWS, len(column)) if len(column) > ROWS_OF_A_BLOCK else (len(column),):
         cells = np.empty(n_rows, np.uint8)
-        n_distinct = sort.code_column(np.array(column[:n_rows], np.float64), cells, distinct, scans.MOST_CODES)
+        n_distinct = sort.code_column(
+            np.array(column[:n_rows], np.float64), cells, distinct, presorted_split.MOST_CODES
+        )
         if n_distinct < 0:
             return None
     return cells, n_distinct

@@ -18,12 +18,20 @@ import numpy.typing as npt
 
 from espalier.growing.binary_data import BinaryData
 from espalier.growing.finalize import Nodes, Part, joined
+from espalier.growing.kernels import binary_nodes, binary_partition, binary_tree, constants as c, presorted_split
+from espalier.growing.kernels.fast_nodes import (
+    FEATURE,
+    FIRST_CHILD,
+    FIRST_RIGHT,
+    GAIN,
+    LAST_LEFT,
+    N_INTS,
+    N_REALS,
+    WEIGHT,
+)
+from espalier.growing.kernels.preorder import write_thresholds
 from espalier.growing.parallel import run_jobs
 from espalier.growing.training_data import TrainingData
-from espalier.kernels import binary_nodes, binary_sides, grow_binary, scans
-from espalier.kernels import codes as c
-from espalier.kernels.fast_nodes import FEATURE, FIRST_CHILD, FIRST_RIGHT, GAIN, LAST_LEFT, N_INTS, N_REALS, WEIGHT
-from espalier.kernels.preorder import write_thresholds
 
 Array = npt.NDArray[Any]
 
@@ -42,7 +50,7 @@ def grow_binary_parts(
     """Grow the tree; return its parts, the top first.
 
     Args:
-        rules: The configuration, as `espalier.kernels.codes.Rules`.
+        rules: The configuration, as `espalier.growing.kernels.constants.Rules`.
         data: Columns and target.
         state: float64 (2): share of the weight in finished leaves (written), stop flag (read).
         pool: At least `n_threads` free threads.
@@ -151,7 +159,7 @@ class _BinaryGrower:
         self.n_rows = data.n_rows
         self.n_sorted, self.n_coded = len(data.sorted_attribute), len(data.coded_attribute)
         width = rules.n_classes or 3
-        n_totals = 2 if data.numeric or data.kind == scans.WEIGHTED_PAIR else width
+        n_totals = 2 if data.numeric or data.kind == presorted_split.WEIGHTED_PAIR else width
         self.n_counts = int(data.first[-1] + data.n_codes[-1] * n_totals) if self.n_coded else 1
         room = 2 * JOBS_PER_THREAD * 8 * n_threads + 64
         self.ints = np.empty((room, N_INTS), np.int32)
@@ -165,7 +173,7 @@ class _BinaryGrower:
 
     def grow(self) -> list[Part]:
         data, state = self.data, self.state
-        is_leaf = grow_binary.sum_root(
+        is_leaf = binary_tree.sum_root(
             self.rules, data.numeric, data.kind, data.orders[-1], data.rows_of, data.target, self.ints, self.reals,
             self.stats,
         )  # fmt: skip
@@ -221,7 +229,7 @@ class _BinaryGrower:
         with self.numbering:
             first_child = self.n_nodes
             self.n_nodes += 2
-        middle = grow_binary.split_node(
+        middle = binary_tree.split_node(
             data.orders, data.cells, data.sorted_column, data.coded_column, own.sides, 1, start, stop, attribute,
             place, gain, self.ints, self.reals, node, first_child,
         )  # fmt: skip
@@ -242,7 +250,7 @@ class _BinaryGrower:
         gains = np.full(self.n_sorted + self.n_coded, np.nan)
         places = np.zeros(self.n_sorted + self.n_coded, np.int64)
         counts = np.empty(self.n_counts)
-        grow_binary.totals_of(data.numeric, data.kind, self.stats, node, totals)
+        binary_tree.totals_of(data.numeric, data.kind, self.stats, node, totals)
 
         def scan(low: int, high: int, coded_low: int, coded_high: int) -> None:
             binary_nodes.scan_columns(
@@ -259,7 +267,7 @@ class _BinaryGrower:
             parts = [(low, high, 0, 0) for low, high in _even_parts(self.n_sorted, 2 * len(scratch))]
             parts += [(0, 0, low, high) for low, high in _even_parts(self.n_coded, len(scratch))]
             _run(self.pool, scan, parts)
-        attribute = grow_binary.choose(rules, data.numeric, data.kind, gains, self.stats, self.reals, node)
+        attribute = binary_tree.choose(rules, data.numeric, data.kind, gains, self.stats, self.reals, node)
         return attribute, gains[attribute], places[attribute]
 
     def _partition(
@@ -273,16 +281,16 @@ class _BinaryGrower:
         sides = scratch[0].sides
 
         def partition(low: int, high: int, left: int, right: int, thread: int) -> None:
-            binary_sides.deal_columns(
+            binary_partition.deal_columns(
                 data.orders, low, high, divided, start, stop, sides, job.constant, scratch[thread].spare, left, right
             )
 
         # The rows' own order comes first only if the sums are taken in it; else it is one more order to partition.
-        by_rows = self.n_coded > 0 or data.kind > scans.CLASSES
+        by_rows = self.n_coded > 0 or data.kind > presorted_split.CLASSES
         if by_rows:
             partition(n_sorted, n_sorted + 1, 1, 1, 0)
         rows = data.orders[-1 if by_rows else divided, start:stop]
-        left, right = grow_binary.finish_children(
+        left, right = binary_tree.finish_children(
             self.rules, data.numeric, data.kind, rows, data.rows_of, data.target, middle - start, job.depth + 1,
             self.reals, self.stats, job.node, first_child,
         )  # fmt: skip
@@ -295,7 +303,7 @@ class _BinaryGrower:
         data, node = self.data, job.node
         slots = max(3, min(64, MAX_POOL_BYTES // (8 * self.n_counts)))
         ints, reals, stats = (_begun(top[node], 2 * job.n_rows) for top in (self.ints, self.reals, self.stats))
-        n_nodes = grow_binary.grow_subtree(
+        n_nodes = binary_tree.grow_subtree(
             self.rules, data.numeric, data.kind, data.orders, data.codes, data.cells, data.first, data.n_codes,
             data.sorted_attribute, data.coded_attribute, data.sorted_column, data.coded_column, data.rows_of,
             data.target, self.places, job.constant, job.depth, ints, reals, stats, job.start, job.stop, slots,

@@ -6,14 +6,14 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.config import TrainingConfig
+from espalier.config.training import TrainingConfig
+from espalier.data.schema import Feature
+from espalier.growing.kernels import constants, sort
+from espalier.growing.kernels.candidate import NEIGHBOUR_GAP
+from espalier.growing.kernels.gain_bounds import FAR_APART
 from espalier.growing.training_data import TrainingData, many_valued, ranks_by_mean
-from espalier.kernels import codes, sort
-from espalier.kernels.blocks import FAR_APART
-from espalier.kernels.offers import NEIGHBOUR_GAP
-from espalier.processors import in_threads_if_many
 from espalier.progress import Progress
-from espalier.schema import Feature
+from espalier.threads import in_threads_if_many
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -32,7 +32,7 @@ def encoded_columns(data: TrainingData, config: TrainingConfig, watch: Progress)
     """
     n_rows, features = data.n_rows, data.attributes
     kind = np.array([_kind(feature, config) for feature in features], np.int32)
-    is_ordered = kind != codes.NOMINAL_KIND
+    is_ordered = kind != constants.NOMINAL_KIND
     order_place = np.cumsum(is_ordered, dtype=np.int32) - 1
     coded = np.empty((len(features), n_rows), np.int32)
     orders = np.empty((int(np.sum(is_ordered)), n_rows), np.int32)
@@ -43,7 +43,7 @@ def encoded_columns(data: TrainingData, config: TrainingConfig, watch: Progress)
 
     parts = in_threads_if_many(n_rows * len(features), encode_column, range(len(features)))
     costs = dict(config.attribute_costs or ())
-    columns = codes.Columns(
+    columns = constants.Columns(
         codes=coded,
         kind=kind,
         n_codes=np.array([len(feature.categories) for feature in features], np.int32),
@@ -61,8 +61,8 @@ def encoded_columns(data: TrainingData, config: TrainingConfig, watch: Progress)
 
 def _kind(feature: Feature, config: TrainingConfig) -> int:
     if not feature.unordered:
-        return codes.ORDERED_KIND
-    return codes.BINARIES_KIND if config.nominal == "ordered_binaries" else codes.NOMINAL_KIND
+        return constants.ORDERED_KIND
+    return constants.BINARIES_KIND if config.nominal == "ordered_binaries" else constants.NOMINAL_KIND
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +99,12 @@ class _Encoder:
         column, n_categories = self.data.columns[place], len(self.data.attributes[place].categories)
         value, recode = NO_NUMBERS, NO_CODES
         coded[:] = column
-        if self.kind[place] == codes.BINARIES_KIND:
+        if self.kind[place] == constants.BINARIES_KIND:
             recode = ranks_by_mean(self.data, column, n_categories)
             if len(recode):  # else no value of it is known
                 coded[:] = np.where(column < 0, -1, recode[np.maximum(column, 0)])
             value = np.arange(n_categories, dtype=np.float64)
-        if self.kind[place] == codes.ORDERED_KIND:
+        if self.kind[place] == constants.ORDERED_KIND:
             value = _ranked(coded, n_categories)
         if order is not None:
             sort.sort_codes(coded, n_categories, order)

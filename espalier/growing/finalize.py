@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from espalier.kernels.preorder import are_futile, copy_slices, preorder
-from espalier.kernels.surrogates import N_S_INTS, S_AGREEMENT, S_ATTRIBUTE, S_BELOW, S_TEST, S_THRESHOLD
-from espalier.surrogates import Surrogates
-from espalier.tree import LEAF, NOMINAL, NUMERIC, Tree
+from espalier.growing.kernels.preorder import are_futile, copy_slices, preorder
+from espalier.growing.kernels.surrogates import N_S_INTS, S_AGREEMENT, S_ATTRIBUTE, S_BELOW, S_TEST, S_THRESHOLD
+from espalier.model.surrogates import Surrogates
+from espalier.model.tree import LEAF, NOMINAL, NUMERIC, Tree
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -48,7 +48,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class SurrogateTable:
-    """The surrogates of all nodes, as `espalier.kernels.surrogates` writes them.
+    """The surrogates of all nodes, as `espalier.growing.kernels.surrogates` writes them.
 
     Attributes:
         first, count: int32 (n); the surrogates of a node.

@@ -15,16 +15,15 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from espalier.data.schema import Feature
 from espalier.errors import Cancelled, DataError, Fault
 from espalier.growing.finalize import Nodes, Part, SurrogateTable, joined
+from espalier.growing.kernels import constants as c, nodes as n
+from espalier.growing.kernels.general_tree import grow_tree
+from espalier.growing.kernels.partition import copy_rows
 from espalier.growing.parallel import run_jobs
-from espalier.kernels import codes as c
-from espalier.kernels import nodes as n
-from espalier.kernels.dealing import copy_rows
-from espalier.kernels.grow import grow_tree
 from espalier.kernels.jit import phase_of
-from espalier.schema import Feature
-from espalier.tree import MAX_NODES
+from espalier.model.tree import MAX_NODES
 
 Array = npt.NDArray[Any]
 

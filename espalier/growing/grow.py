@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from espalier.config import TrainingConfig
-from espalier.dataset import Column, Dataset
+from espalier.config.training import TrainingConfig
+from espalier.data.dataset import Column, Dataset
 from espalier.errors import Cancelled, ConfigError, Fault
 from espalier.growing.training_data import TrainingData, many_valued, training_data, with_imputed
-from espalier.preparation import Preparation
-from espalier.processors import n_threads, thread_pool
+from espalier.model.preparation import Preparation
+from espalier.model.tree import Tree
 from espalier.progress import Progress
-from espalier.tree import Tree
+from espalier.threads import n_threads, thread_pool
 
 Floats = npt.NDArray[np.float64]
 Validation = tuple[Floats, Floats, Floats]
@@ -46,7 +46,7 @@ def grow(
 
     Args:
         dataset: With a target.
-        config: With its criterion filled in (`espalier.config.resolved`).
+        config: With its criterion filled in (`espalier.config.training.resolved`).
         progress: Watched from, and stopped by, another thread.
         validation: The rows that ``validation_stop`` looks at.
 
@@ -105,12 +105,12 @@ def _grown_by_binary_grower(
     rules: Any, data: TrainingData, watch: Progress, pool: ThreadPoolExecutor, threads: int
 ) -> Any:
     from espalier.growing import binary_data, binary_grower  # noqa: PLC0415
-    from espalier.kernels import grow_binary  # noqa: PLC0415
+    from espalier.growing.kernels import binary_tree  # noqa: PLC0415
     from espalier.kernels.jit import phase_of  # noqa: PLC0415
 
     columns = binary_data.binary_data(rules, data, pool, threads)
     watch.check()
-    watch.begin(phase_of(grow_binary.grow_subtree, "growing"))
+    watch.begin(phase_of(binary_tree.grow_subtree, "growing"))
     parts = binary_grower.grow_binary_parts(rules, columns, watch.state, pool, threads)
     if watch.state[1]:
         raise Cancelled("stopped on request")
@@ -141,7 +141,7 @@ def _grown_by_general_grower(  # noqa: PLR0917 - what a growing is made of
 
 
 def _rules(data: TrainingData, config: TrainingConfig) -> Any:
-    from espalier.kernels import codes  # noqa: PLC0415
+    from espalier.growing.kernels import constants  # noqa: PLC0415
 
     root_sd, root_weight = 0.0, float(data.n_rows)
     if not np.all(data.weight == 1.0):
@@ -151,21 +151,21 @@ def _rules(data: TrainingData, config: TrainingConfig) -> Any:
         root_sd = math.sqrt(math.fsum(data.weight * (data.target - mean) ** 2) / root_weight)
     costs = dict(config.attribute_costs or ())
     many = many_valued(data, config)
-    return codes.Rules(
-        criterion=codes.CRITERIA[str(config.criterion)],
+    return constants.Rules(
+        criterion=constants.CRITERIA[str(config.criterion)],
         n_classes=data.n_classes,
-        nominal=codes.NOMINALS[config.nominal],
-        numeric=codes.NUMERICS[config.numeric],
+        nominal=constants.NOMINALS[config.nominal],
+        numeric=constants.NUMERICS[config.numeric],
         observed=int(config.threshold == "observed"),
         window=int(config.window == "c45"),
         mdl_correction=int(config.mdl_correction),
         average_gain_guard=int(config.average_gain_guard),
-        missing=codes.MISSING[config.missing],
+        missing=constants.MISSING[config.missing],
         max_surrogates=config.max_surrogates,
         max_depth=-1 if config.max_depth is None else config.max_depth,
         max_leaf_nodes=-1 if config.max_leaf_nodes is None else config.max_leaf_nodes,
         leaf_weight_of_winner=int(config.leaf_weight_rule == "winner"),
-        cost_function=codes.COST_FUNCTIONS[config.cost_function],
+        cost_function=constants.COST_FUNCTIONS[config.cost_function],
         all_many_valued=int(bool(np.all(many == 1))),
         min_weight_split=config.min_weight_split,
         min_weight_leaf=config.min_weight_leaf,
@@ -181,10 +181,10 @@ def _rules(data: TrainingData, config: TrainingConfig) -> Any:
 
 def _rows(data: TrainingData) -> Any:
     """Return the target and the weights as the kernels take them."""
-    from espalier.kernels import codes  # noqa: PLC0415
+    from espalier.growing.kernels import constants  # noqa: PLC0415
 
     none = np.zeros(data.n_rows)
-    return codes.Rows(
+    return constants.Rows(
         target_class=np.array(data.target if data.n_classes else none, dtype=np.int32),
         target=np.array(none if data.n_classes else data.target, dtype=np.float64),
         weight=np.array(data.weight, dtype=np.float64),

@@ -9,12 +9,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.cell_faults import faults_of_weights
-from espalier.config import TrainingConfig
-from espalier.dataset import Column, Dataset, lacks_values
+from espalier.config.training import TrainingConfig
+from espalier.data.checks import faults_of_weights
+from espalier.data.dataset import Column, Dataset, lacks_values
+from espalier.data.schema import Feature, label_text
 from espalier.errors import ConfigError, DataError, Fault, pointer, within
-from espalier.preparation import Preparation, scales_of
-from espalier.schema import Feature, label_text
+from espalier.model.preparation import Preparation, scales_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from espalier.config import TrainingConfig
+from espalier.config.training import TrainingConfig
 from espalier.growing.training_data import TrainingData
 from espalier.progress import Progress
 

@@ -33,7 +33,7 @@ def current() -> Interpreting | None:
 
 @contextmanager
 def interpreting() -> Iterator[Interpreting]:
-    """Open a block for this thread, and for those of a pool that it makes (`espalier.processors.thread_pool`).
+    """Open a block for this thread, and for those of a pool that it makes (`espalier.threads.thread_pool`).
 
     >>> with interpreting() as block:
     ...     current() is block

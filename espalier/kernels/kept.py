@@ -34,7 +34,8 @@ except ImportError:  # no such locks on Windows
 __all__ = ["KernelCache", "baselines_of", "cache_folder", "filled_folders", "kept_code", "sources_hash"]
 
 CACHE_VARIABLE: Final = "NUMBA_CACHE_DIR"
-IMPORTED: Final = re.compile(r"espalier\.kernels(?:\.|\s+import\s+)(\w+)")
+PACKAGE: Final = Path(__file__).parents[1]
+IMPORTED: Final = re.compile(r"from espalier\.((?:\w+\.)*kernels)(?:\.(\w+))? import (\([^)]*\)|.*)")
 SECOND_LEVEL: Final = frozenset({"cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"})
 THIRD_LEVEL: Final = frozenset({"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"})
 BASELINES: Final[Mapping[str, frozenset[str]]] = {"x86-64-v3": SECOND_LEVEL | THIRD_LEVEL, "generic": frozenset()}
@@ -59,7 +60,7 @@ def filled_folders(path: Path) -> tuple[Path, ...]:
 def kept_code() -> tuple[Path | None, int]:
     """Give the folder below which machine code would be written (None: nowhere), and how many kernels are kept."""
     n_kept = 0
-    names = {f"espalier-{sources_hash(path)[:16]}" for path in Path(__file__).parent.glob("*.py")}
+    names = {f"espalier-{sources_hash(path)[:16]}" for path in PACKAGE.glob("**/kernels/*.py")}
     for base in _bases():
         n_kept += sum(1 for name in names for _ in (base / name).glob("*.nbi"))
         if _may_be_written(base):
@@ -78,16 +79,17 @@ def sources_hash(path: Path) -> str:
     """Give the SHA-256 over a kernel file, those that it imports, and numba's version."""
     # Code with its indexes checked is other code.
     digest = hashlib.sha256(f"{numba.__version__} {numba.config.BOUNDSCHECK}".encode())
-    always = [Path(__file__).with_name("jit.py"), Path(__file__).parents[1] / "stats.py"]
+    always = [PACKAGE / "kernels" / "jit.py", PACKAGE / "stats.py"]
     waiting, seen = [path, *always], {path, *always}
     while waiting:
         source = waiting.pop().read_text(encoding="utf-8")
         digest.update(source.encode())
-        for name in sorted(set(IMPORTED.findall(source))):
-            imported = path.parent / f"{name}.py"
-            if imported.is_file() and imported not in seen:
-                seen.add(imported)
-                waiting.append(imported)
+        for folder, module, names in sorted(set(IMPORTED.findall(source))):
+            for name in (module,) if module else re.findall(r"\w+", names):
+                imported = PACKAGE.joinpath(*folder.split("."), f"{name}.py")
+                if imported.is_file() and imported not in seen:
+                    seen.add(imported)
+                    waiting.append(imported)
     return digest.hexdigest()
 
 

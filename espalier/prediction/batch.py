@@ -18,19 +18,19 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.cells import Cells, MatrixCells
-from espalier.linear_prediction import LinearAnswers
-from espalier.model import Model, OperatingPoint
+from espalier.model.model import Model, OperatingPoint
+from espalier.model.rules import RuleList
+from espalier.model.tree import LEAF, NUMERIC, Tree, cached_on_owner
+from espalier.prediction.encode_columns import Cells, MatrixCells
+from espalier.prediction.encode_rows import EncodedRow
 from espalier.prediction.leaf_values import answer_table, node_values
+from espalier.prediction.linear_leaves import LinearAnswers
 from espalier.prediction.predict import predictor_for
 from espalier.prediction.rule_predictor import firing_rules
 from espalier.prediction.tree_predictor import tree_predictor
-from espalier.processors import in_threads, n_threads
 from espalier.progress import Progress
-from espalier.rows import EncodedRow
-from espalier.rules import RuleList
 from espalier.small_work import waits_for_compiler
-from espalier.tree import LEAF, NUMERIC, Tree, cached_on_owner
+from espalier.threads import in_threads, n_threads
 
 __all__ = ["BatchPrediction", "apply", "class_codes", "class_shares", "numbers", "predict_batch"]
 
@@ -154,8 +154,8 @@ def _is_loaded() -> bool:
     """Return whether compiled code is available without loading numba and without compiling."""
     if "numba" not in sys.modules:
         return False
-    from espalier.kernels import route as kernel  # noqa: PLC0415
     from espalier.kernels.jit import must_compile  # noqa: PLC0415
+    from espalier.prediction.kernels import apply as kernel  # noqa: PLC0415
 
     return bool(getattr(kernel.route, "overloads", ())) or waits_for_compiler() or not must_compile(kernel.route)
 
@@ -208,7 +208,7 @@ class _Writer:
             result.share_of[low:high] = np.where(codes < 0, 0.0, shares)
 
     def _write_mixed(self, block: "RowBlock", several: npt.NDArray[np.intp]) -> None:
-        from espalier.kernels import route as kernel  # noqa: PLC0415
+        from espalier.prediction.kernels import apply as kernel  # noqa: PLC0415
 
         packed, table = packed_tree(self.model), self.table
         mixed = np.empty((len(several), table.shape[1]))
@@ -326,7 +326,7 @@ class Packed:
 
     Attributes:
         apply: The kernel; loaded for the first large batch, not before.
-        tree: `espalier.kernels.route.PackedTree`.
+        tree: `espalier.prediction.kernels.apply.PackedTree`.
         is_all_numeric: Whether there is a test, and all are numeric.
         attributes: The tested ones, ascending.
         coded: Attributes that are held as codes: a negative code is a missing value.
@@ -344,7 +344,7 @@ class Packed:
 @cached_on_owner
 def packed_tree(model: Model) -> Packed:
     """Return a tree as the kernel reads it; it is cached with the model."""
-    from espalier.kernels import route as kernel  # noqa: PLC0415 - numba is loaded for the first large batch
+    from espalier.prediction.kernels import apply as kernel  # noqa: PLC0415 - numba is loaded for the first large batch
 
     tree = model.tree
     node = np.empty(tree.n_nodes, np.int32)
@@ -387,8 +387,8 @@ def packed_tree(model: Model) -> Packed:
 
 
 def _pack(tree: Tree, node: Ints, thresholds: Floats, links: Ints, entries: range) -> None:
-    """Write some entries of ``thresholds`` and ``links`` of `espalier.kernels.route.PackedTree`."""
-    from espalier.kernels import route as kernel  # noqa: PLC0415
+    """Write some entries of ``thresholds`` and ``links`` of `espalier.prediction.kernels.apply.PackedTree`."""
+    from espalier.prediction.kernels import apply as kernel  # noqa: PLC0415
 
     low, high = entries.start, entries.stop
     own = node[low:high]

@@ -7,11 +7,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.answers import LeafAnswer, answer_from
-from espalier.linear_prediction import smoothed_constants
-from espalier.model import Model
-from espalier.rules import RuleList
-from espalier.tree import Tree, cached_on_owner
+from espalier.model.model import Model
+from espalier.model.rules import RuleList
+from espalier.model.tree import Tree, cached_on_owner
+from espalier.prediction.answers import LeafAnswer, answer_from
+from espalier.prediction.linear_leaves import smoothed_constants
 
 __all__ = ["LeafValues", "answer_table", "node_values", "rule_answers"]
 

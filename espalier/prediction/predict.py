@@ -3,15 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from espalier.answers import Prediction
 from espalier.errors import RowError
-from espalier.model import Model
+from espalier.model.model import Model
+from espalier.model.rules import RuleList
+from espalier.prediction.answers import Prediction
+from espalier.prediction.encode_rows import EncodedRow, encode_each
+from espalier.prediction.missing import answering_with
 from espalier.prediction.rule_predictor import RulePredictor, rule_predictor
-from espalier.prediction.tree_predictor import MAX_VISITS as MOST_VISITS
-from espalier.prediction.tree_predictor import TreePredictor, tree_predictor
-from espalier.rows import EncodedRow, encode_each
-from espalier.rules import RuleList
-from espalier.strategies import answering_with
+from espalier.prediction.tree_predictor import MAX_VISITS as MOST_VISITS, TreePredictor, tree_predictor
 
 __all__ = ["MOST_VISITS", "Prediction", "leaf_prediction", "predict", "predict_each", "predictor_for"]
 

@@ -6,13 +6,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.answers import LeafVisit, Prediction
-from espalier.model import Model
+from espalier.data.schema import Schema
+from espalier.model.model import Model
+from espalier.model.rules import Condition, LabelCodes, RuleList
+from espalier.model.tree import cached_on_owner
+from espalier.prediction.answers import LeafVisit, Prediction
+from espalier.prediction.encode_rows import EncodedRow, RowEncoder, encode_rows
 from espalier.prediction.leaf_values import node_values, rule_answers
-from espalier.rows import EncodedRow, RowEncoder, encode_rows
-from espalier.rules import Condition, LabelCodes, RuleList
-from espalier.schema import Schema
-from espalier.tree import cached_on_owner
 
 __all__ = ["RulePredictor", "condition_mask", "firing_rules", "rule_predictor"]
 
@@ -140,7 +140,7 @@ def _fired_by_kernel(
     schema: Schema, rules: RuleList, values: Floats, place: Mapping[str, int]
 ) -> npt.NDArray[np.int32]:
     """Return the same as `firing_rules`, computed by compiled code."""
-    from espalier.kernels import rules as kernel  # noqa: PLC0415 - numba is loaded by the first large batch
+    from espalier.prediction.kernels import fire as kernel  # noqa: PLC0415 - numba is loaded by the first large batch
 
     conditions = [condition for rule in rules.rules for condition in rule.conditions]
     codes = LabelCodes()

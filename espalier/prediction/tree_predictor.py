@@ -7,15 +7,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from espalier.answers import LeafVisit, Prediction, wilson
-from espalier.linear_prediction import LinearAnswers
-from espalier.model import Model
+from espalier.data.schema import Label
+from espalier.model.model import Model
+from espalier.model.surrogates import Surrogates
+from espalier.model.tree import NUMERIC, UNKNOWN, cached_on_owner
+from espalier.prediction.answers import LeafVisit, Prediction, wilson
+from espalier.prediction.encode_rows import EncodedRow, RowEncoder, encode_rows
 from espalier.prediction.leaf_values import LeafValues, node_values
-from espalier.rows import EncodedRow, RowEncoder, encode_rows
-from espalier.schema import Label
-from espalier.strategies import STOP
-from espalier.surrogates import Surrogates
-from espalier.tree import NUMERIC, UNKNOWN, cached_on_owner
+from espalier.prediction.linear_leaves import LinearAnswers
+from espalier.prediction.missing import STOP
 
 __all__ = ["MAX_VISITS", "SurrogateTests", "TreePredictor", "tree_predictor"]
 
@@ -250,7 +250,7 @@ class TreePredictor:
 
 
 class SurrogateTests:
-    """Surrogate tests as lists; see `espalier.surrogates.Surrogates`."""
+    """Surrogate tests as lists; see `espalier.model.surrogates.Surrogates`."""
 
     def __init__(self, surrogates: Surrogates, is_number: Sequence[bool]) -> None:
         self.is_number = is_number

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from espalier.config.pruning import CostComplexity, ModelTree, Pessimistic, ReducedError, RulePostPruning
 from espalier.errors import NotApplicable
-from espalier.model import Model
+from espalier.model.model import Model
 from espalier.progress import Progress
-from espalier.pruners import CostComplexity, ModelTree, Pessimistic, ReducedError, RulePostPruning
 from espalier.pruning.applicable import check_pruning, faults_of_backfit
 from espalier.pruning.cost_complexity import PruningPath, prune_cost_complexity, pruning_path
 from espalier.pruning.model_tree import prune_model_tree

@@ -1,11 +1,11 @@
 """Whether a method can take a model: everything that is known of the two before a row is looked at."""
 
+from espalier.config.pruning import CostComplexity, Pessimistic, Pruner, RulePostPruning, needs_held_out
+from espalier.config.pruning_checks import pruning_faults
 from espalier.errors import ConfigError, Fault
-from espalier.model import Model
-from espalier.pruners import CostComplexity, Pessimistic, Pruner, RulePostPruning, needs_held_out
-from espalier.pruning_checks import pruning_faults
-from espalier.recorded import is_among, recorded
-from espalier.rules import RuleList
+from espalier.model.model import Model
+from espalier.model.record import is_among, recorded
+from espalier.model.rules import RuleList
 
 __all__ = ["check_pruning", "faults_of_backfit"]
 

@@ -9,16 +9,16 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.dataset import Dataset
+from espalier.config.parameters import parameters_to_dict
+from espalier.config.pruning import CostComplexity, pruner_name
+from espalier.data.dataset import Dataset
 from espalier.errors import NotApplicable
-from espalier.fields import parameters_to_dict
 from espalier.growing.grow import grow
-from espalier.model import Model
+from espalier.model.model import Model
+from espalier.model.tree import LEAF, Tree
 from espalier.progress import Progress
-from espalier.pruners import CostComplexity, pruner_name
 from espalier.pruning.distribute import losses, node_sums, weighted_rows
 from espalier.pruning.result import Pruned, PruningRows, collapsed, counts, notes_on_rows, pruned_model, step_lines
-from espalier.tree import LEAF, Tree
 
 __all__ = ["PruningPath", "prune_cost_complexity", "pruning_path"]
 
@@ -173,16 +173,16 @@ class Measured:
 
 
 def _path(tree: Tree, risk: Floats) -> PruningPath:
-    from espalier.kernels import cutting  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
+    from espalier.pruning.kernels import bottom_up  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
 
     is_leaf = tree.test == LEAF
     slack = _slack(risk)
-    gone, price, before = cutting.weakest_links(tree.parent, tree.size, is_leaf, risk, slack)
+    gone, price, before = bottom_up.weakest_links(tree.parent, tree.size, is_leaf, risk, slack)
     alpha, group = _merged(price, slack)
     step = np.full(tree.n_nodes, NEVER)
     step[is_leaf] = 0
     step[gone] = group
-    until = cutting.earliest_above(tree.parent, step)
+    until = bottom_up.earliest_above(tree.parent, step)
     n_steps = len(alpha)
     leaves = _over_path(step, until, n_steps, np.ones(tree.n_nodes))
     risks = _over_path(step, until, n_steps, risk)
@@ -270,10 +270,10 @@ def _measured(
 
 def _losses_over_path(model: Model, path: PruningPath, dataset: Dataset) -> tuple[Floats, Floats, float]:
     """Return the loss of each tree of a path, the sum of the squared losses of its rows, and the weight of the rows."""
-    from espalier.kernels import cutting  # noqa: PLC0415
+    from espalier.pruning.kernels import bottom_up  # noqa: PLC0415
 
     given = weighted_rows(model, dataset)
-    until = cutting.earliest_above(model.tree.parent, path.step)
+    until = bottom_up.earliest_above(model.tree.parent, path.step)
     loss, squares = losses(model, node_sums(model, given))
     n_steps = len(path.alpha)
     over = [np.maximum(_over_path(path.step, until, n_steps, of_node), 0.0) for of_node in (loss, squares)]

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from espalier.cells import cells_of, target_of
-from espalier.dataset import Dataset
+from espalier.data.dataset import Dataset
 from espalier.growing.training_data import class_factors
-from espalier.model import Model
+from espalier.model.model import Model
+from espalier.model.tree import LEAF, Tree
 from espalier.prediction.batch import apply
-from espalier.processors import in_threads_if_many
-from espalier.tree import LEAF, Tree
+from espalier.prediction.encode_columns import cells_of, target_of
+from espalier.threads import in_threads_if_many
 
 __all__ = ["WeightedRows", "losses", "node_sums", "rows_at_leaves", "shape_of", "tree_arrays", "weighted_rows"]
 
@@ -59,9 +59,9 @@ def node_sums(model: Model, given: WeightedRows) -> Floats:
     """Return sums over the rows at each node, float64 (n_nodes, width).
 
     With classes these are the weights of each and of the unknown ones, else powers of what the node's value misses the
-    target by: see `espalier.kernels.distribute.distribute_rows`.
+    target by: see `espalier.pruning.kernels.distribute.distribute_rows`.
     """
-    from espalier.kernels.distribute import distribute  # noqa: PLC0415 - numba is loaded when it is needed
+    from espalier.pruning.kernels.distribute import distribute  # noqa: PLC0415 - numba is loaded when it is needed
 
     tree, n_classes = model.tree, len(model.schema.classes)
     sums = np.zeros((tree.n_nodes, n_classes + 1 if n_classes else 4))
@@ -76,10 +76,10 @@ def rows_at_leaves(model: Model, dataset: Dataset, given: WeightedRows) -> tuple
     """Return the rows at the leaves of a classification tree, and whether rows go down several branches at each node.
 
     Returns:
-        A ``Distributed`` of `espalier.kernels.distribute` in which whole rows come first at each leaf, and bool
+        A ``Distributed`` of `espalier.pruning.kernels.distribute` in which whole rows come first at each leaf, and bool
         (n_nodes).
     """
-    from espalier.kernels.distribute import Distributed, distribute  # noqa: PLC0415
+    from espalier.pruning.kernels.distribute import Distributed, distribute  # noqa: PLC0415
 
     tree, n_classes = model.tree, len(model.schema.classes)
     divides = np.zeros(tree.n_nodes, np.bool_)
@@ -117,8 +117,8 @@ def shape_of(tree: Tree) -> Ints:
 
 
 def tree_arrays(tree: Tree) -> Any:
-    """Return the ``TreeArrays`` of `espalier.kernels.distribute`."""
-    from espalier.kernels.distribute import TreeArrays  # noqa: PLC0415
+    """Return the ``TreeArrays`` of `espalier.pruning.kernels.distribute`."""
+    from espalier.pruning.kernels.distribute import TreeArrays  # noqa: PLC0415
 
     arrays = {name: getattr(tree, name) for name in TreeArrays._fields if not name.startswith("surrogate_")}
     names = [name for name in TreeArrays._fields if name not in arrays]

@@ -6,12 +6,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from espalier.config.pruning import ModelTree, pruner_name, pruner_to_dict
 from espalier.errors import NotApplicable
-from espalier.model import Model
+from espalier.model.model import Model
+from espalier.model.tree import LEAF, Tree
 from espalier.progress import Progress
-from espalier.pruners import ModelTree, pruner_name, pruner_to_dict
 from espalier.pruning.result import Pruned, PruningRows, counts, pruned_model, step_lines
-from espalier.tree import LEAF, Tree
 
 __all__ = ["prune_model_tree"]
 

@@ -10,23 +10,27 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.dataset import Dataset
+from espalier.config.parameters import parameters_to_dict
+from espalier.config.pruning import Pessimistic, pruner_name
+from espalier.data.dataset import Dataset
 from espalier.errors import NotApplicable
-from espalier.fields import parameters_to_dict
-from espalier.kernels import limits
-from espalier.model import Model
+from espalier.model.model import Model
+from espalier.model.tree import LEAF, Tree
 from espalier.progress import Progress
-from espalier.pruners import Pessimistic, pruner_name
 from espalier.pruning.distribute import WeightedRows, rows_at_leaves, shape_of, tree_arrays, weighted_rows
+from espalier.pruning.kernels import error_limits
 from espalier.pruning.result import Pruned, counts, pruned_model, step_lines
-from espalier.tree import LEAF, Tree
 
 __all__ = ["add_errs", "prune_pessimistic"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
-QUANTILES: Final[Mapping[str, int]] = {"normal": limits.NORMAL, "c45": limits.C45, "exact": limits.EXACT}
+QUANTILES: Final[Mapping[str, int]] = {
+    "normal": error_limits.NORMAL,
+    "c45": error_limits.C45,
+    "exact": error_limits.EXACT,
+}
 C45_CONFIDENCES: Final = (0.0, 0.001, 0.005, 0.01, 0.05, 0.10, 0.20, 0.40, 1.0)
 C45_DEVIATIONS: Final = (4.0, 3.09, 2.58, 2.33, 1.65, 1.28, 0.84, 0.25, 0.0)
 """The normal quantiles that C4.5 release 8 interpolates between (Quinlan 1993)."""
@@ -53,7 +57,7 @@ def add_errs(weight: float, errors: float, confidence: float, *, quantile: str =
     >>> round(add_errs(6, 0, 0.25), 6), round(add_errs(16, 1, 0.25), 6)
     (1.237797, 1.475715)
     """
-    return limits.added_errors(weight, errors, confidence, _deviation(confidence, quantile), QUANTILES[quantile])
+    return error_limits.added_errors(weight, errors, confidence, _deviation(confidence, quantile), QUANTILES[quantile])
 
 
 def prune_pessimistic(
@@ -95,7 +99,7 @@ class _Steps:
         node, branch: int32; each node, and the branch that replaced it, -1 for a leaf.
         below, as_leaf, as_branch: float64; estimates of its subtree, as a leaf, and of the branch (NaN without
             raising).
-        shape, shares, stats: As in `espalier.kernels.subtree_raising.PruningState`.
+        shape, shares, stats: As in `espalier.pruning.kernels.subtree_raising.PruningState`.
     """
 
     node: Ints
@@ -120,8 +124,8 @@ def _training_rows(model: Model, training: Dataset) -> WeightedRows:
 
 
 def _to_leaves(model: Model, parameters: Pessimistic, progress: Progress) -> _Steps:
-    from espalier.kernels import subtree_raising  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
     from espalier.kernels.jit import phase_of  # noqa: PLC0415
+    from espalier.pruning.kernels import subtree_raising  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
 
     tree, shape = model.tree, shape_of(model.tree)
     arguments = (tree_arrays(tree), shape, tree.stats, _limit(parameters), progress.state)
@@ -138,8 +142,8 @@ def _with_raising(model: Model, parameters: Pessimistic, training: Dataset | Non
             "raising a branch counts the training rows anew, and they are not at hand: give the data set that the "
             "model was trained on, or set raising to false"
         )
-    from espalier.kernels import distribute, subtree_raising  # noqa: PLC0415
     from espalier.kernels.jit import phase_of  # noqa: PLC0415
+    from espalier.pruning.kernels import distribute, subtree_raising  # noqa: PLC0415
 
     given = _training_rows(model, training)
     progress.begin(phase_of(subtree_raising.prune_with_raising, "pruning"))
@@ -172,7 +176,7 @@ def _with_raising(model: Model, parameters: Pessimistic, training: Dataset | Non
 
 
 def _limit(parameters: Pessimistic) -> Any:
-    from espalier.kernels.subtree_raising import ErrorLimit  # noqa: PLC0415
+    from espalier.pruning.kernels.subtree_raising import ErrorLimit  # noqa: PLC0415
 
     z = _deviation(parameters.confidence, parameters.quantile)
     return ErrorLimit(parameters.confidence, z, QUANTILES[parameters.quantile])
@@ -187,7 +191,7 @@ def _deviation(confidence: float, quantile: str) -> float:
 
 def _pruned_tree(tree: Tree, steps: _Steps) -> Tree:
     """Return the tree that the kernels have written."""
-    from espalier.kernels.distribute import preorder  # noqa: PLC0415
+    from espalier.pruning.kernels.distribute import preorder  # noqa: PLC0415
 
     nodes, parent, size = preorder(tree.child_start, tree.child, steps.shape)
     changed = dataclasses.replace(tree, branch_weight=steps.shares, stats=steps.stats)
@@ -230,6 +234,6 @@ def _estimate(tree: Tree, parameters: Pessimistic) -> float:
     weights, most = leaves.sum(axis=1).tolist(), leaves.max(axis=1).tolist()
     z, quantile = _deviation(parameters.confidence, parameters.quantile), QUANTILES[parameters.quantile]
     return math.fsum(
-        weight - right + limits.added_errors(weight, weight - right, parameters.confidence, z, quantile)
+        weight - right + error_limits.added_errors(weight, weight - right, parameters.confidence, z, quantile)
         for weight, right in zip(weights, most, strict=True)
     )

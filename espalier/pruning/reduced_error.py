@@ -7,14 +7,14 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.dataset import Dataset
+from espalier.config.parameters import parameters_to_dict
+from espalier.config.pruning import ReducedError, pruner_name
+from espalier.data.dataset import Dataset
 from espalier.errors import NotApplicable
-from espalier.fields import parameters_to_dict
-from espalier.model import Model
-from espalier.pruners import ReducedError, pruner_name
+from espalier.model.model import Model
+from espalier.model.tree import LEAF, Tree
 from espalier.pruning.distribute import losses, node_sums, weighted_rows
 from espalier.pruning.result import Pruned, collapsed, counts, notes_on_rows, pruned_model, step_lines
-from espalier.tree import LEAF, Tree
 
 __all__ = ["prune_reduced_error"]
 
@@ -43,7 +43,7 @@ def prune_reduced_error(model: Model, parameters: ReducedError, held_out: Datase
         DataError: The held-out rows do not have the model's columns.
         NotApplicable: ``backfit``, and the leaves answer with medians.
     """
-    from espalier.kernels import cutting  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
+    from espalier.pruning.kernels import bottom_up  # noqa: PLC0415 - numba is loaded when a tree is pruned, not before
 
     if parameters.backfit and model.config.criterion == "absolute_error":
         raise NotApplicable("backfit adds counts and means: the leaves of this model answer with medians")
@@ -55,9 +55,9 @@ def prune_reduced_error(model: Model, parameters: ReducedError, held_out: Datase
     ties, from_initial = parameters.ties == "prune", parameters.compare == "initial"
     rules = (ties, parameters.prune_root, from_initial, slack)
     if parameters.order == "greedy":
-        gone, below = cutting.prune_greedily(tree.parent, tree.size, tree.test == LEAF, loss, *rules)
+        gone, below = bottom_up.prune_greedily(tree.parent, tree.size, tree.test == LEAF, loss, *rules)
     else:
-        gone, below = cutting.prune_bottom_up(tree.parent, tree.test == LEAF, loss, *rules)
+        gone, below = bottom_up.prune_bottom_up(tree.parent, tree.test == LEAF, loss, *rules)
     pruned, nodes = collapsed(tree, gone)
     after = float(loss[nodes[pruned.test == LEAF]].sum())
     if parameters.backfit:

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from espalier.branch_words import branch_text
-from espalier.cells import cells_of, target_of, tested_places, unseen_rows
-from espalier.dataset import Dataset
-from espalier.model import Model
+from espalier.config.pruning import Pruner, pruner_name, pruner_to_dict
+from espalier.data.dataset import Dataset
+from espalier.explanation.branch_text import branch_text
+from espalier.model.model import Model
+from espalier.model.rules import RuleList
+from espalier.model.tree import Tree
 from espalier.prediction.batch import apply
-from espalier.pruners import Pruner, pruner_name, pruner_to_dict
-from espalier.rules import RuleList
-from espalier.tree import Tree
+from espalier.prediction.encode_columns import cells_of, target_of, tested_places, unseen_rows
 
 __all__ = ["Pruned", "PruningRows", "collapsed", "counts", "notes_on_rows", "pruned_model", "step_lines"]
 

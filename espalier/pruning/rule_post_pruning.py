@@ -17,22 +17,22 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.cells import encoded_columns, target_of
-from espalier.dataset import Dataset
+from espalier.config.pruning import RulePostPruning, pruner_to_dict
+from espalier.data.dataset import Dataset
 from espalier.errors import NotApplicable
-from espalier.evaluation import evaluate
+from espalier.evaluation.metrics import evaluate
+from espalier.explanation.rule_path import rule_sentence
 from espalier.growing.training_data import class_factors
-from espalier.model import Model
+from espalier.model.model import Model
+from espalier.model.rules import Condition, LabelCodes, Rule, RuleList, condition_text
+from espalier.model.tree import LEAF
+from espalier.prediction.encode_columns import encoded_columns, target_of
 from espalier.prediction.rule_predictor import condition_mask, firing_rules
 from espalier.prediction.tree_predictor import tree_predictor
 from espalier.progress import Progress
-from espalier.pruners import RulePostPruning, pruner_to_dict
 from espalier.pruning.pessimistic import add_errs
 from espalier.pruning.result import Pruned, PruningRows, notes_on_rows
-from espalier.rule_explanation import rule_sentence
-from espalier.rule_extraction import edge_condition, leaf_stats, merged, refuse_linear
-from espalier.rules import Condition, LabelCodes, Rule, RuleList, condition_text
-from espalier.tree import LEAF
+from espalier.rules.extract import edge_condition, leaf_stats, merged, refuse_linear
 
 __all__ = ["Evidence", "loss_of", "post_prune_rules"]
 
@@ -207,7 +207,7 @@ def _shortened(model: Model, evidence: Evidence, progress: Progress) -> list[Sho
 
 def _shorten(rule: Shortened, failing: Mask, evidence: Evidence) -> None:
     """Drop conditions, best first, and write down each."""
-    from espalier.kernels import rules as kernel  # noqa: PLC0415 - numba is loaded when rules are shortened, not before
+    from espalier.pruning.kernels import rules as kernel  # noqa: PLC0415 - numba is loaded when rules are shortened, not before
 
     weight, missed = evidence.weight, evidence.weight * evidence.misses(rule.value)
     n_failing, failing_sum = np.empty((2, failing.shape[1]), dtype=np.int32)

@@ -4,15 +4,15 @@ from typing import Any
 
 from flask import Response
 
-from service import aliases as pointers
 from service import schemas
-from service.api.answers import json_answer, page_answer
 from service.api.blueprint import Blueprint
 from service.api.context import caller, here
 from service.api.idempotency import creating, remember
-from service.api.names import ALIAS, MODEL
+from service.api.responses import json_answer, page_answer
+from service.api.routing import ALIAS, MODEL
 from service.database.engine import reading, transaction
 from service.database.tables import Scope
+from service.repositories import aliases as pointers
 
 __all__ = ["aliases"]
 

@@ -15,8 +15,8 @@ from flask import Request, Response
 from webargs.flaskparser import FlaskParser
 from werkzeug.datastructures import MultiDict
 
-from service.api.bodies import JSON, read_json
 from service.api.idempotency import IdempotencyHeader, once
+from service.api.requests import JSON, read_json
 from service.database.tables import Scope
 from service.errors import Fault, Rejected
 from service.schemas.fields import faults_of

@@ -11,18 +11,18 @@ from typing import cast
 
 from flask import current_app, g, request
 
-from service.answering import Finder
-from service.api.metrics import Metrics
 from service.api.rates import Rates
-from service.catalog import NEWEST, LoadedVersion
 from service.database.engine import Sessions, reading
 from service.database.migrate import check_tables
-from service.keys import Caller, KeyRing
-from service.logs import Seldom
-from service.model_cache import ModelCache
-from service.recent import Recent
+from service.log_config import Seldom
+from service.metrics import Metrics
+from service.repositories.catalog import NEWEST, LoadedVersion
 from service.repositories.decision_log import DecisionLog
+from service.repositories.keys import Caller, KeyRing
 from service.settings import Settings
+from service.usecases.answering import Finder
+from service.usecases.model_cache import ModelCache
+from service.usecases.recent import Recent
 
 __all__ = ["EXTENSION", "REQUEST_ID", "Service", "caller", "here", "request_id"]
 
@@ -107,7 +107,7 @@ def here() -> Service:
 
 
 def caller() -> Caller:
-    """Give the one who asks, as `service.api.access` found out before the view began."""
+    """Give the one who asks, as `service.api.auth` found out before the view began."""
     return cast(Caller, g.caller)
 
 

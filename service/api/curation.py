@@ -8,15 +8,15 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
-from service import curation as said
-from service import disposal, schemas
-from service.api.answers import changed_answer, has_condition, json_answer, refuse_if_changed
+from service import schemas
 from service.api.blueprint import ETAG, Blueprint
 from service.api.context import here
-from service.api.names import MODEL, VERSION
-from service.catalog import find_version, hold_model
+from service.api.responses import changed_answer, has_condition, json_answer, refuse_if_changed
+from service.api.routing import MODEL, VERSION
 from service.database.engine import transaction
 from service.database.tables import Scope
+from service.repositories.catalog import find_version, hold_model
+from service.usecases import curation as said, disposal
 
 __all__ = ["curation"]
 

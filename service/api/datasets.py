@@ -8,8 +8,11 @@ from sqlalchemy.orm import Session
 from werkzeug.exceptions import BadRequest
 
 import espalier
-from service import catalog, schemas, storage
-from service.api.answers import (
+from service import schemas
+from service.api.blueprint import ETAG, Blueprint
+from service.api.context import here
+from service.api.idempotency import creating, remember
+from service.api.responses import (
     changed_answer,
     has_condition,
     json_answer,
@@ -17,17 +20,15 @@ from service.api.answers import (
     refuse_if_changed,
     tagged_answer,
 )
-from service.api.blueprint import ETAG, Blueprint
-from service.api.context import here
-from service.api.idempotency import creating, remember
 from service.api.uploading import open_upload
 from service.database.engine import reading, transaction
 from service.database.tables import Scope
 from service.errors import Conflict
-from service.redeclaring import redeclared
-from service.uploads import read_upload
+from service.repositories import catalog, storage
 from service.usecases import datasets as usecases
 from service.usecases.datasets import NewDataSet
+from service.usecases.schema_changes import redeclared
+from service.usecases.uploads import read_upload
 
 __all__ = ["data_sets"]
 

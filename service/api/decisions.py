@@ -9,18 +9,18 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 import espalier
-from service import catalog, erasure, outcomes, schemas
-from service import decisions as log
-from service.api.answers import JSON, TEXT, bytes_answer, json_answer, page_answer, tagged_answer
+from service import schemas
 from service.api.blueprint import Blueprint
 from service.api.context import caller, here
-from service.api.drawings import SVG, pictured
-from service.api.names import MODEL, VERSION
+from service.api.rendering import SVG, pictured
+from service.api.responses import JSON, TEXT, bytes_answer, json_answer, page_answer, tagged_answer
+from service.api.routing import MODEL, VERSION
 from service.database.engine import reading, transaction
 from service.database.tables import Scope
 from service.errors import Conflict, NotFound
-from service.operating import at_point
-from service.usecases import decisions as usecases
+from service.repositories import catalog, decisions as log
+from service.usecases import decisions as usecases, erasure, outcomes
+from service.usecases.operating import at_point
 from service.usecases.predictions import check_cells
 
 decisions = Blueprint("decisions", __name__, description="What was answered, to what, by which version")

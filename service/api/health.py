@@ -3,13 +3,13 @@
 from flask import Response
 
 from service import schemas
-from service.api.answers import json_answer
 from service.api.blueprint import Blueprint
 from service.api.context import caller, here
-from service.api.metrics import CONTENT_TYPE
+from service.api.responses import json_answer
 from service.database import migrate
 from service.database.tables import Scope
 from service.errors import NotFound, Unavailable
+from service.metrics import CONTENT_TYPE
 
 __all__ = ["health"]
 

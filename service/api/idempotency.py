@@ -19,10 +19,10 @@ from sqlalchemy.orm import Session
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.wsgi import get_input_stream
 
-from service import idempotency
 from service.api.context import caller, here
 from service.database.engine import transaction
 from service.errors import Conflict, Fault, Rejected, Unavailable
+from service.repositories import idempotency
 from service.schemas.fields import coded
 
 HEADER = "Idempotency-Key"

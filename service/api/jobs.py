@@ -8,19 +8,21 @@ from typing import Any
 
 from flask import Response, request
 
-from service import job_requests, queue, schemas
-from service.api import job_stream
-from service.api.access import still_admitted
-from service.api.answers import json_answer, page_answer, tagged_answer
+from service import schemas
+from service.api import job_events
+from service.api.auth import still_admitted
 from service.api.blueprint import Blueprint
 from service.api.context import caller, here
 from service.api.idempotency import creating, remember
+from service.api.responses import json_answer, page_answer, tagged_answer
 from service.database.engine import reading, transaction
 from service.database.tables import Job, Kind, Scope, State
-from service.decisions import NONE_KEPT, answers_of_job
 from service.errors import Conflict, Fault, NotFound, Rejected
-from service.prediction_requests import plan_prediction
+from service.repositories import job_queue
+from service.repositories.decisions import NONE_KEPT, answers_of_job
 from service.serialization.answer_rows import RESULT_TYPES, written
+from service.usecases import job_requests
+from service.usecases.batch_prediction import plan_prediction
 
 __all__ = ["jobs"]
 
@@ -88,7 +90,7 @@ def predict_data_set(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Respo
 def list_jobs(query: dict[str, Any]) -> Response:
     """List jobs, newest first."""
     with reading(here().sessions) as session:
-        return page_answer(queue.list_jobs(session, models=caller().models, key_id=caller().key_id, **query), SHOWN)
+        return page_answer(job_queue.list_jobs(session, models=caller().models, key_id=caller().key_id, **query), SHOWN)
 
 
 @jobs.get("/v1/jobs/<id:job_id>", scope=WATCHING)
@@ -102,14 +104,14 @@ def get_job(query: dict[str, Any], job_id: str) -> Response:
     held by those who wait; beyond that the answer comes at once, so ask again while `state` is queued or running.
     """
     job = _show(job_id)
-    if query["wait"] and job["state"] not in queue.FINAL:
+    if query["wait"] and job["state"] not in job_queue.FINAL:
         job = _wait(job_id, seconds=query["wait"])
     return tagged_answer(job)
 
 
 @jobs.get("/v1/jobs/<id:job_id>/events", scope=WATCHING)
 @jobs.doc(parameters=[SEEN])
-@jobs.response(200, schemas.JOB_EVENT, content_type=job_stream.CONTENT_TYPE, description="Server-sent events")
+@jobs.response(200, schemas.JOB_EVENT, content_type=job_events.CONTENT_TYPE, description="Server-sent events")
 @jobs.refuses(404, 422)
 def watch_job(job_id: str) -> Response:
     """Watch a job: its transitions, its progress with phase and rate, and its end, as server-sent events.
@@ -119,22 +121,22 @@ def watch_job(job_id: str) -> Response:
     """
     service, source = here(), here().sessions
     after = _last_seen()
-    first = job_stream.look(source, job_id, after=after)
+    first = job_events.look(source, job_id, after=after)
     caller().check_job(first.job, Scope.READ)
     stays = service.waiting.acquire(blocking=False)
     admitted = still_admitted()
 
-    def again(seen: int) -> job_stream.Look:
+    def again(seen: int) -> job_events.Look:
         admitted()
-        return job_stream.look(source, job_id, after=seen)
+        return job_events.look(source, job_id, after=seen)
 
-    told = job_stream.events(
+    told = job_events.events(
         first,
         again,
         service.is_stopping if stays else lambda: True,
         after=after,
     )
-    response = Response(told, content_type=job_stream.CONTENT_TYPE, headers=NOT_KEPT)
+    response = Response(told, content_type=job_events.CONTENT_TYPE, headers=NOT_KEPT)
     if stays:
         response.call_on_close(service.waiting.release)
     return response
@@ -153,7 +155,7 @@ def get_job_result(query: dict[str, Any], job_id: str) -> Response:
     The answers of a prediction job come as lines of JSON, as CSV or as Parquet, by `format` or by the header Accept.
     """
     with reading(here().sessions) as session:
-        job = queue.find_job(session, job_id)
+        job = job_queue.find_job(session, job_id)
     caller().check_job(job, Scope.READ)
     if job.state != State.SUCCEEDED:
         raise Conflict(f"the job is {job.state}: only one that has succeeded has a result")
@@ -168,8 +170,8 @@ def get_job_result(query: dict[str, Any], job_id: str) -> Response:
 def cancel_job(job_id: str) -> Response:
     """Cancel a job."""
     with transaction(here().sessions) as session:
-        caller().check_job(queue.find_job(session, job_id), Scope.TRAIN)
-        return json_answer(SHOWN.dump(queue.cancel(session, job_id)), status=202)
+        caller().check_job(job_queue.find_job(session, job_id), Scope.TRAIN)
+        return json_answer(SHOWN.dump(job_queue.cancel(session, job_id)), status=202)
 
 
 @jobs.post("/v1/jobs/<id:job_id>/retry", scope=Scope.TRAIN)
@@ -182,9 +184,9 @@ def retry_job(job_id: str) -> Response:
     new job.
     """
     with transaction(here().sessions) as session:
-        job = queue.find_job(session, job_id)
+        job = job_queue.find_job(session, job_id)
         caller().check_job(job, Scope.TRAIN)
-        queue.check_room(session, key_id=caller().key_id, limit=here().settings.max_jobs)
+        job_queue.check_room(session, key_id=caller().key_id, limit=here().settings.max_jobs)
         again = job_requests.try_again(session, job)
         again.key_id = caller().key_id
         return _accepted(again)
@@ -225,7 +227,7 @@ def _requested(plan: Callable[..., job_requests.Plan], asked: Mapping[str, Any],
     with reading(service.sessions) as session:
         planned = plan(session, service.models, asked, faults=faults)
     with creating() as session:
-        queue.check_room(session, key_id=caller().key_id, limit=service.settings.max_jobs)
+        job_queue.check_room(session, key_id=caller().key_id, limit=service.settings.max_jobs)
         job = job_requests.submit(session, planned, settings=service.settings)
         job.key_id = caller().key_id
         return remember(session, _accepted(job))
@@ -238,7 +240,7 @@ def _accepted(job: Job) -> Response:
 
 def _show(job_id: str) -> dict[str, Any]:
     with reading(here().sessions) as session:
-        job = queue.find_job(session, job_id)
+        job = job_queue.find_job(session, job_id)
         caller().check_job(job, Scope.READ)
         shown: dict[str, Any] = SHOWN.dump(job)
         return shown
@@ -251,7 +253,7 @@ def _wait(job_id: str, *, seconds: float) -> dict[str, Any]:
         return _show(job_id)
     try:
         job = _show(job_id)
-        while job["state"] not in queue.FINAL and time.monotonic() < deadline and not service.is_stopping():
+        while job["state"] not in job_queue.FINAL and time.monotonic() < deadline and not service.is_stopping():
             time.sleep(LOOK_SECONDS)
             job = _show(job_id)
         return job

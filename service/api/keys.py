@@ -4,15 +4,15 @@ from typing import Any
 
 from flask import Response
 
-from service import keys as ring
 from service import schemas
-from service.api.answers import json_answer, page_answer
 from service.api.blueprint import Blueprint
 from service.api.context import here
 from service.api.idempotency import creating, remember
+from service.api.responses import json_answer, page_answer
 from service.database.engine import reading, transaction
 from service.database.tables import Scope
 from service.errors import Conflict
+from service.repositories import keys as ring
 
 __all__ = ["keys"]
 

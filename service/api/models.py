@@ -7,18 +7,19 @@ from flask import Response, request
 from werkzeug.exceptions import BadRequest
 
 import espalier
-from service import catalog, schemas
-from service.api.answers import JSON, TEXT, bytes_answer, json_answer, page_answer, tagged_answer
+from service import schemas
 from service.api.blueprint import Blueprint
-from service.api.bodies import read_bytes
 from service.api.context import caller, here
-from service.api.drawings import DOT, SVG, drawn
 from service.api.idempotency import creating, remember
-from service.api.names import MODEL, VERSION
+from service.api.rendering import DOT, SVG, drawn
+from service.api.requests import read_bytes
+from service.api.responses import JSON, TEXT, bytes_answer, json_answer, page_answer, tagged_answer
+from service.api.routing import MODEL, VERSION
 from service.database.engine import reading
 from service.database.tables import Scope
 from service.errors import NotFound
-from service.row_schemas import row_schema
+from service.repositories import catalog
+from service.schemas.row_schemas import row_schema
 from service.usecases.models import read_document
 
 __all__ = ["models"]

@@ -10,11 +10,11 @@ import orjson
 from flask import Blueprint, Flask, Response, request, send_from_directory
 from werkzeug.exceptions import HTTPException
 
-from service.api.answers import JSON
 from service.api.blueprint import SECURITY
 from service.api.links import add_links
-from service.api.names import CONVERTERS
 from service.api.problems import CONTENT_TYPE, answer, is_inference
+from service.api.responses import JSON
+from service.api.routing import CONVERTERS
 from service.schemas.answers import Problem
 
 DESCRIPTION = """Decision trees you can read: upload a data set, train a model on it, prune it, ask it. Each answer

@@ -9,16 +9,16 @@ from typing import Any
 import orjson
 
 import espalier
-from service import catalog, decisions, refusals, streams
-from service.answering import Answering
-from service.api.bodies import decoded
 from service.api.context import Service
 from service.api.recording import Inquiry, record_answers
+from service.api.requests import decoded
 from service.errors import Fault, Rejected
-from service.row_tables import MANY_ROWS, table_of
+from service.repositories import catalog, decisions
 from service.schemas.predictions import OPTION_NAMES, read_options
 from service.serialization.answer_rows import TableBatch, json_items
-from service.usecases import predictions
+from service.serialization.json_columns import MANY_ROWS, table_of
+from service.usecases import prediction_streams, predictions, refusals
+from service.usecases.answering import Answering
 from service.usecases.limits import check_size
 
 __all__ = ["FIELDS", "answer_body"]
@@ -96,7 +96,7 @@ def _table_answered(
 ) -> Callable[[], bytes]:
     """Answer rows as the table that they are; give what logs them, and gives the answer as JSON."""
     service, version = inquiry.service, answering.version
-    wanted = streams.Asked(
+    wanted = prediction_streams.Asked(
         version=version,
         model=model,
         alias=answering.alias,
@@ -109,7 +109,7 @@ def _table_answered(
         settings=service.settings,
         count=service.counting(version),
     )
-    rows = streams.packed_answers(wanted, table)
+    rows = prediction_streams.packed_answers(wanted, table)
     entry = None
     if service.settings.decisions != "off":
         milliseconds = (time.perf_counter() - inquiry.began) * 1000
@@ -124,7 +124,7 @@ def _table_answered(
     def logged() -> bytes:
         if entry is not None:
             service.log.append(entry)
-        streams.count_answers(wanted, rows)
+        prediction_streams.count_answers(wanted, rows)
         return content
 
     return logged

@@ -21,23 +21,24 @@ from typing import IO
 from flask import Request, Response, request
 from werkzeug.exceptions import BadRequest, UnsupportedMediaType
 
-from service import decisions, streams
-from service.answering import Answering
 from service.api import problems
-from service.api.access import still_admitted
+from service.api.auth import still_admitted
 from service.api.blueprint import refuse_repeated
 from service.api.context import caller, here, request_id
 from service.errors import Fault, Rejected
-from service.policies import Policy
+from service.repositories import decisions
 from service.schemas.predictions import read_options
 from service.serialization.answer_rows import AnswerLines, lines_of
+from service.usecases import prediction_streams
+from service.usecases.answering import Answering
+from service.usecases.policies import Policy
 from service.usecases.predictions import reading_of
 
 __all__ = ["KINDS", "answer_stream"]
 
 log = logging.getLogger("service")
 
-KINDS = frozenset(streams.READERS)
+KINDS = frozenset(prediction_streams.READERS)
 GZIP = 16 + zlib.MAX_WBITS
 PACKED_BLOCK = 65_536
 IN_MEMORY = 2**20  # bytes of answers that wait in memory; more wait on disk
@@ -61,8 +62,8 @@ def answer_stream(kind: str, answering: Answering) -> Response:
     stream = _unpacked(request)
     with_rule = asked.explain != "none"
     lines = lines_of(kind, is_regression=not asked.model.schema.classes, with_rule=with_rule)
-    progress = streams.Progress()
-    pieces = streams.READERS[kind](here().sessions, asked, stream, lines, progress)
+    progress = prediction_streams.Progress()
+    pieces = prediction_streams.READERS[kind](here().sessions, asked, stream, lines, progress)
     head = next(pieces) + next(pieces)
     safe = _ended_by_failure(pieces, lines, progress, request.root_path + request.path, name=request_id())
     sent = _interleaved(head, safe, request.environ.get("gunicorn.socket"))
@@ -79,7 +80,7 @@ def _headers(answering: Answering) -> dict[str, str]:
     return headers
 
 
-def _asked(kind: str, answering: Answering) -> streams.Asked:
+def _asked(kind: str, answering: Answering) -> prediction_streams.Asked:
     refuse_repeated(request.args)
     faults: list[Fault] = []
     options = read_options(request.args.to_dict(), beside=("alias",), faults=faults)
@@ -88,7 +89,7 @@ def _asked(kind: str, answering: Answering) -> streams.Asked:
     if faults:
         raise Rejected(faults)
     decisions.check_subject(options.subject)
-    return streams.Asked(
+    return prediction_streams.Asked(
         version=answering.version,
         model=reading_of(answering.version, options.missing),
         alias=answering.alias,
@@ -116,7 +117,7 @@ def _looking(answering: Answering) -> Callable[[], Policy]:
 
 
 def _ended_by_failure(
-    pieces: Iterator[bytes], lines: AnswerLines, progress: streams.Progress, instance: str, *, name: str
+    pieces: Iterator[bytes], lines: AnswerLines, progress: prediction_streams.Progress, instance: str, *, name: str
 ) -> Iterator[bytes]:
     """Give the pieces; an error in the middle becomes the last line, since the status has been sent already."""
     try:
@@ -183,7 +184,7 @@ def _takes_more(connection: socket.socket | None) -> bool:
     return bool(poll.poll(0))
 
 
-def _unpacked(asked: Request) -> streams.ByteStream:
+def _unpacked(asked: Request) -> prediction_streams.ByteStream:
     encoding = asked.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding == "identity":
         return asked.stream
@@ -195,7 +196,7 @@ def _unpacked(asked: Request) -> streams.ByteStream:
 class _Gunzipped:
     """What a stream of gzip holds, of one member or several; never more in memory than is asked for, and a block."""
 
-    def __init__(self, stream: streams.ByteStream) -> None:
+    def __init__(self, stream: prediction_streams.ByteStream) -> None:
         self._stream = stream
         self._member = zlib.decompressobj(GZIP)
         self._waiting = b""

@@ -8,17 +8,17 @@ from typing import Any
 from flask import Response, request
 
 from service import schemas
-from service.answering import Answering
 from service.api.blueprint import Blueprint, refuse_repeated
-from service.api.bodies import JSON, read_bytes
 from service.api.context import caller, here
-from service.api.names import MODEL, VERSION
 from service.api.predicting import FIELDS, answer_body
 from service.api.prediction_streams import KINDS, answer_stream
 from service.api.recording import Inquiry
+from service.api.requests import JSON, read_bytes
+from service.api.routing import MODEL, VERSION
 from service.database.tables import Scope
 from service.errors import Fault, Rejected
 from service.schemas.predictions import ALIAS_PARAMETER, STREAM_PARAMETERS
+from service.usecases.answering import Answering
 
 __all__ = ["predictions"]
 

@@ -19,9 +19,9 @@ from werkzeug.exceptions import ClientDisconnected, HTTPException, MethodNotAllo
 
 import espalier
 from service import errors
-from service.api.bodies import JSON, discard_rest
 from service.api.context import REQUEST_ID, here, request_id
-from service.api.names import INFERENCE
+from service.api.requests import JSON, discard_rest
+from service.api.routing import INFERENCE
 
 __all__ = [
     "CONTENT_TYPE",

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from service import decisions
-from service.answering import Answering
 from service.api.context import Service
-from service.catalog import LoadedVersion
+from service.repositories import decisions
+from service.repositories.catalog import LoadedVersion
+from service.usecases.answering import Answering
 from service.usecases.predictions import Answered
 
 __all__ = ["Inquiry", "Record", "record_answers"]

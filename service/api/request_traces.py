@@ -4,7 +4,7 @@ from flask import Flask, Response, g, request
 
 from service.api.context import REQUEST_ID, request_id
 from service.api.problems import route_of
-from service.traces import Traces
+from service.tracing import Traces
 
 __all__ = ["trace_requests"]
 

@@ -24,10 +24,10 @@ LONGEST_DAYS = 36500
 
 def create(arguments: Namespace) -> int:
     """Make a key and print it: the only time that it is shown."""
-    from service import keys  # noqa: PLC0415 - `espalier --help` needs no database
     from service.database.clock import database_time  # noqa: PLC0415 - as above
     from service.database.engine import transaction  # noqa: PLC0415 - as above
     from service.database.tables import Scope  # noqa: PLC0415 - as above
+    from service.repositories import keys  # noqa: PLC0415 - `espalier --help` needs no database
 
     scopes = [Scope(scope) for scope in arguments.scope]
     with _database() as source, transaction(source) as session:
@@ -40,9 +40,9 @@ def create(arguments: Namespace) -> int:
 
 def show(_: Namespace) -> int:
     """Print every key on a line, newest first; of their secrets nothing is shown."""
-    from service import keys  # noqa: PLC0415 - as above
     from service.database.clock import database_time  # noqa: PLC0415 - as above
     from service.database.engine import reading  # noqa: PLC0415 - as above
+    from service.repositories import keys  # noqa: PLC0415 - as above
 
     print(COLUMNS.format("id", "name", "scopes", "models", "state"))
     with _database() as source, reading(source) as session:
@@ -57,8 +57,8 @@ def show(_: Namespace) -> int:
 
 def revoke(arguments: Namespace) -> int:
     """End a key for good."""
-    from service import keys  # noqa: PLC0415 - as above
     from service.database.engine import transaction  # noqa: PLC0415 - as above
+    from service.repositories import keys  # noqa: PLC0415 - as above
 
     with _database() as source, transaction(source) as session:
         keys.revoke(session, arguments.id)

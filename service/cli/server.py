@@ -75,7 +75,7 @@ def worker(arguments: Namespace) -> int:
     settings = _settings(arguments)
     _follow(arguments, settings)
     from service.errors import OtherTables  # noqa: PLC0415 - as above
-    from service.worker import run  # noqa: PLC0415 - as above
+    from service.worker.loop import run  # noqa: PLC0415 - as above
 
     try:
         run(settings)
@@ -183,7 +183,7 @@ def _claimed(settings: "Settings") -> Iterator[socket.socket]:
 
 def _follow(arguments: Namespace, settings: "Settings") -> None:
     """Log on standard error, and end with the process that started this one."""
-    from service.logs import configuration  # noqa: PLC0415 - `espalier --help` needs no log
+    from service.log_config import configuration  # noqa: PLC0415 - `espalier --help` needs no log
 
     logging.config.dictConfig(configuration(settings.log_format, settings.log_level))
     if arguments.parent is not None:

@@ -63,7 +63,7 @@ class State(StrEnum):
 
 
 class Kind(StrEnum):
-    """What a job does; `service.handlers.HANDLERS` has one entry a kind."""
+    """What a job does; `service.worker.handlers.HANDLERS` has one entry a kind."""
 
     TRAIN = "train"
     PRUNE = "prune"
@@ -182,7 +182,7 @@ class ModelName(Identified):
 
 
 class Job(Identified):
-    """A piece of work in the queue; `service.queue.TRANSITIONS` says how its state may change."""
+    """A piece of work in the queue; `service.repositories.job_queue.TRANSITIONS` says how its state may change."""
 
     __tablename__ = "jobs"
     __table_args__ = (

@@ -2,8 +2,8 @@
 
 from marshmallow import fields
 
-from service.curation import LONGEST_DESCRIPTION, LONGEST_TAG, MOST_TAGS
 from service.schemas.fields import POINT, PRINTABLE, BaseSchema, StrictInteger, between, json_value, printable
+from service.usecases.curation import LONGEST_DESCRIPTION, LONGEST_TAG, MOST_TAGS
 
 __all__ = ["Erasure", "ErasureQuery", "ModelChange"]
 

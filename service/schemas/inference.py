@@ -6,8 +6,7 @@ from typing import Any
 from marshmallow import fields
 
 from service.schemas.answers import Problem
-from service.schemas.fields import OBJECT, PRINTABLE, BaseSchema, text
-from service.schemas.fields import json_value as raw
+from service.schemas.fields import OBJECT, PRINTABLE, BaseSchema, json_value as raw, text
 
 __all__ = [
     "INDEX_REQUEST",

@@ -9,7 +9,6 @@ from typing import Any
 from marshmallow import fields, validate
 
 import espalier
-from service.candidates import LONGEST_NAME, MOST_CANDIDATES
 from service.schemas.fields import (
     ID,
     MODEL_NAME,
@@ -23,6 +22,7 @@ from service.schemas.fields import (
     one_of,
     text,
 )
+from service.usecases.candidates import LONGEST_NAME, MOST_CANDIDATES
 
 __all__ = ["EvaluationJobRequest", "PredictionJobRequest", "PruningJobRequest", "TrainingJobRequest"]
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 import espalier
-from service import catalog, storage
 from service.database.tables import DataSet
+from service.repositories import catalog, storage
 from service.settings import Settings
-from service.staging import StagedDataSet, TableInChunks
 from service.usecases.limits import CELL, check_size
+from service.usecases.staging import StagedDataSet, TableInChunks
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from typing import Any
 import orjson
 
 import espalier
-from service.catalog import LoadedVersion
-from service.decisions import ANSWER_FIELDS, Decision
 from service.errors import Conflict, Fault, Rejected
-from service.operating import at_point
+from service.repositories.catalog import LoadedVersion
+from service.repositories.decisions import ANSWER_FIELDS, Decision
+from service.usecases.operating import at_point
 
 
 @dataclass(frozen=True, slots=True)

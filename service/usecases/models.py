@@ -1,7 +1,7 @@
 """Import a model document."""
 
 import espalier
-from service import catalog
+from service.repositories import catalog
 from service.settings import Settings
 from service.usecases.datasets import check_columns
 from service.usecases.limits import check_size

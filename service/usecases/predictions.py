@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import espalier
-from service import catalog
 from service.errors import Fault, Rejected
+from service.repositories import catalog
 from service.usecases.limits import CELL, check_size
 
 FAULTS_A_ROW = 20  # shown of a row that is refused while the others are answered

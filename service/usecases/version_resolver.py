@@ -2,9 +2,9 @@
 
 from sqlalchemy.orm import Session
 
-from service import aliases, catalog
 from service.errors import NotFound
-from service.model_cache import ModelCache
+from service.repositories import aliases, catalog
+from service.usecases.model_cache import ModelCache
 
 
 def find_loaded(session: Session, models: ModelCache, name: str, number: int) -> catalog.LoadedVersion:

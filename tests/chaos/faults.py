@@ -12,7 +12,7 @@ from pathlib import Path
 from sqlalchemy import func, select
 
 from service.database.tables import Job, JobEvent, State
-from service.queue import FINAL, Event
+from service.repositories.job_queue import FINAL, Event
 from tests.acceptance.running import until
 from tests.chaos.databases import Database
 from tests.chaos.load import Load

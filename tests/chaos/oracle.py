@@ -12,7 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from service.database.tables import DecisionRecord, Job, JobEvent, Kind, State, Version
-from service.queue import FINAL, TRANSITIONS, Event
+from service.repositories.job_queue import FINAL, TRANSITIONS, Event
 from tests.chaos.load import Promises
 from tests.chaos.system import MINUTES, System
 

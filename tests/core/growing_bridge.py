@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from espalier import Dataset, Feature, FeatureKind, Role, Schema, TrainingConfig, training_config
-from espalier.config import resolved
-from espalier.fields import field_table
+from espalier.config.parameters import field_table
+from espalier.config.training import resolved
 from espalier.growing.grow import Grown, grow
-from espalier.tree import LEAF, NOMINAL, NUMERIC, UNKNOWN, Tree
+from espalier.model.tree import LEAF, NOMINAL, NUMERIC, UNKNOWN, Tree
 from tests.reference.missing import Surrogate
 from tests.reference.predictor import next_branches
 from tests.reference.table import Table

@@ -5,8 +5,7 @@ draws them.
 from collections.abc import Mapping
 from typing import Any
 
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from tests.reference import scores
 from tests.reference.presets import preset

@@ -12,8 +12,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from espalier import Feature, FeatureKind, Model, Role, Schema, TrainingRecord, training_config
-from espalier.preparation import Preparation
-from espalier.tree import LEAF, NOMINAL, NUMERIC, UNKNOWN, Tree, tree_from_parents
+from espalier.model.preparation import Preparation
+from espalier.model.tree import LEAF, NOMINAL, NUMERIC, UNKNOWN, Tree, tree_from_parents
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from espalier.preparation import Preparation, Scale
+from espalier.model.preparation import Preparation, Scale
 from tests.core.planted import plant
 
 SPAN = 8.0

@@ -4,8 +4,7 @@ import csv
 import io
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.io import arff as scipy_arff
 
 from espalier import DataError, FeatureKind, InvalidInput, Limits, TooLarge, read_table

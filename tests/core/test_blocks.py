@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pytest
 
 from espalier.growing.encode import rank_sorted, steps_between
-from espalier.kernels import codes as c
-from espalier.kernels.blocks import FAR_APART, count_cuts, most_of_block, most_of_cut
+from espalier.growing.kernels import constants as c
+from espalier.growing.kernels.gain_bounds import FAR_APART, count_cuts, most_of_block, most_of_cut
 
 Floats = npt.NDArray[np.float64]
 

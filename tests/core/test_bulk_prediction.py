@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from espalier.prediction.batch import class_codes, class_shares, numbers
 from espalier.prediction.tree_predictor import tree_predictor

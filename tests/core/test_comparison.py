@@ -3,9 +3,9 @@ import pytest
 from scipy import stats
 
 import espalier
-from espalier.comparison import Candidate, PruningEffect, compare
-from espalier.paired_tests import paired_differences, resampled_t
-from espalier.resampling import fold_of_rows, with_label_noise
+from espalier.model_selection.compare import Candidate, PruningEffect, compare
+from espalier.model_selection.folds import fold_of_rows, with_label_noise
+from espalier.model_selection.significance import paired_differences, resampled_t
 from espalier.stats import binomial_two_sided, student_t_two_sided
 from tests.core.compared import drugs, stump_and_tree
 

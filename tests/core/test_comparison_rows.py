@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import espalier
-from espalier.comparison import Candidate, compare
+from espalier.model_selection.compare import Candidate, compare
 from tests.core.compared import drugs, stump_and_tree, weighted
 
 

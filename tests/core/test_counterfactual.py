@@ -6,8 +6,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from espalier import (
     counterfactuals,
@@ -15,9 +14,8 @@ from espalier import (
     predict,
     train,
 )
-from espalier.preparation import Preparation, Scale
-from tests.core.every_row import answer as answer_slowly
-from tests.core.every_row import as_cells, nodes_of, with_strategy
+from espalier.model.preparation import Preparation, Scale
+from tests.core.every_row import answer as answer_slowly, as_cells, nodes_of, with_strategy
 from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, Cut, Known, mixed_rows, plant, roots, walk
 from tests.core.proposals import SPAN, WHOLE, changed, measured
 from tests.core.rule_lists import rule_lists

@@ -5,8 +5,7 @@ import io
 import math
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import espalier
 from espalier import DataError, Feature, FeatureKind, Role, RowError, Schema, batches_from_csv, rows_from_csv

@@ -4,15 +4,14 @@ import csv
 import io
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from espalier import DataError, Dataset, InvalidInput, TooLarge, dataset_from_columns, dataset_from_csv
 from espalier.data.assembly import TableAssembler
+from espalier.data.declaration import Declared
+from espalier.data.limits import Limits
 from espalier.data.readers.csv import read_csv
 from espalier.data.readers.source import Source
-from espalier.declaring import Declared
-from espalier.limits import Limits
 
 
 def in_blocks(

@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from espalier import Dataset, Schema, dataset_from_columns, dataset_from_csv, dataset_from_rows
 from tests.core.planted import MIXED

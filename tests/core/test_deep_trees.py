@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import espalier
-from espalier import contributions
+from espalier.explanation import contributions
 from espalier.explanation.explain import conditions_of
 from espalier.prediction import tree_predictor
 from tests.core.counted_calls import n_calls

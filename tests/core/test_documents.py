@@ -9,8 +9,7 @@ import math
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from espalier import (
     DocumentError,
@@ -35,7 +34,7 @@ from espalier import (
     to_text,
     train,
 )
-from espalier.tree import Surrogates, Tree
+from espalier.model.tree import Surrogates, Tree
 from tests.altered import changed, spots, with_value
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, mixed_rows, plant, roots
 

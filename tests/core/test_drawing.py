@@ -5,8 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from espalier import (
     ConfigError,
@@ -28,7 +27,7 @@ from espalier import (
     to_text,
     train,
 )
-from espalier.drawing import draw
+from espalier.plotting.selection import draw
 from tests.core.planted import (
     MIXED,
     NUMBERS,

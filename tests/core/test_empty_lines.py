@@ -4,8 +4,7 @@ import csv
 import io
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import espalier
 from espalier.data.readers.csv_blocks import csv_blocks, rows_of

@@ -3,8 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from espalier import Cancelled, DataError, Progress, dataset_from_csv, dataset_from_rows, evaluate, predict, train
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Leaf, mixed_rows, plant, roots

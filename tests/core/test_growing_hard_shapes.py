@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 from espalier import Cancelled, ConfigError, DataError, Dataset, Feature, FeatureKind, Role, Schema, training_config
-from espalier.config import resolved
-from espalier.growing import binary_grower, general_grower
-from espalier.growing import grow as growing
+from espalier.config.training import resolved
+from espalier.growing import binary_grower, general_grower, grow as growing
 from espalier.growing.grow import Grown, grow
-from espalier.kernels import grow_binary
+from espalier.growing.kernels import binary_tree
 from espalier.progress import Progress
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
@@ -133,7 +132,7 @@ def test_stopping_by_validation_without_validation_rows_is_refused() -> None:
 @compiled_only
 @pytest.mark.parametrize("grower", ["binary", "general"])
 def test_a_stop_is_seen_while_a_kernel_runs(grower: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    place, name = (grow_binary, "grow_subtree") if grower == "binary" else (general_grower, "grow_tree")
+    place, name = (binary_tree, "grow_subtree") if grower == "binary" else (general_grower, "grow_tree")
     kernel, n_nodes = getattr(place, name), []
 
     def counting(*arguments: Any) -> Any:

@@ -16,11 +16,10 @@ from espalier import (
     Schema,
     training_config,
 )
-from espalier.config import resolved
-from espalier.growing import binary_data, general_grower
-from espalier.growing import grow as growing
+from espalier.config.training import resolved
+from espalier.growing import binary_data, general_grower, grow as growing
 from espalier.growing.grow import grow
-from espalier.tree import Tree
+from espalier.model.tree import Tree
 
 N_ROWS = 600
 CONFIGS: list[tuple[str, str, dict[str, Any]]] = [

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from espalier import Dataset, Feature, FeatureKind, Role, Schema, training_config
-from espalier.config import resolved
-from espalier.growing import binary_data, binary_grower
-from espalier.growing import grow as growing
+from espalier.config.training import resolved
+from espalier.growing import binary_data, binary_grower, grow as growing
 from espalier.growing.grow import grow
-from espalier.tree import Tree
+from espalier.model.tree import Tree
 
 KINDS = {"two classes": 2, "four classes": 4, "numbers": 0}
 
@@ -131,7 +130,7 @@ def test_the_tree_does_not_depend_on_the_number_of_threads(
 
 
 def test_a_thread_that_fails_says_why_and_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    grown = binary_grower.grow_binary.grow_subtree
+    grown = binary_grower.binary_tree.grow_subtree
     begun, numbers, deadline = [], itertools.count(), time.monotonic() + 20
 
     def grow_or_fail(*arguments: Any) -> Any:
@@ -143,7 +142,7 @@ def test_a_thread_that_fails_says_why_and_ends_the_others(monkeypatch: pytest.Mo
             time.sleep(0.001)
         return grown(*arguments)
 
-    monkeypatch.setattr(binary_grower.grow_binary, "grow_subtree", grow_or_fail)
+    monkeypatch.setattr(binary_grower.binary_tree, "grow_subtree", grow_or_fail)
     monkeypatch.setattr(growing, "n_threads", lambda: 2)
     monkeypatch.setattr(binary_grower, "MIN_JOB_ROWS", 100)
     monkeypatch.setattr(binary_grower, "MIN_ROWS_TO_SHARE", 100)

@@ -5,8 +5,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from tests.core import growing_bridge
 from tests.core.growing_tables import (

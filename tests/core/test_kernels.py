@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 from espalier import PRESETS, PRUNERS, WARM_UPS
-from espalier.kernels import kept, sort
-from espalier.kernels.deviation import LOOK_EVERY, prefix_deviations
+from espalier.config.pruning import pruner_name
+from espalier.growing.kernels import sort
+from espalier.growing.kernels.median import LOOK_EVERY, prefix_deviations
+from espalier.kernels import kept
 from espalier.kernels.jit import compiled, inner, maker, phase_of
-from espalier.pruners import pruner_name
 from tests.acceptance.running import until
 from tests.factories import AS_ANYBODY
 
@@ -95,7 +96,8 @@ def test_a_read_only_package_folder_without_a_cache_works(package: Path, tmp_pat
     home = tmp_path / "home"
     home.mkdir(mode=0o555)
     script = (
-        "import numpy as np; from pathlib import Path; from espalier.kernels import kept, sort\n"
+        "import numpy as np; from pathlib import Path\n"
+        "from espalier.growing.kernels import sort; from espalier.kernels import kept\n"
         "order = np.empty(3, np.int32); sort.sort_codes(np.array([1, 0, 1], np.int32), 2, order)\n"
         "print(sort.__file__, kept.cache_folder(Path(sort.__file__)), order.tolist())"
     )
@@ -103,11 +105,12 @@ def test_a_read_only_package_folder_without_a_cache_works(package: Path, tmp_pat
     command = [sys.executable, "-c", AS_ANYBODY, sys.executable, "-c", script]
     done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, check=False)
     assert done.stderr == ""
-    assert done.stdout.split(maxsplit=2) == [f"{package}/kernels/sort.py", "None", "[1, 0, 2]\n"]
+    assert done.stdout.split(maxsplit=2) == [f"{package}/growing/kernels/sort.py", "None", "[1, 0, 2]\n"]
 
 
 KEEPING = (
-    "import sys, numpy as np; from pathlib import Path; from espalier.kernels import kept, sort\n"
+    "import sys, numpy as np; from pathlib import Path\n"
+    "from espalier.growing.kernels import sort; from espalier.kernels import kept\n"
     "from espalier.kernels.jit import phase_of\n"
     "for name in sys.argv[1:]:\n"
     "    given = np.array([1, 0, 1], name), 2, np.empty(3, np.int32)\n"

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from espalier import (
     dataset_from_rows,
@@ -23,9 +22,9 @@ from espalier import (
     to_text,
     train,
 )
-from espalier.config import resolved, training_config
-from espalier.evaluation import answers_and_shares
-from espalier.linear_fitting import fit_linear_models
+from espalier.config.training import resolved, training_config
+from espalier.evaluation.metrics import answers_and_shares
+from espalier.growing.linear_models import fit_linear_models
 from tests.core.growing_bridge import dataset_of, grow, node_of
 from tests.core.model_trees import line, named, reference_data
 from tests.factories import needs_reference
@@ -221,7 +220,7 @@ def test_of_many_columns_those_of_the_heaviest_tests_are_taken(monkeypatch):
     rows = [{**{f"x{n}": (x * (n + 3)) % 17 for n in range(6)}, "y": x * 5 % 13 + x % 17} for x in range(200)]
     data = dataset_from_rows(rows, target="y", task="regression")
     unlimited = train(data, "m5", pruning=None, smoothing=None)
-    monkeypatch.setattr("espalier.linear_fitting.MAX_COLUMNS", 2)
+    monkeypatch.setattr("espalier.growing.linear_models.MAX_COLUMNS", 2)
     limited = train(data, "m5", pruning=None, smoothing=None)
     assert limited.linear.n_terms().max() == 2 < unlimited.linear.n_terms().max()
 

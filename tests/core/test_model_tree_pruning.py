@@ -15,8 +15,8 @@ from espalier import (
     summary,
     train,
 )
-from espalier.config import resolved, training_config
-from espalier.linear_fitting import fit_linear_models
+from espalier.config.training import resolved, training_config
+from espalier.growing.linear_models import fit_linear_models
 from tests.core.growing_bridge import grow
 from tests.core.model_trees import line
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import espalier
-from espalier.cells import cells_of
 from espalier.prediction.batch import predict_batch
+from espalier.prediction.encode_columns import cells_of
 
 LABELS = ("a", "b", "c")
 POINTS = [espalier.OperatingPoint(code, share) for code in range(3) for share in (0.0, 0.2, 0.34, 0.5, 0.75, 1.0)]

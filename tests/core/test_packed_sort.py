@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from espalier.kernels.sort import DIGIT_BITS, N_DIGITS, code_column, sort_packed, write_codes
+from espalier.growing.kernels.sort import DIGIT_BITS, N_DIGITS, code_column, sort_packed, write_codes
 
 RANDOM = np.random.default_rng(0)
 SINGLES = RANDOM.standard_normal(500).astype(np.float32).astype(np.float64)

@@ -8,15 +8,14 @@ import weakref
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from espalier import Feature, FeatureKind, Role, RowError, Schema, dataset_from_rows, predict, train
-from espalier.answers import wilson
-from espalier.evaluation import answers_and_shares
+from espalier.evaluation.metrics import answers_and_shares
+from espalier.prediction.answers import wilson
 from espalier.prediction.batch import apply
+from espalier.prediction.encode_rows import RowEncoder
 from espalier.prediction.tree_predictor import tree_predictor
-from espalier.rows import RowEncoder
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, mixed_rows, node_numbered, plant, roots, walk
 from tests.factories import REFERENCE, needs_reference
 

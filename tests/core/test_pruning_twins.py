@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from espalier import CostComplexity, Dataset, Holdout, Model, NotApplicable, Pessimistic, ReducedError, prune, train
 from espalier.pruning import add_errs, pruning_path
@@ -19,8 +18,7 @@ from tests.core.planted import MIXED, NUMBERS, plant, roots
 from tests.core.test_growing_twin import tables
 from tests.core.test_pruning import as_twin, held_out, shape, squared, twin_shape, voting_rows, wrong
 from tests.factories import REFERENCE, needs_reference
-from tests.reference import cost_complexity, pessimistic
-from tests.reference import reduced_error as voted
+from tests.reference import cost_complexity, pessimistic, reduced_error as voted
 from tests.reference.pessimistic import Limit
 from tests.reference.presets import preset
 from tests.reference.table import Column, Table, Target

@@ -10,15 +10,14 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from espalier import Dataset, Feature, FeatureKind, Model, Pessimistic, Progress, Role, Schema, add_errs, prune, train
+from espalier.data.schema import label_text
 from espalier.errors import Cancelled
+from espalier.model.tree import LEAF, Tree
 from espalier.pruning.pessimistic import prune_pessimistic
-from espalier.schema import label_text
 from espalier.small_work import always_compiled
-from espalier.tree import LEAF, Tree
 from tests.core.growing_bridge import node_of
 from tests.core.test_pruning_twins import grown, noisy_table, same, twin_of
 from tests.reference.pessimistic import Limit

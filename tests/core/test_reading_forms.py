@@ -4,8 +4,7 @@ import csv
 import gzip
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from espalier import (
     DataError,

@@ -2,8 +2,7 @@
 
 import dataclasses
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from espalier import explain, predict
 from tests.core.every_row import as_cells, cells_of

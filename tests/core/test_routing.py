@@ -2,16 +2,15 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from espalier import Dataset, Feature, FeatureKind, Role, Schema, evaluate, train
-from espalier.cells import MatrixCells, cells_of, encoded_columns
-from espalier.config import MISSING_STRATEGIES
+from espalier.config.training import MISSING_STRATEGIES
 from espalier.prediction import batch
 from espalier.prediction.batch import apply, predict_batch
+from espalier.prediction.encode_columns import MatrixCells, cells_of, encoded_columns
+from espalier.prediction.encode_rows import EncodedRow
 from espalier.prediction.tree_predictor import tree_predictor
-from espalier.rows import EncodedRow
 from tests.core.growing_bridge import node_of
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Leaf, mixed_rows, plant, roots
 from tests.reference.predictor import arrivals

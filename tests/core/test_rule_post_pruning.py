@@ -5,8 +5,7 @@ import math
 from statistics import pvariance
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from espalier import (
     ConfigError,
@@ -23,12 +22,12 @@ from espalier import (
     to_text,
     train,
 )
+from espalier.config.pruning import RulePostPruning
+from espalier.model.rules import LabelCodes
 from espalier.prediction.rule_predictor import condition_mask
 from espalier.progress import Progress
-from espalier.pruners import RulePostPruning
 from espalier.pruning import PruningRows
 from espalier.pruning.rule_post_pruning import Evidence, loss_of, post_prune_rules
-from espalier.rules import LabelCodes
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Leaf, plant, roots, stats_of
 from tests.factories import REFERENCE, needs_reference
 from tests.reference import rule_post_pruning as twin

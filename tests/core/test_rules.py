@@ -5,8 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from espalier import (
     ConfigError,
@@ -29,11 +28,11 @@ from espalier import (
     to_text,
     train,
 )
-from espalier.cells import encoded_columns
+from espalier.model.tree import LEAF
 from espalier.prediction.batch import apply, class_codes, class_shares, numbers
+from espalier.prediction.encode_columns import encoded_columns
 from espalier.prediction.rule_predictor import _fired_by_kernel
-from espalier.rule_extraction import edge_condition, merged
-from espalier.tree import LEAF
+from espalier.rules.extract import edge_condition, merged
 from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, Cut, Known, Leaf, mixed_rows, plant, roots
 from tests.core.test_explanation import holds
 from tests.factories import REFERENCE, needs_reference

@@ -22,7 +22,7 @@ from espalier import (
     to_mermaid,
     train,
 )
-from espalier.simplification import simplified
+from espalier.rules.simplify import simplified
 from tests.core.planted import MIXED, A, Ask, B, C, Cut, Leaf, mixed_rows, plant, roots
 from tests.core.test_explanation import holds
 

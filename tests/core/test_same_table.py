@@ -11,8 +11,7 @@ import pandas
 import polars
 import pyarrow
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 import espalier
 from espalier import Dataset, dataset_from_arrow, dataset_from_columns, dataset_from_rows, read_table, unpacked

@@ -5,8 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from espalier import (
     DocumentError,
@@ -18,8 +17,8 @@ from espalier import (
     to_json,
     train,
 )
-from espalier.preparation import Scale, scales_of
-from espalier.schema import Feature, FeatureKind, Role, parse_instant
+from espalier.data.schema import Feature, FeatureKind, Role, parse_instant
+from espalier.model.preparation import Scale, scales_of
 from tests.factories import ROOT
 
 NUMBER, DATE = Feature("n", FeatureKind.NUMERIC), Feature("d", FeatureKind.DATETIME)

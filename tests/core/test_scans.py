@@ -7,9 +7,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from espalier.kernels import scans
+from espalier.growing.kernels import presorted_split
 
-KINDS = {"two classes": scans.TWO_CLASSES, "five classes": scans.CLASSES, "numbers": scans.NUMBERS}
+KINDS = {
+    "two classes": presorted_split.TWO_CLASSES,
+    "five classes": presorted_split.CLASSES,
+    "numbers": presorted_split.NUMBERS,
+}
 
 
 @numba.njit
@@ -19,7 +23,7 @@ def scanned(  # noqa: PLR0917 - as the kernel takes them
     left, right = np.zeros(8), np.zeros(8)
     nothing, none = np.zeros(1), np.zeros(1, np.uint8)
     weight = float(rows.size)
-    return scans.scan_order(
+    return presorted_split.scan_order(
         kind, rows.reshape(1, -1), codes.reshape(1, -1), 0, 0, rows.size, none, values, nothing, totals, weight, least,
         tie, floor, left, right,
     )  # fmt: skip
@@ -39,7 +43,7 @@ class Case:
         classes = np.where(random.random(n_rows) < 0.3 * (seed % 2), lean, random.integers(0, n_classes, n_rows))
         self.values = np.zeros(n_rows)
         self.values[order] = random.integers(-8, 9, n_rows) / 4 + lean * (seed % 2)
-        if self.kind == scans.NUMBERS:
+        if self.kind == presorted_split.NUMBERS:
             # A mean that a float holds: the last row makes the sum a whole number of n.
             self.values[order[-1]] -= self.values.sum() % n_rows
             self.per_row = self.values[order]
@@ -60,11 +64,11 @@ class Case:
         return answers
 
     def _score(self, n_left: int, n_right: int) -> float:
-        if self.kind == scans.NUMBERS:
+        if self.kind == presorted_split.NUMBERS:
             apart = float(np.sum(self.per_row[:n_left])) - n_left * self.totals[1] / self.totals[0]
             return apart * apart / (n_left * n_right)
         counts = np.bincount(self.per_row[:n_left], minlength=len(self.totals)).astype(float)
-        if self.kind == scans.TWO_CLASSES:
+        if self.kind == presorted_split.TWO_CLASSES:
             apart = counts[1] * len(self.per_row) - n_left * self.totals[1]
             return apart * apart / (n_left * n_right)
         rest = self.totals - counts

@@ -4,11 +4,10 @@ import math
 
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from espalier import Feature, FeatureKind, Role, Schema, SchemaError
-from espalier.schema import instant_text, label_text, parse_instant, sorted_labels
+from espalier.data.schema import instant_text, label_text, parse_instant, sorted_labels
 from tests.core.planted import MIXED, NUMBERS
 
 X = Feature("x", FeatureKind.NUMERIC)

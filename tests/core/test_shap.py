@@ -6,8 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from espalier import Feature, FeatureKind, Role, Schema, dataset_from_columns, dataset_from_rows, explain, train
 from espalier.explanation import shap

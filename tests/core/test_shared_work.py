@@ -10,7 +10,7 @@ import pytest
 
 from espalier.growing.parallel import JobQueue
 from espalier.memory import LARGE_PAGE, large_array
-from espalier.processors import in_threads_if_many
+from espalier.threads import in_threads_if_many
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 import espalier
-from espalier import Progress, dataset_from_rows, small_work, training
+from espalier import Progress, dataset_from_rows, small_work
 from espalier.kernels.interpreting import Interpreting, current
+from espalier.training import train
 
 ROOT = Path(__file__).resolve().parents[2]
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
@@ -84,7 +85,7 @@ def test_a_large_tree_is_no_small_work_however_few_rows_prune_it() -> None:
     table = [{"x": place, "y": "ab"[place % 2]} for place in range(6_000)]
     model = espalier.train(dataset_from_rows(table, target="y"), "cart")
     assert model.tree.n_nodes > small_work.SMALL_CELLS
-    assert training._n_cells(model, None) > small_work.SMALL_CELLS
+    assert train._n_cells(model, None) > small_work.SMALL_CELLS
 
 
 WITHOUT = """

@@ -6,8 +6,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import espalier
 from espalier.data import assembly

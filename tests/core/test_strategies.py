@@ -6,15 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from espalier import PREDICTION_STRATEGIES, ConfigError, dataset_from_csv, explain, predict, prune, to_json, train
-from espalier.cells import MatrixCells, cells_of, encoded_columns
-from espalier.config import MISSING_STRATEGIES
+from espalier.config.training import MISSING_STRATEGIES
 from espalier.prediction.batch import predict_batch
+from espalier.prediction.encode_columns import MatrixCells, cells_of, encoded_columns
+from espalier.prediction.missing import answering_with
 from espalier.prediction.tree_predictor import tree_predictor
-from espalier.strategies import answering_with
 from tests.core.growing_bridge import node_of
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, mixed_rows, plant, roots
 from tests.core.test_routing import agrees, compiled_for_any_number_of_rows, encoded, table

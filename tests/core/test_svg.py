@@ -7,11 +7,10 @@ from itertools import combinations
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from espalier import Feature, FeatureKind, Schema, dataset_from_columns, to_svg, train
-from espalier.lettering import text_width, wrapped
+from espalier.plotting.lettering import text_width, wrapped
 from tests.core.hostile import HOSTILE, hostile
 from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, Cut, Known, mixed_rows, plant, roots
 

@@ -5,8 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from espalier import (
     Cancelled,
@@ -32,7 +31,7 @@ from espalier import (
     train,
     training_config,
 )
-from espalier.holding_out import _drawn, held_out_rows
+from espalier.training.holdout import _drawn, held_out_rows
 
 
 def classes(n=40, *, share=4):

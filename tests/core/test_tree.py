@@ -5,11 +5,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from espalier import DocumentError
-from espalier.tree import LEAF, NUMERIC, Surrogates, Tree, tree_from_parents
+from espalier.model.tree import LEAF, NUMERIC, Surrogates, Tree, tree_from_parents
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, n_nodes, node_numbered, planted_tree, roots
 
 A, B, C = Leaf((4.0, 0.0, 0.0)), Leaf((0.0, 2.0, 0.0)), Leaf((0.0, 1.0, 3.0))

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from espalier import evaluate, explain, from_json, predict, to_json, to_text
-from espalier.documents import FORMAT_VERSION
+from espalier.documents.model import FORMAT_VERSION
 from tests.factories import REFERENCE, ROOT, needs_reference
 from tests.golden.write import GOLDEN, MODELS, _read
 

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import espalier
-from service import handlers, job_child, worker
-from service.catalog import NewVersion
 from service.database.engine import Sessions
 from service.database.tables import Kind
-from service.queue import Claim
+from service.repositories.catalog import NewVersion
+from service.repositories.job_queue import Claim
 from service.settings import Settings
+from service.worker.loop import child, handlers, loop
 from tests.service.waiting import until
 
 
 def work(settings: Settings) -> None:
     """Run a worker of such jobs."""
-    worker.run(settings, child=_child)
+    loop.run(settings, child=_child)
 
 
 def pid_in(file: Path) -> int:
@@ -40,12 +40,12 @@ def runs(pid: int) -> bool:
 
 def _child(settings: Settings, claim: Claim, pipe: Connection) -> None:
     handlers.HANDLERS = {Kind.TRAIN: _act}
-    job_child.child_main(settings, claim, pipe)
+    child.child_main(settings, claim, pipe)
 
 
 def only_listen(pipe: Connection) -> None:
     """Run the thread of a job that listens to its worker, and nothing else."""
-    job_child.listen(pipe, espalier.Progress())
+    child.listen(pipe, espalier.Progress())
 
 
 def _act(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress, log: object) -> NewVersion:

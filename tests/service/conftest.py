@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy
 from sqlalchemy.pool import NullPool
 
-from service.api import job_stream
+from service.api import job_events
 from service.database.engine import Sessions, connect, sessions
 from service.database.migrate import migrate
 from service.database.tables import Table
@@ -198,4 +198,4 @@ def _execute(server: sqlalchemy.Engine, statement: str) -> None:
 @pytest.fixture(autouse=True)
 def _streams_of_events_end_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests that walk every route read each answer to its end, and the job that they watch may never end."""
-    monkeypatch.setattr(job_stream, "LONGEST_SECONDS", 0.0)
+    monkeypatch.setattr(job_events, "LONGEST_SECONDS", 0.0)

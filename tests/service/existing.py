@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import espalier
-from service import queue
 from service.database.engine import transaction
 from service.database.tables import Scope, State
+from service.repositories import job_queue
 from tests.service.guarded import token_of
 from tests.service.served import TENNIS, Served
 
@@ -79,9 +79,11 @@ class Existing:
             self.served.client.post(f"/v1/jobs/{job}/cancel")
         if state == State.SUCCEEDED:
             with transaction(self.served.service.sessions) as session:
-                claim = queue.claim(session, worker="test", lease_seconds=60)
+                claim = job_queue.claim(session, worker="test", lease_seconds=60)
                 assert claim is not None
-                queue.finish(session, claim, result={"model": MODEL, "version": 1, "version_id": "0", "summary": {}})
+                job_queue.finish(
+                    session, claim, result={"model": MODEL, "version": 1, "version_id": "0", "summary": {}}
+                )
         return job
 
     def place(self, operation: str) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Keys for tests where keys are on."""
 
-from service import keys
 from service.database.engine import transaction
 from service.database.tables import Scope
+from service.repositories import keys
 from tests.service.served import Served
 
 

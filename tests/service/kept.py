@@ -3,11 +3,11 @@
 from typing import Any
 
 import espalier
-from service import catalog, storage
-from service.catalog import NewVersion
 from service.database.engine import Sessions, transaction
 from service.database.tables import Version
-from service.staging import encoded_chunks
+from service.repositories import catalog, storage
+from service.repositories.catalog import NewVersion
+from service.usecases.staging import encoded_chunks
 
 # Drug depends on pressure alone, but for high pressure on the age as well.
 PATIENTS = """age,pressure,drug

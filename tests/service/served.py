@@ -10,12 +10,12 @@ import flask.testing
 from werkzeug.test import TestResponse
 
 import espalier
-from service import catalog, storage
 from service.api.context import EXTENSION, Service
 from service.app import create_app
 from service.database.engine import connect, sessions, transaction
+from service.repositories import catalog, storage
 from service.settings import Settings
-from service.staging import encoded_chunks
+from service.usecases.staging import encoded_chunks
 
 TENNIS = """Outlook,Temperature,Humidity,Wind,PlayTennis
 Sunny,Hot,High,Weak,No

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from werkzeug.test import TestResponse
 
-from service import keys
-from service.api.access import OPEN
+from service.api.auth import OPEN
 from service.app import RESOURCES
 from service.database.clock import utc_now
 from service.database.engine import reading, transaction
 from service.database.tables import Key, Scope
-from service.queue import find_job
+from service.repositories import keys
+from service.repositories.job_queue import find_job
 from service.settings import Settings
 from tests.service.served import TENNIS, Served, assert_problem, serving
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from service import aliases
 from service.database.engine import reading, transaction
 from service.errors import Conflict
-from service.recent import Recent
+from service.repositories import aliases
 from service.settings import Settings
+from service.usecases.recent import Recent
 from tests.service.served import Served, assert_problem, serving
 
 PRODUCTION = "/v1/models/tennis/aliases/production"

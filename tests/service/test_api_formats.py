@@ -16,8 +16,8 @@ from pyarrow import parquet
 from werkzeug.test import TestResponse
 
 import espalier
-from service import storage
 from service.database.engine import reading
+from service.repositories import storage
 from service.settings import Settings
 from tests.service.served import Served, assert_problem, serving
 from tests.written import WRITERS, as_arrow, as_csv, as_parquet, declared_tables, inferred_tables

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from service import job_requests, queue
 from service.database.engine import reading, transaction
 from service.errors import Rejected
-from service.prediction_requests import plan_prediction
+from service.repositories import job_queue
 from service.settings import Settings
+from service.usecases import job_requests
+from service.usecases.batch_prediction import plan_prediction
 from tests.service.served import UNKNOWN, Served, assert_problem, request_training, serving
 from tests.service.waiting import until
 
@@ -147,7 +148,7 @@ def test_whoever_deletes_what_a_job_uses_is_told_that_it_is_being_cancelled(serv
     served.train("tennis")
     job = request_training(served, tennis)
     with transaction(served.service.sessions) as session:
-        assert queue.claim(session, worker="w", lease_seconds=60) is not None
+        assert job_queue.claim(session, worker="w", lease_seconds=60) is not None
     for said in ("cancel the job first", "is being cancelled; ask again when it has ended"):
         for path in (f"datasets/{tennis}", "models/tennis"):
             detail = assert_problem(served.client.delete(f"/v1/{path}"), 409)["detail"]
@@ -239,6 +240,6 @@ def test_an_unknown_job_is_not_found(served: Served, method: str, path: str) -> 
 def finish(served: Served, result: dict[str, object]) -> None:
     """Do what a worker does when a job has succeeded."""
     with transaction(served.service.sessions) as session:
-        claim = queue.claim(session, worker="test", lease_seconds=60)
+        claim = job_queue.claim(session, worker="test", lease_seconds=60)
         assert claim is not None
-        queue.finish(session, claim, result=result)
+        job_queue.finish(session, claim, result=result)

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 import espalier
-from service import decisions
 from service.database.engine import reading
 from service.errors import Unavailable
-from service.repositories import decision_log
+from service.repositories import decision_log, decisions
 from service.settings import Settings
 from tests.service.served import HOURS, TENNIS, Served, assert_problem, serving
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 import espalier
-from service import decisions
 from service.database.engine import reading
+from service.repositories import decisions
 from service.settings import Settings
 from tests.service.served import HOURS, TENNIS, Served, assert_problem, serving
 

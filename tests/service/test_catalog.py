@@ -8,12 +8,12 @@ import pytest
 from sqlalchemy import func, select, update
 
 import espalier
-from service import catalog, queue
 from service.database.engine import Sessions, connect, reading, sessions, transaction
 from service.database.tables import DataSetChunk, Job, Kind, ModelName, State, Version
 from service.errors import Conflict, NotFound, Rejected
-from service.model_cache import ModelCache
+from service.repositories import catalog, job_queue
 from service.settings import Settings
+from service.usecases.model_cache import ModelCache
 from tests.service.kept import keep_data_set, keep_version, new_version, patients
 from tests.service.waiting import PATIENCE
 
@@ -64,7 +64,7 @@ def test_a_deleted_data_set_takes_its_cells_with_it(source: Sessions) -> None:
 def test_a_data_set_in_use_by_a_job_is_kept_and_the_job_is_named(role: str, source: Sessions) -> None:
     data_set_id = keep_data_set(source)
     with transaction(source) as session:
-        job = queue.enqueue(session, kind=Kind.TRAIN, payload={}, max_attempts=3, **{role: data_set_id})
+        job = job_queue.enqueue(session, kind=Kind.TRAIN, payload={}, max_attempts=3, **{role: data_set_id})
 
     with pytest.raises(Conflict, match=f"used by job {job.id}"), transaction(source) as session:
         catalog.delete_data_set(session, data_set_id)
@@ -73,14 +73,14 @@ def test_a_data_set_in_use_by_a_job_is_kept_and_the_job_is_named(role: str, sour
 def test_a_data_set_whose_jobs_are_finished_can_go_and_the_jobs_stay(source: Sessions) -> None:
     data_set_id = keep_data_set(source)
     with transaction(source) as session:
-        job = queue.enqueue(session, kind=Kind.TRAIN, payload={}, max_attempts=3, data_set_id=data_set_id)
-        queue.cancel(session, job.id)
+        job = job_queue.enqueue(session, kind=Kind.TRAIN, payload={}, max_attempts=3, data_set_id=data_set_id)
+        job_queue.cancel(session, job.id)
 
     with transaction(source) as session:
         catalog.delete_data_set(session, data_set_id)
 
     with reading(source) as session:
-        assert queue.find_job(session, job.id).data_set_id is None
+        assert job_queue.find_job(session, job.id).data_set_id is None
 
 
 @pytest.mark.parametrize("role", ["data_set_id", "holdout_data_set_id"])
@@ -266,7 +266,7 @@ def test_a_damaged_document_is_our_fault_and_not_the_callers(source: Sessions) -
 
 def test_a_job_makes_one_version_only(source: Sessions) -> None:
     with transaction(source) as session:
-        job = queue.enqueue(session, kind=Kind.TRAIN, payload={}, max_attempts=3)
+        job = job_queue.enqueue(session, kind=Kind.TRAIN, payload={}, max_attempts=3)
         catalog.add_version(session, new_version(), job_id=job.id)
 
     with pytest.raises(Conflict), transaction(source) as session:

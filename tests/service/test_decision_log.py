@@ -10,11 +10,10 @@ from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import OperationalError
 
 import espalier
-from service import catalog, decisions
-from service.catalog import LoadedVersion
 from service.database.engine import Sessions, reading, transaction
 from service.errors import Conflict, NotFound, TooMany, Unavailable
-from service.repositories import decision_log
+from service.repositories import catalog, decision_log, decisions
+from service.repositories.catalog import LoadedVersion
 from service.repositories.decision_log import DecisionLog
 from tests.service.kept import keep_version
 from tests.service.waiting import PATIENCE, until

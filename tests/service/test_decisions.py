@@ -7,15 +7,15 @@ import pytest
 from sqlalchemy import select, update
 
 import espalier
-from service import catalog, decisions
-from service.catalog import LoadedVersion
 from service.database.clock import utc_now
 from service.database.engine import Sessions, reading, transaction
 from service.database.tables import DecisionRecord, Version
-from service.decisions import Filter
 from service.errors import NotFound, Rejected
-from service.model_cache import ModelCache
+from service.repositories import catalog, decisions
+from service.repositories.catalog import LoadedVersion
+from service.repositories.decisions import Filter
 from service.usecases.decisions import replay as replay_decision
+from service.usecases.model_cache import ModelCache
 from tests.service.kept import keep_version
 
 YOUNG: dict[str, Any] = {"age": 30, "pressure": "HIGH"}

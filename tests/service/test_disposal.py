@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from service import erasure
-from service.catalog import add_version, find_version
 from service.database.engine import reading, transaction
+from service.repositories.catalog import add_version, find_version
 from service.settings import Settings
+from service.usecases import erasure
 from tests.service.kept import new_version
 from tests.service.served import Served, assert_problem, serving
 from tests.service.test_masks import all_that_is_stored, decision, explained

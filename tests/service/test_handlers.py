@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 import espalier
-from service import catalog, handlers, storage
 from service.database.engine import Sessions, connect, reading, sessions, transaction
 from service.database.tables import Kind, Version
-from service.handlers import HANDLERS, Cancelled, Failed, Finished, GivenBack, Reported, perform
+from service.repositories import catalog, storage
 from service.settings import Settings
+from service.worker.handlers import HANDLERS, Cancelled, Failed, Finished, GivenBack, Reported, perform
+from service.worker.loop import handlers
 from tests.service.kept import PATIENTS, keep_data_set, patients
 
 MORE = "age,pressure,drug\n33,HIGH,A\n66,HIGH,B\n41,LOW,C\n19,NORMAL,X\n"

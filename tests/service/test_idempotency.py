@@ -11,12 +11,12 @@ from sqlalchemy import select, update
 from werkzeug.test import TestResponse
 
 import espalier
-from service import catalog, idempotency
 from service.api import idempotency as over_http
 from service.database.clock import now
 from service.database.engine import reading, transaction
 from service.database.tables import IdempotentRequest, Scope
 from service.errors import Conflict, StillRunning
+from service.repositories import catalog, idempotency
 from service.settings import Settings
 from tests.service.guarded import token_of
 from tests.service.served import TENNIS, Served, assert_problem, serving

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from service import keys, queue
-from service.api import job_stream
+from service.api import job_events
 from service.database.engine import transaction
 from service.database.tables import Kind, Scope
-from service.queue import Claim
+from service.repositories import job_queue, keys
+from service.repositories.job_queue import Claim
 from service.settings import Settings
 from tests.acceptance.running import running
 from tests.service.guarded import token_of
@@ -21,8 +21,8 @@ from tests.service.served import Served, assert_problem, serving
 
 @pytest.fixture
 def served(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    monkeypatch.setattr(job_stream, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(job_stream, "LONGEST_SECONDS", 300.0)
+    monkeypatch.setattr(job_events, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(job_events, "LONGEST_SECONDS", 300.0)
     with serving(settings, web_threads=4) as one:
         yield one
 
@@ -47,24 +47,24 @@ def read(text: str) -> list[Event]:
 
 def enqueue(served: Served) -> str:
     with transaction(served.service.sessions) as session:
-        return queue.enqueue(session, kind=Kind.TRAIN, payload={}, max_attempts=2).id
+        return job_queue.enqueue(session, kind=Kind.TRAIN, payload={}, max_attempts=2).id
 
 
 def claim(served: Served) -> Claim:
     with transaction(served.service.sessions) as session:
-        held = queue.claim(session, worker="w", lease_seconds=60)
+        held = job_queue.claim(session, worker="w", lease_seconds=60)
     assert held is not None
     return held
 
 
 def beat(served: Served, held: Claim, progress: float, phase: str) -> None:
     with transaction(served.service.sessions) as session:
-        queue.heartbeat(session, held, lease_seconds=60, progress=progress, phase=phase)
+        job_queue.heartbeat(session, held, lease_seconds=60, progress=progress, phase=phase)
 
 
 def finish(served: Served, held: Claim) -> None:
     with transaction(served.service.sessions) as session:
-        queue.finish(session, held, result={"model": "m", "version": 1, "version_id": "v", "summary": {}})
+        job_queue.finish(session, held, result={"model": "m", "version": 1, "version_id": "v", "summary": {}})
 
 
 def test_a_stream_tells_a_job_from_its_beginning_to_its_end(served: Served) -> None:
@@ -100,7 +100,7 @@ def test_a_stream_tells_a_job_from_its_beginning_to_its_end(served: Served) -> N
 
 
 def test_a_silent_stream_says_that_it_is_there(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_stream, "HEARTBEAT_SECONDS", 0.0)
+    monkeypatch.setattr(job_events, "HEARTBEAT_SECONDS", 0.0)
     response = served.client.get(f"/v1/jobs/{enqueue(served)}/events")
     pieces = iter(response.response)
     assert [next(pieces) for _ in range(4)][2:] == [b": still here\n\n"] * 2
@@ -127,16 +127,16 @@ def test_a_stream_ends_when_the_service_does_and_when_its_time_is_over(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = enqueue(served)
-    monkeypatch.setattr(job_stream, "LONGEST_SECONDS", 0.0)
+    monkeypatch.setattr(job_events, "LONGEST_SECONDS", 0.0)
     assert len(read(served.client.get(f"/v1/jobs/{job}/events").text)) == 1
-    monkeypatch.setattr(job_stream, "LONGEST_SECONDS", 300.0)
+    monkeypatch.setattr(job_events, "LONGEST_SECONDS", 300.0)
     served.service.is_stopping = lambda: True
     assert len(read(served.client.get(f"/v1/jobs/{job}/events").text)) == 1
 
 
 def test_a_stream_ends_when_its_key_is_revoked(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_stream, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(job_stream, "LONGEST_SECONDS", 20.0)
+    monkeypatch.setattr(job_events, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(job_events, "LONGEST_SECONDS", 20.0)
     with serving(settings, web_threads=4, auth="keys") as served:
         token = token_of(served, Scope.READ)
         headers = {"Authorization": f"Bearer {token}"}

@@ -16,10 +16,11 @@ from scipy import stats
 from werkzeug.test import TestResponse
 
 import espalier
-from service import queue, worker
 from service.cli import main
 from service.database.engine import reading
+from service.repositories import job_queue
 from service.settings import Settings
+from service.worker.loop import loop
 from tests.acceptance.warming import warm_up
 from tests.service.kept import keep_data_set
 from tests.service.served import Served, assert_problem, serving
@@ -43,7 +44,7 @@ def served(shared_settings: Settings) -> Iterator[Served]:
     """An application and a worker on one database."""
     warm_up()
     settings = replace(shared_settings, web_threads=8)
-    process = get_context("spawn").Process(target=worker.run, args=(settings,))
+    process = get_context("spawn").Process(target=loop.run, args=(settings,))
     process.start()
     try:
         with serving(settings) as one:
@@ -228,7 +229,7 @@ def test_progress_moves_while_a_tree_grows_and_a_cancel_ends_it_within_two_secon
     assert "growing" in seen["phase"]
     assert 0 < seen["progress"] < 1
     with reading(served.service.sessions) as session:
-        events = queue.list_events(session, job)
+        events = job_queue.list_events(session, job)
     assert [event.event for event in events] == ["enqueue", "claim", "request_cancel", "cancel"]
     assert (events[3].at - events[2].at).total_seconds() <= 2.0  # by the database's own clock
     assert_problem(served.client.get("/v1/models/coins"), 404)
@@ -247,7 +248,7 @@ def get(served: Served, path: str) -> Any:
 def finished(served: Served, job: str) -> dict[str, Any]:
     def look() -> dict[str, Any] | None:
         shown: dict[str, Any] = get(served, f"/v1/jobs/{job}?wait=20")
-        return shown if shown["state"] in queue.FINAL else None
+        return shown if shown["state"] in job_queue.FINAL else None
 
     shown = until(look, seconds=180, what="the end of the job")
     assert shown is not None

@@ -7,15 +7,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import sqlalchemy
 
-from service import keys
 from service.database.clock import utc_now
 from service.database.engine import Sessions, connect, reading, sessions, transaction
 from service.database.migrate import migrate
 from service.database.tables import Key, Scope
 from service.errors import Forbidden, NotFound, Rejected, Unidentified
-from service.keys import KeyRing
-from service.recent import Recent
+from service.repositories import keys
+from service.repositories.keys import KeyRing
 from service.settings import Settings
+from service.usecases.recent import Recent
 from tests.service.clocks import set_wrong
 
 UNKNOWN = "01890000-0000-7000-8000-000000000000"

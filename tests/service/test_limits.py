@@ -7,11 +7,11 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from service import queue
 from service.api.rates import Rates
 from service.database.engine import Sessions, transaction
 from service.database.tables import Kind
 from service.errors import TooMany
+from service.repositories import job_queue
 from service.settings import LONGEST_CELL, Settings
 from tests.service.served import assert_problem, serving
 from tests.service.waiting import until
@@ -107,8 +107,8 @@ def test_of_requests_at_once_no_more_than_the_limit_are_taken(settings: Settings
 
 def test_who_counts_while_another_adds_waits_and_counts_its_job(settings: Settings, source: Sessions) -> None:
     def add(session: Session, key_id: str) -> None:
-        queue.check_room(session, key_id=key_id, limit=1)
-        queue.enqueue(session, kind=Kind.TRAIN, payload={}, max_attempts=1).key_id = key_id
+        job_queue.check_room(session, key_id=key_id, limit=1)
+        job_queue.enqueue(session, kind=Kind.TRAIN, payload={}, max_attempts=1).key_id = key_id
 
     def second(key_id: str) -> None:
         with transaction(source) as session:

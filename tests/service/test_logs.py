@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import sqlalchemy
 
-from service import logs
+from service import log_config
 from service.database.engine import transaction
 from service.errors import Unavailable
 from service.settings import Settings
@@ -27,7 +27,7 @@ Lines = Callable[[], list[dict[str, Any]]]
 def written(*, is_text: bool = False) -> Iterator[io.StringIO]:
     """Give what is logged from the level info on, as a process writes it."""
     root, handler = logging.getLogger(), logging.StreamHandler(io.StringIO())
-    handler.setFormatter(logs.formatter(is_text=is_text))
+    handler.setFormatter(log_config.formatter(is_text=is_text))
     level = root.level
     root.addHandler(handler)
     root.setLevel("INFO")
@@ -44,9 +44,9 @@ def lines() -> Iterator[Lines]:
 
 
 def test_a_line_is_json_with_its_fields_and_what_it_is_about(lines: Lines) -> None:
-    log = logging.getLogger("service.worker")
+    log = logging.getLogger("service.worker.loop")
 
-    with logs.about(job_id="j1"):
+    with log_config.about(job_id="j1"):
         log.info("job %s: %s", "j1", "succeeded", extra={"attempt": 2})
         other = threading.Thread(target=log.warning, args=("of another thread",))
         other.start()
@@ -56,7 +56,13 @@ def test_a_line_is_json_with_its_fields_and_what_it_is_about(lines: Lines) -> No
     first, second = lines()
     assert first.pop("timestamp").endswith("Z")
     assert isinstance(first.pop("process"), int)
-    expected = {"event": "job j1: succeeded", "level": "info", "logger": "service.worker", "attempt": 2, "job_id": "j1"}
+    expected = {
+        "event": "job j1: succeeded",
+        "level": "info",
+        "logger": "service.worker.loop",
+        "attempt": 2,
+        "job_id": "j1",
+    }
     assert first == expected
     assert ("job_id" in second, second["level"]) == (False, "warning")
 
@@ -133,7 +139,7 @@ def test_a_failure_is_written_with_its_request_and_without_the_parameters_of_a_s
             with transaction(served.service.sessions) as session:
                 session.execute(sqlalchemy.text("SELECT x FROM nothing WHERE y = :y"), {"y": SECRET})
 
-        monkeypatch.setattr("service.catalog.list_models", broken)
+        monkeypatch.setattr("service.repositories.catalog.list_models", broken)
         assert served.client.get("/v1/models").status_code in (500, 503)
         _train_and_fail(served, monkeypatch)
 
@@ -147,13 +153,13 @@ def test_why_the_database_cannot_be_used_is_written_once_in_a_while(
     tmp_path: Path, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moment = 100.0
-    monkeypatch.setattr("service.logs.time.monotonic", lambda: moment)
+    monkeypatch.setattr("service.log_config.time.monotonic", lambda: moment)
     folder = tmp_path / "folder.db"
     folder.mkdir()
     with serving(Settings(database_url=f"sqlite:///{folder}")) as served:
         for _ in range(5):
             assert "SQLITE" not in assert_problem(served.client.get("/v1/models"), 503)["detail"]
-        moment += logs.SECONDS_BETWEEN
+        moment += log_config.SECONDS_BETWEEN
         assert_problem(served.client.get("/v1/models/none"), 503)
 
     first, second = lines()
@@ -180,8 +186,8 @@ def test_the_processes_write_json_where_nobody_sits(tmp_path: Path) -> None:
         output = service.output()
 
     told = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-    jobs = [line["event"].partition(": ")[2] for line in told if line["logger"] == "service.worker"]
+    jobs = [line["event"].partition(": ")[2] for line in told if line["logger"] == "service.worker.loop"]
     assert jobs == ["attempt 1 of 3", "succeeded"]
-    assert {line["job_id"] for line in told if line["logger"] == "service.worker"}
+    assert {line["job_id"] for line in told if line["logger"] == "service.worker.loop"}
     assert "/v1/training-jobs" in {line.get("route") for line in told if line["event"] == "request"}
     assert run_command(["serve"], env=environment_for(tmp_path) | {"ESPALIER_LOG_LEVEL": "loud"}).returncode == 2

@@ -7,11 +7,12 @@ import pytest
 import sqlalchemy
 
 import espalier
-from service import decisions, handlers, queue
 from service.database.engine import reading, transaction
 from service.database.tables import DecisionRecord, Kind
+from service.repositories import decisions, job_queue
 from service.serialization.table_records import read_record
 from service.settings import Settings
+from service.worker.loop import handlers
 from tests.service.served import HOURS, Served, assert_problem, serving
 
 SUNNY = {"Outlook": "Sunny", "Humidity": "High", "Wind": "Strong"}
@@ -197,7 +198,7 @@ def ask_job(served: Served) -> list[str]:
     data = served.upload(DAYS)["id"]
     job_id = served.post("/v1/prediction-jobs", {"model": "tennis", "dataset": data}).get_json()["id"]
     with transaction(source) as session:
-        claim = queue.claim(session, worker="here", lease_seconds=60)
+        claim = job_queue.claim(session, worker="here", lease_seconds=60)
     assert claim is not None
     assert claim.job_id == job_id
     kept: list[handlers.Part] = []
@@ -209,7 +210,7 @@ def ask_job(served: Served) -> list[str]:
         record = decisions.record_packed(
             session, part.origin, n_rows=part.n_rows, content=part.content, milliseconds=part.milliseconds
         )
-        queue.finish(session, claim, result=done.result)
+        job_queue.finish(session, claim, result=done.result)
     result = served.client.get(f"/v1/jobs/{job_id}/result?format=csv").text
     assert len(result.splitlines()) == 1 + part.n_rows  # the answers are kept, whatever is of the inputs
     return decisions.decision_ids(record, part.n_rows)

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import sqlalchemy
 
-from service import job_figures, queue
-from service.api.metrics import LABELS_A_VERSION, MOST_SERIES, Metrics
 from service.database.engine import Sessions, transaction
 from service.database.tables import Kind, Scope
-from service.queue import Claim
+from service.metrics import LABELS_A_VERSION, MOST_SERIES, Metrics
+from service.repositories import job_figures, job_queue
+from service.repositories.job_queue import Claim
 from service.settings import Settings
 from tests.acceptance.running import running, until
 from tests.service.guarded import token_of
@@ -72,7 +72,7 @@ def test_the_number_of_series_is_bounded() -> None:
         metrics.predictions("versions", version, "yes", 1)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("service.api.metrics._Queue.collect", lambda _: [])
+        patch.setattr("service.metrics._Queue.collect", lambda _: [])
         shown = figures(metrics.text(None).decode())  # type: ignore[arg-type] # there is no database to ask
     series = [name for name in shown if name.startswith("espalier_predictions_total")]
     assert len(series) == MOST_SERIES + 2
@@ -83,11 +83,11 @@ def test_the_number_of_series_is_bounded() -> None:
 def test_the_queue_shows_its_depth_its_age_and_lost_leases(source: Sessions) -> None:
     def enqueue(kind: Kind) -> str:
         with transaction(source) as session:
-            return queue.enqueue(session, kind=kind, payload={}, max_attempts=2).id
+            return job_queue.enqueue(session, kind=kind, payload={}, max_attempts=2).id
 
     def claim() -> Claim:
         with transaction(source) as session:
-            held = queue.claim(session, worker="w", lease_seconds=60)
+            held = job_queue.claim(session, worker="w", lease_seconds=60)
         assert held is not None
         return held
 
@@ -101,7 +101,7 @@ def test_the_queue_shows_its_depth_its_age_and_lost_leases(source: Sessions) -> 
         session.execute(sqlalchemy.text(f"UPDATE jobs SET run_at = {earlier} WHERE kind = 'prune'"), moved)  # noqa: S608
         session.execute(sqlalchemy.text(f"UPDATE jobs SET lease_expires_at = {earlier} WHERE state = 'running'"), moved)  # noqa: S608
     with transaction(source) as session:
-        assert queue.reap(session) == 1
+        assert job_queue.reap(session) == 1
         job_figures.note_fenced_out(session, held)
     with transaction(source) as session:
         found = job_figures.job_figures(session)

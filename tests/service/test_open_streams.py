@@ -6,10 +6,11 @@ from collections.abc import Iterator
 import pytest
 
 import espalier
-from service import keys, streams
 from service.database.engine import transaction
 from service.database.tables import Scope
+from service.repositories import keys
 from service.settings import Settings
+from service.usecases import prediction_streams
 from tests.service.guarded import token_of
 from tests.service.served import Served, serving
 from tests.service.test_prediction_streams import CSV, NDJSON, decided, many, small_batches
@@ -31,7 +32,7 @@ def opened(
     **headers: str,
 ) -> Iterator[bytes]:
     """Open a stream of several batches, `batches` if they are given; give what comes, as it comes."""
-    monkeypatch.setattr(streams, "ROWS_AT_ONCE", 200)
+    monkeypatch.setattr(prediction_streams, "ROWS_AT_ONCE", 200)
     read = small_batches if batches is None else lambda *_: iter(batches)
     monkeypatch.setattr(espalier, "batches_from_csv", read)
     path = "/v1/models/tennis/predict?explain=none"

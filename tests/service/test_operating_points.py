@@ -10,7 +10,7 @@ import sqlalchemy
 import espalier
 from service.database.engine import reading, transaction
 from service.database.tables import DecisionRecord
-from service.queue import find_job
+from service.repositories.job_queue import find_job
 from service.settings import Settings
 from tests.service.served import HOURS, TENNIS, Served, assert_problem, serving
 from tests.service.test_masks import WAYS, decision, explained

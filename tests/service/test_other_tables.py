@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import text
 
-from service import queue
 from service.database.clock import new_id
 from service.database.engine import Sessions, reading, transaction
 from service.database.tables import Kind, State
+from service.repositories import job_queue
 from service.settings import Settings
 from tests.factories import ROOT
 from tests.service.served import assert_problem, serving
@@ -91,9 +91,9 @@ def enqueue(source: Sessions) -> str:
     """Put a job into the queue that fails as soon as it is begun."""
     with transaction(source) as session:
         payload = {"model": "m", "dataset": new_id(), "config": {}}
-        return queue.enqueue(session, kind=Kind.TRAIN, payload=payload, max_attempts=1).id
+        return job_queue.enqueue(session, kind=Kind.TRAIN, payload=payload, max_attempts=1).id
 
 
 def state(source: Sessions, job: str) -> str:
     with reading(source) as session:
-        return str(queue.find_job(session, job).state)
+        return str(job_queue.find_job(session, job).state)

@@ -11,13 +11,14 @@ import pytest
 from sqlalchemy import delete, select
 
 import espalier
-from service import decisions, handlers, queue, storage, worker
 from service.database.engine import reading, transaction
 from service.database.tables import DecisionRecord
-from service.handlers import Cancelled, JobLog, Part, Reported, perform
-from service.model_cache import ModelCache
+from service.repositories import decisions, job_queue, storage
 from service.settings import Settings
-from service.staging import encoded_chunks
+from service.usecases.model_cache import ModelCache
+from service.usecases.staging import encoded_chunks
+from service.worker.handlers import Cancelled, JobLog, Part, Reported, perform
+from service.worker.loop import handlers, loop
 from tests.core.test_routing import table
 from tests.service.kept import keep_data_set
 from tests.service.served import TENNIS, Served, assert_problem, serving
@@ -58,7 +59,7 @@ def work(served: Served, *, stop_at: int | None = None, stopped: Callable[[], Ex
     """Do the next job as the worker does, in this process; `stopped` is raised in the place of a part."""
     source, progress, n_parts = served.service.sessions, espalier.Progress(), 0
     with transaction(source) as session:
-        claim = queue.claim(session, worker="test", lease_seconds=60)
+        claim = job_queue.claim(session, worker="test", lease_seconds=60)
     assert claim is not None
 
     def log(part: Part) -> None:
@@ -75,7 +76,7 @@ def work(served: Served, *, stop_at: int | None = None, stopped: Callable[[], Ex
 
     outcome = perform(source, kind=claim.kind, payload=claim.payload, progress=progress, log=JobLog(claim.job_id, log))
     with transaction(source) as session:
-        worker._save(session, claim, outcome)
+        loop._save(session, claim, outcome)
     return outcome
 
 
@@ -186,7 +187,7 @@ def test_another_attempt_goes_on_behind_what_is_logged(served: Served) -> None:
         of_job = DecisionRecord.job_id == job, DecisionRecord.first_row == ROWS_A_PART
         before = session.scalars(select(DecisionRecord.id).where(*of_job)).one()
     with transaction(served.service.sessions) as session:
-        queue.find_job(session, job).run_at = queue.find_job(session, job).created
+        job_queue.find_job(session, job).run_at = job_queue.find_job(session, job).created
     assert work(served) == Reported({"model": "m", "version": 1, "n_rows": N_ROWS})
     lines = ndjson(result(served, job))
     assert [line["label"] for line in lines] == [one.label for one in espalier.predict(model, dataset.rows())]

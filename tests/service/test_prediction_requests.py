@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import orjson
 import pytest
 
-from service import keys
 from service.database.engine import transaction
 from service.database.tables import Scope
+from service.repositories import keys
 from service.settings import Settings
 from tests.service.served import Served, assert_problem, serving
 

@@ -12,10 +12,11 @@ import pytest
 from werkzeug.test import TestResponse
 
 import espalier
-from service import decisions, streams
 from service.database.engine import reading
 from service.errors import Unavailable
+from service.repositories import decisions
 from service.settings import Settings
+from service.usecases import prediction_streams
 from tests.service.served import HOURS, Served, assert_problem, serving
 
 CSV = "text/csv"
@@ -261,7 +262,7 @@ def many(kind: str, n_rows: int, *, bad: int | None = None) -> str:
 def test_an_error_in_the_middle_is_the_last_line_and_what_came_before_it_stands(
     served: Served, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "ROWS_AT_ONCE", 200)
+    monkeypatch.setattr(prediction_streams, "ROWS_AT_ONCE", 200)
     monkeypatch.setattr(espalier, "batches_from_csv", small_batches)
     response = asked(served, many(kind, 1000, bad=700), kind, explain="none")
     assert response.status_code == 200
@@ -290,7 +291,7 @@ def small_batches(schema: espalier.Schema, stream: Any) -> Iterator[espalier.Row
 def test_the_decisions_of_a_batch_are_committed_before_its_bytes_are_sent(
     served: Served, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "ROWS_AT_ONCE", 200)
+    monkeypatch.setattr(prediction_streams, "ROWS_AT_ONCE", 200)
     monkeypatch.setattr(espalier, "batches_from_csv", small_batches)
     path = "/v1/models/tennis/predict?explain=none"
     response = served.client.post(path, data=many(kind, 1000), content_type=kind, buffered=False)
@@ -310,7 +311,7 @@ def test_the_decisions_of_a_batch_are_committed_before_its_bytes_are_sent(
 def test_a_log_that_cannot_be_written_ends_the_stream(
     served: Served, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "ROWS_AT_ONCE", 200)
+    monkeypatch.setattr(prediction_streams, "ROWS_AT_ONCE", 200)
     monkeypatch.setattr(espalier, "batches_from_csv", small_batches)
     count = itertools.count()
     for name in ("record", "record_packed"):

@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select, update
 
-from service import queue
 from service.database.clock import now
 from service.database.engine import Sessions, reading, transaction
 from service.database.tables import Job, Kind, State
 from service.errors import Conflict
-from service.queue import FINAL
+from service.repositories import job_queue
+from service.repositories.job_queue import FINAL
 from tests.service.queued import ERROR, claim, enqueue, events, expire_lease, job
 from tests.service.waiting import until
 
@@ -41,20 +41,20 @@ def test_a_claim_takes_the_oldest_job_and_counts_the_attempt(source: Sessions) -
 
 def test_an_empty_queue_gives_nothing(source: Sessions) -> None:
     with transaction(source) as session:
-        assert not queue.has_work(session)
-        assert queue.claim(session, worker="w1", lease_seconds=30) is None
+        assert not job_queue.has_work(session)
+        assert job_queue.claim(session, worker="w1", lease_seconds=30) is None
 
 
 def test_there_is_work_while_a_job_waits_or_a_lease_ran_out(source: Sessions) -> None:
     job_id = enqueue(source)
     with reading(source) as session:
-        assert queue.has_work(session)
+        assert job_queue.has_work(session)
     claim(source)
     with reading(source) as session:
-        assert not queue.has_work(session)
+        assert not job_queue.has_work(session)
     expire_lease(source, job_id)
     with reading(source) as session:
-        assert queue.has_work(session)
+        assert job_queue.has_work(session)
 
 
 def test_a_job_that_pauses_is_not_claimed_yet(source: Sessions) -> None:
@@ -63,8 +63,8 @@ def test_a_job_that_pauses_is_not_claimed_yet(source: Sessions) -> None:
         session.execute(update(Job).values(run_at=now(60)))
 
     with transaction(source) as session:
-        assert not queue.has_work(session)
-        assert queue.claim(session, worker="w1", lease_seconds=30) is None
+        assert not job_queue.has_work(session)
+        assert job_queue.claim(session, worker="w1", lease_seconds=30) is None
 
 
 def test_a_heartbeat_prolongs_the_lease_and_publishes_progress(source: Sessions) -> None:
@@ -74,7 +74,7 @@ def test_a_heartbeat_prolongs_the_lease_and_publishes_progress(source: Sessions)
     before = claimed.lease_expires_at
 
     with transaction(source) as session:
-        cancel = queue.heartbeat(session, taken, lease_seconds=60, progress=0.25, phase="growing")
+        cancel = job_queue.heartbeat(session, taken, lease_seconds=60, progress=0.25, phase="growing")
 
     after = job(source, job_id)
     assert cancel is False
@@ -90,7 +90,7 @@ def test_a_finished_job_has_its_result_and_no_lease(source: Sessions) -> None:
     taken = claim(source)
 
     with transaction(source) as session:
-        queue.finish(session, taken, result={"version": 1})
+        job_queue.finish(session, taken, result={"version": 1})
 
     found = job(source, job_id)
     assert (found.state, found.result, found.progress, found.lease_token) == ("succeeded", {"version": 1}, 1.0, None)
@@ -102,7 +102,7 @@ def test_a_fault_that_would_come_back_fails_at_once(source: Sessions) -> None:
     taken = claim(source)
 
     with transaction(source) as session:
-        queue.fail_or_retry(session, taken, error=ERROR, retryable=False)
+        job_queue.fail_or_retry(session, taken, error=ERROR, retryable=False)
 
     found = job(source, job_id)
     assert (found.state, found.error, found.attempt) == ("failed", ERROR, 1)
@@ -117,7 +117,7 @@ def test_another_fault_is_tried_again_after_a_growing_pause_until_the_attempts_a
         taken = until(lambda: claim(source), what="a claim")
         with transaction(source) as session:
             before = session.scalar(select(now()))
-            failed = queue.fail_or_retry(session, taken, error=ERROR, retryable=True)
+            failed = job_queue.fail_or_retry(session, taken, error=ERROR, retryable=True)
             after = session.scalar(select(now()))
             assert before is not None
             assert after is not None
@@ -138,7 +138,7 @@ def test_a_released_job_keeps_its_attempts(source: Sessions) -> None:
     taken = claim(source)
 
     with transaction(source) as session:
-        queue.release(session, taken, reason="the worker was stopped")
+        job_queue.release(session, taken, reason="the worker was stopped")
 
     assert (job(source, job_id).state, job(source, job_id).attempt) == ("queued", 0)
     assert claim(source).attempt == 1
@@ -148,11 +148,11 @@ def test_a_queued_job_is_cancelled_at_once(source: Sessions) -> None:
     job_id = enqueue(source)
 
     with transaction(source) as session:
-        queue.cancel(session, job_id)
+        job_queue.cancel(session, job_id)
 
     assert job(source, job_id).state == "cancelled"
     with transaction(source) as session:
-        assert queue.claim(session, worker="w1", lease_seconds=30) is None
+        assert job_queue.claim(session, worker="w1", lease_seconds=30) is None
 
 
 def test_a_running_job_is_asked_to_stop_once(source: Sessions) -> None:
@@ -161,12 +161,12 @@ def test_a_running_job_is_asked_to_stop_once(source: Sessions) -> None:
 
     for _ in range(2):
         with transaction(source) as session:
-            assert queue.cancel(session, job_id).state == "running"
+            assert job_queue.cancel(session, job_id).state == "running"
     with reading(source) as session:
-        assert queue.is_cancel_requested(session, taken)
+        assert job_queue.is_cancel_requested(session, taken)
     with transaction(source) as session:
-        assert queue.heartbeat(session, taken, lease_seconds=30, progress=0.5, phase="")
-        queue.mark_cancelled(session, taken)
+        assert job_queue.heartbeat(session, taken, lease_seconds=30, progress=0.5, phase="")
+        job_queue.mark_cancelled(session, taken)
 
     assert job(source, job_id).state == "cancelled"
     assert [event for _, event, _ in events(source, job_id)] == ["enqueue", "claim", "request_cancel", "cancel"]
@@ -182,7 +182,7 @@ def test_a_finished_job_cannot_be_cancelled(state: State, source: Sessions) -> N
         pytest.raises(Conflict, match=f"is {state}; cancel is possible only when queued or running"),
         transaction(source) as session,
     ):
-        queue.cancel(session, job_id)
+        job_queue.cancel(session, job_id)
 
 
 @pytest.mark.parametrize("state", ["failed", "dead", "cancelled"])
@@ -192,7 +192,7 @@ def test_a_job_that_did_not_succeed_can_be_retried_from_the_start(state: str, so
         session.execute(update(Job).values(state=state, attempt=3, error=ERROR, cancel_requested=True, progress=0.5))
 
     with transaction(source) as session:
-        queue.retry(session, job_id)
+        job_queue.retry(session, job_id)
 
     found = job(source, job_id)
     assert (found.state, found.attempt, found.error, found.cancel_requested, found.progress) == (
@@ -214,4 +214,4 @@ def test_other_jobs_cannot_be_retried(state: str, source: Sessions) -> None:
         pytest.raises(Conflict, match="retry is possible only when cancelled or dead or failed"),
         transaction(source) as session,
     ):
-        queue.retry(session, job_id)
+        job_queue.retry(session, job_id)

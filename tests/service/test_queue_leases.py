@@ -6,11 +6,11 @@ from multiprocessing.queues import Queue
 import pytest
 from sqlalchemy import update
 
-from service import queue
 from service.database.clock import now
 from service.database.engine import Sessions, connect, end_idle_transactions, reading, sessions, transaction
 from service.database.tables import Job, State
 from service.errors import LeaseLost, Unavailable
+from service.repositories import job_queue
 from service.settings import LONGEST_LEASE, Settings
 from tests.service.queued import ERROR, claim, enqueue, events, expire_lease, job
 from tests.service.waiting import PATIENCE, until
@@ -38,7 +38,7 @@ def test_a_lease_that_ran_out_on_the_last_attempt_leaves_a_dead_job_with_the_rea
 
     expire_lease(source, job_id)
     with transaction(source) as session:
-        assert queue.reap(session) == 1
+        assert job_queue.reap(session) == 1
 
     found = job(source, job_id)
     assert found.state == "dead"
@@ -52,7 +52,7 @@ def test_a_job_that_was_queued_before_the_clock_was_set_back_is_taken_at_once(so
         session.execute(update(Job).where(Job.id == job_id).values(run_at=now(5 * 3600)))
 
     with reading(source) as session:
-        assert queue.has_work(session)
+        assert job_queue.has_work(session)
     assert claim(source).job_id == job_id
 
 
@@ -62,8 +62,8 @@ def test_a_job_that_waits_for_its_next_attempt_is_not_taken_early(source: Sessio
         session.execute(update(Job).where(Job.id == job_id).values(run_at=now(60 * 1.5)))
 
     with transaction(source) as session:
-        assert not queue.has_work(session)
-        assert queue.claim(session, worker="w1", lease_seconds=30) is None
+        assert not job_queue.has_work(session)
+        assert job_queue.claim(session, worker="w1", lease_seconds=30) is None
 
 
 def test_a_lease_from_before_the_clock_was_set_back_does_not_keep_the_job_of_a_lost_worker(source: Sessions) -> None:
@@ -82,19 +82,19 @@ def test_the_longest_lease_that_can_be_set_is_kept(source: Sessions) -> None:
     claim(source, lease=LONGEST_LEASE)
 
     with transaction(source) as session:
-        assert not queue.has_work(session)
-        assert queue.reap(session) == 0
+        assert not job_queue.has_work(session)
+        assert job_queue.reap(session) == 0
 
 
 def test_a_lost_job_that_was_to_be_cancelled_is_cancelled(source: Sessions) -> None:
     job_id = enqueue(source)
     claim(source)
     with transaction(source) as session:
-        queue.cancel(session, job_id)
+        job_queue.cancel(session, job_id)
 
     expire_lease(source, job_id)
     with transaction(source) as session:
-        queue.reap(session)
+        job_queue.reap(session)
 
     assert job(source, job_id).state == "cancelled"
 
@@ -107,13 +107,13 @@ def test_a_worker_that_lost_its_lease_can_write_nothing(source: Sessions) -> Non
     before = job(source, job_id)
 
     writes = [
-        lambda session: queue.heartbeat(session, old, lease_seconds=30, progress=0.9, phase="late"),
-        lambda session: queue.finish(session, old, result={}),
-        lambda session: queue.fail_or_retry(session, old, error=ERROR, retryable=True),
-        lambda session: queue.fail_or_retry(session, old, error=ERROR, retryable=False),
-        lambda session: queue.release(session, old, reason="late"),
-        lambda session: queue.mark_cancelled(session, old),
-        lambda session: queue.is_cancel_requested(session, old),
+        lambda session: job_queue.heartbeat(session, old, lease_seconds=30, progress=0.9, phase="late"),
+        lambda session: job_queue.finish(session, old, result={}),
+        lambda session: job_queue.fail_or_retry(session, old, error=ERROR, retryable=True),
+        lambda session: job_queue.fail_or_retry(session, old, error=ERROR, retryable=False),
+        lambda session: job_queue.release(session, old, reason="late"),
+        lambda session: job_queue.mark_cancelled(session, old),
+        lambda session: job_queue.is_cancel_requested(session, old),
     ]
     for write in writes:
         with pytest.raises(LeaseLost), transaction(source) as session:
@@ -130,7 +130,7 @@ def test_a_lease_that_ran_out_but_was_not_taken_over_still_holds(source: Session
 
     expire_lease(source, job_id)
     with transaction(source) as session:
-        queue.finish(session, taken, result={})
+        job_queue.finish(session, taken, result={})
 
     assert job(source, job_id).state == "succeeded"
 
@@ -147,11 +147,11 @@ def test_a_worker_that_is_stopped_before_its_commit_does_not_keep_its_job_from_t
 
     def is_taken_back() -> bool:
         with transaction(source) as session:
-            return queue.reap(session) == 1
+            return job_queue.reap(session) == 1
 
     def beat_and_stop() -> None:
         with transaction(sessions(engine)) as session:
-            queue.heartbeat(session, held, lease_seconds=30, progress=0.5, phase="")
+            job_queue.heartbeat(session, held, lease_seconds=30, progress=0.5, phase="")
             until(is_taken_back)
 
     with pytest.raises(Unavailable):
@@ -186,10 +186,10 @@ def _claim_all(settings: Settings, taken: "Queue[str | None]") -> None:
     source = sessions(engine)
     while True:
         with transaction(source) as session:
-            claim = queue.claim(session, worker="one of many", lease_seconds=60)
+            claim = job_queue.claim(session, worker="one of many", lease_seconds=60)
         taken.put(None if claim is None else claim.job_id)
         if claim is None:
             break
         with transaction(source) as session:
-            queue.finish(session, claim, result={})
+            job_queue.finish(session, claim, result={})
     engine.dispose()

@@ -3,11 +3,11 @@
 import pytest
 from sqlalchemy import select
 
-from service import queue
 from service.database.engine import Sessions, reading, transaction
 from service.database.tables import JobEvent, Kind, State
 from service.errors import NotFound, Rejected
-from service.queue import FINAL, TRANSITIONS, Event
+from service.repositories import job_queue
+from service.repositories.job_queue import FINAL, TRANSITIONS, Event
 from tests.service.queued import ERROR, claim, enqueue
 
 
@@ -15,9 +15,9 @@ def test_every_transition_leaves_an_event_of_the_table(source: Sessions) -> None
     job_id = enqueue(source)
     taken = claim(source)
     with transaction(source) as session:
-        queue.fail_or_retry(session, taken, error=ERROR, retryable=False)
-        queue.retry(session, job_id)
-        queue.cancel(session, job_id)
+        job_queue.fail_or_retry(session, taken, error=ERROR, retryable=False)
+        job_queue.retry(session, job_id)
+        job_queue.cancel(session, job_id)
 
     with reading(source) as session:
         found = session.scalars(select(JobEvent).order_by(JobEvent.id)).all()
@@ -40,14 +40,14 @@ def test_jobs_are_listed_from_the_newest_by_state_kind_and_model(source: Session
     second = enqueue(source, model="b", kind=Kind.PRUNE)
     third = enqueue(source, model="b")
     with transaction(source) as session:
-        queue.cancel(session, second)
+        job_queue.cancel(session, second)
 
     with reading(source) as session:
         listed = {
-            "all": queue.list_jobs(session),
-            "queued": queue.list_jobs(session, state="queued"),
-            "prune": queue.list_jobs(session, kind="prune"),
-            "b": queue.list_jobs(session, model="b"),
+            "all": job_queue.list_jobs(session),
+            "queued": job_queue.list_jobs(session, state="queued"),
+            "prune": job_queue.list_jobs(session, kind="prune"),
+            "b": job_queue.list_jobs(session, model="b"),
         }
 
     assert {name: [job.id for job in page.items] for name, page in listed.items()} == {
@@ -61,11 +61,11 @@ def test_jobs_are_listed_from_the_newest_by_state_kind_and_model(source: Session
 def test_a_list_is_paged_by_cursor_and_stays_right_while_jobs_are_added(source: Sessions) -> None:
     ids = [enqueue(source) for _ in range(5)]
     with reading(source) as session:
-        first = queue.list_jobs(session, limit=2)
+        first = job_queue.list_jobs(session, limit=2)
     enqueue(source)
     with reading(source) as session:
-        second = queue.list_jobs(session, limit=2, cursor=first.next)
-        third = queue.list_jobs(session, limit=2, cursor=second.next)
+        second = job_queue.list_jobs(session, limit=2, cursor=first.next)
+        third = job_queue.list_jobs(session, limit=2, cursor=second.next)
 
     assert [job.id for page in (first, second, third) for job in page.items] == ids[::-1]
     assert third.next is None
@@ -74,10 +74,10 @@ def test_a_list_is_paged_by_cursor_and_stays_right_while_jobs_are_added(source: 
 @pytest.mark.parametrize(("limit", "cursor"), [(0, None), (201, None), (10, "x"), (10, "' OR 1=1 --")])
 def test_a_wrong_limit_or_cursor_is_rejected(limit: int, cursor: str | None, source: Sessions) -> None:
     with pytest.raises(Rejected), reading(source) as session:
-        queue.list_jobs(session, limit=limit, cursor=cursor)
+        job_queue.list_jobs(session, limit=limit, cursor=cursor)
 
 
 def test_a_job_that_does_not_exist_is_not_found(source: Sessions) -> None:
-    for ask in (queue.find_job, queue.cancel, queue.retry):
+    for ask in (job_queue.find_job, job_queue.cancel, job_queue.retry):
         with pytest.raises(NotFound, match="there is no job 'none'"), transaction(source) as session:
             ask(session, "none")

@@ -15,7 +15,8 @@ def test_what_the_reader_said_counts_where_threads_would_abort_its_end(
     shared_sqlite: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Threads of pyarrow that are still at work do so once in a hundred times."""
-    aborting = "import atexit, os, sys\nif 'service.reader' in sys.orig_argv:\n    atexit.register(os.abort)\n"
+    is_sandbox = "'service.usecases.upload_sandbox' in sys.orig_argv"
+    aborting = f"import atexit, os, sys\nif {is_sandbox}:\n    atexit.register(os.abort)\n"
     (tmp_path / "sitecustomize.py").write_text(aborting)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with serving(shared_sqlite) as served:

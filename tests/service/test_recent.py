@@ -5,7 +5,7 @@ import weakref
 
 import pytest
 
-from service.recent import CAPACITY, Recent
+from service.usecases.recent import CAPACITY, Recent
 
 
 class Clock:

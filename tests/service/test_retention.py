@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 import sqlalchemy
 
-from service import queue, retention
 from service.database.clock import new_id, utc_now
 from service.database.engine import Sessions, transaction
 from service.database.tables import DecisionRecord, Job, JobEvent, Kind, ModelName, Version
+from service.repositories import job_queue
 from service.settings import Settings
+from service.worker.loop import cleanup
 from tests.service.clocks import set_wrong
 from tests.service.served import Served, serving
 
@@ -44,8 +45,8 @@ def test_only_decisions_whose_time_is_over_are_deleted(settings: Settings) -> No
         new = decide(served, "short")
         keep(served, "short", 7)
         keep(served, "long", 8)
-        assert retention.delete_expired(source) == 1
-        assert retention.delete_expired(source) == 0
+        assert cleanup.delete_expired(source) == 1
+        assert cleanup.delete_expired(source) == 0
         assert [status(served, one) for one in (old["short"], old["long"], old["forever"], new)] == [404, 200, 200, 200]
 
 
@@ -64,10 +65,10 @@ def test_a_worker_whose_clock_is_wrong_deletes_nothing_before_its_time(
             made = utc_now() - timedelta(hours=23)
             session.execute(sqlalchemy.update(DecisionRecord).where(DecisionRecord.id == new).values(time=made))
             for age_in_hours in (23, 25):
-                job = queue.enqueue(session, kind=Kind.EVALUATE, payload={}, max_attempts=1)
-                queue.cancel(session, job.id).finished = utc_now() - timedelta(hours=age_in_hours)
+                job = job_queue.enqueue(session, kind=Kind.EVALUATE, payload={}, max_attempts=1)
+                job_queue.cancel(session, job.id).finished = utc_now() - timedelta(hours=age_in_hours)
         set_wrong(monkeypatch, hours=hours)
-        assert (retention.delete_expired(source), retention.delete_ended_jobs(source, days=1)) == (1, 1)
+        assert (cleanup.delete_expired(source), cleanup.delete_ended_jobs(source, days=1)) == (1, 1)
         assert [status(served, one) for one in (old, new)] == [404, 200]
 
 
@@ -76,32 +77,32 @@ def test_the_longest_retention_that_can_be_set_deletes_nothing(settings: Setting
         served.train("long")
         one = decide(served, "long")
         age(served.service.sessions, days=3_650)
-        assert retention.delete_expired(served.service.sessions, days=36_500) == 0
-        assert retention.delete_ended_jobs(served.service.sessions, days=36_500) == 0
+        assert cleanup.delete_expired(served.service.sessions, days=36_500) == 0
+        assert cleanup.delete_ended_jobs(served.service.sessions, days=36_500) == 0
         assert status(served, one) == 200
 
 
 def test_many_are_deleted_some_at_a_time(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retention, "RECORDS_AT_ONCE", 2)
+    monkeypatch.setattr(cleanup, "RECORDS_AT_ONCE", 2)
     with serving(settings) as served:
         served.train("short")
         keep(served, "short", 1)
         for _ in range(5):
             decide(served, "short")
         age(served.service.sessions, days=2)
-        assert [retention.delete_expired(served.service.sessions) for _ in range(4)] == [2, 2, 1, 0]
+        assert [cleanup.delete_expired(served.service.sessions) for _ in range(4)] == [2, 2, 1, 0]
 
 
 def test_a_cleaner_looks_again_at_once_while_there_are_more_and_else_after_a_minute(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "RECORDS_AT_ONCE", 1)
+    monkeypatch.setattr(cleanup, "RECORDS_AT_ONCE", 1)
     moment: list[Any] = [100.0]
     with serving(settings) as served:
         served.train("short")
         keep(served, "short", 1)
         source = served.service.sessions
-        cleaner = retention.Cleaner(source, clock=lambda: moment[0])
+        cleaner = cleanup.Cleaner(source, clock=lambda: moment[0])
 
         def left() -> int:
             with transaction(source) as session:
@@ -128,9 +129,9 @@ def test_a_cleaner_outlives_a_database_without_tables(settings: Settings) -> Non
     with serving(settings) as served:
         with transaction(served.service.sessions) as session:
             session.execute(sqlalchemy.text(f"ALTER TABLE {ModelName.__tablename__} RENAME TO away"))
-        cleaner = retention.Cleaner(served.service.sessions, clock=lambda: 0.0)
+        cleaner = cleanup.Cleaner(served.service.sessions, clock=lambda: 0.0)
         cleaner.clean_up()
-        assert cleaner.due == retention.PAUSE_SECONDS
+        assert cleaner.due == cleanup.PAUSE_SECONDS
 
 
 def test_models_that_say_nothing_keep_decisions_as_long_as_the_settings_say(settings: Settings) -> None:
@@ -140,8 +141,8 @@ def test_models_that_say_nothing_keep_decisions_as_long_as_the_settings_say(sett
         old = {name: decide(served, name) for name in ("own", "general")}
         keep(served, "own", 30)
         age(served.service.sessions, days=8)
-        assert retention.delete_expired(served.service.sessions, days=0) == 0
-        assert retention.delete_expired(served.service.sessions, days=7) == 1
+        assert cleanup.delete_expired(served.service.sessions, days=0) == 0
+        assert cleanup.delete_expired(served.service.sessions, days=7) == 1
         assert [status(served, old[name]) for name in ("own", "general")] == [200, 404]
 
 
@@ -153,7 +154,7 @@ def test_a_look_asks_as_little_of_many_models_as_of_one(settings: Settings, sour
             asked.append(args[2])
 
         sqlalchemy.event.listen(source.engine, "before_cursor_execute", note)
-        assert retention.delete_expired(source, days=7) == 0
+        assert cleanup.delete_expired(source, days=7) == 0
         sqlalchemy.event.remove(source.engine, "before_cursor_execute", note)
         return len(asked)
 
@@ -174,9 +175,9 @@ def test_a_look_asks_as_little_of_many_models_as_of_one(settings: Settings, sour
 def test_ended_jobs_go_unless_something_refers_to_them(settings: Settings, source: Sessions) -> None:
     def ended(event: Any, *, days: float) -> str:
         with transaction(source) as session:
-            job = queue.enqueue(session, kind=Kind.EVALUATE, payload={}, max_attempts=1)
+            job = job_queue.enqueue(session, kind=Kind.EVALUATE, payload={}, max_attempts=1)
         with transaction(source) as session:
-            held = queue.claim(session, worker="w", lease_seconds=60)
+            held = job_queue.claim(session, worker="w", lease_seconds=60)
             assert held is not None
             event(session, held)
         with transaction(source) as session:
@@ -184,14 +185,14 @@ def test_ended_jobs_go_unless_something_refers_to_them(settings: Settings, sourc
             session.execute(sqlalchemy.update(Job).where(Job.id == job.id).values(finished=when))
         return job.id
 
-    def fail(session: Any, held: queue.Claim) -> None:
-        queue.fail_or_retry(session, held, error={"code": "x", "message": "x", "errors": []}, retryable=False)
+    def fail(session: Any, held: job_queue.Claim) -> None:
+        job_queue.fail_or_retry(session, held, error={"code": "x", "message": "x", "errors": []}, retryable=False)
 
-    def succeed(session: Any, held: queue.Claim) -> None:
-        queue.finish(session, held, result={})
+    def succeed(session: Any, held: job_queue.Claim) -> None:
+        job_queue.finish(session, held, result={})
 
-    def answer(session: Any, held: queue.Claim) -> None:
-        queue.finish(session, held, result={})
+    def answer(session: Any, held: job_queue.Claim) -> None:
+        job_queue.finish(session, held, result={})
         model = ModelName(id=new_id(), name="m", created=utc_now())
         session.add(model)
         session.flush()
@@ -202,10 +203,10 @@ def test_ended_jobs_go_unless_something_refers_to_them(settings: Settings, sourc
     for event in (fail, succeed):
         ended(event, days=8)
     with transaction(source) as session:
-        waiting = queue.enqueue(session, kind=Kind.TRAIN, payload={}, max_attempts=1).id
+        waiting = job_queue.enqueue(session, kind=Kind.TRAIN, payload={}, max_attempts=1).id
 
-    assert retention.delete_ended_jobs(source, days=0) == 0
-    assert [retention.delete_ended_jobs(source, days=7) for _ in range(2)] == [2, 0]
+    assert cleanup.delete_ended_jobs(source, days=0) == 0
+    assert [cleanup.delete_ended_jobs(source, days=7) for _ in range(2)] == [2, 0]
     with transaction(source) as session:
         assert set(session.scalars(sqlalchemy.select(Job.id))) == {new, referred, waiting}
         assert {event.job_id for event in session.scalars(sqlalchemy.select(JobEvent))} == {new, referred, waiting}

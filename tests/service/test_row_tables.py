@@ -14,7 +14,7 @@ from werkzeug.test import TestResponse
 import espalier
 from service.database.engine import reading
 from service.database.tables import DecisionRecord
-from service.row_tables import MANY_ROWS, table_of
+from service.serialization.json_columns import MANY_ROWS, table_of
 from service.settings import Settings
 from tests.service.served import Served, assert_problem, serving
 

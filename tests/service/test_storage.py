@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import espalier
-from service import storage
 from service.database.engine import Sessions, reading, transaction
 from service.database.tables import DataSet
 from service.errors import NotFound
+from service.repositories import storage
 from service.serialization.dataset_chunks import chunk_rows, decode_columns, encode_rows
-from service.staging import encoded_chunks
+from service.usecases.staging import encoded_chunks
 from tests.service.kept import keep_data_set, patients
 
 EVERY_KIND = {

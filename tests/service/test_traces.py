@@ -12,7 +12,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from service.errors import SettingsError
 from service.settings import Settings
-from service.traces import spanning
+from service.tracing import spanning
 from tests.acceptance.running import running, until
 
 VALUE = "Vesuvius"

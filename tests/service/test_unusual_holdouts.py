@@ -7,10 +7,11 @@ import pytest
 from werkzeug.test import TestResponse
 
 import espalier
-from service import queue, worker
 from service.database.engine import transaction
-from service.handlers import perform
+from service.repositories import job_queue
 from service.settings import Settings
+from service.worker.handlers import perform
+from service.worker.loop import loop
 from tests.service.served import Served, assert_problem, serving
 
 WEATHER = "sky,play\n" + "sun,yes\nrain,no\n" * 6
@@ -116,10 +117,10 @@ def done(served: Served, response: TestResponse) -> dict[str, Any]:
     assert response.status_code == 202, response.text
     source = served.service.sessions
     with transaction(source) as session:
-        claim = queue.claim(session, worker="test", lease_seconds=60)
+        claim = job_queue.claim(session, worker="test", lease_seconds=60)
     assert claim is not None
     outcome = perform(source, kind=claim.kind, payload=claim.payload, progress=espalier.Progress())
     with transaction(source) as session:
-        assert worker._save(session, claim, outcome) == "succeeded", outcome
+        assert loop._save(session, claim, outcome) == "succeeded", outcome
     found: dict[str, Any] = served.client.get(f"{response.headers['Location']}/result").get_json()
     return found

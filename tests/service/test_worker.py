@@ -16,12 +16,13 @@ import sqlalchemy
 from sqlalchemy import select, text
 
 import espalier
-from service import queue, worker
 from service.database.engine import Sessions, reading, transaction
 from service.database.tables import Job, Kind, State, Version
 from service.errors import Unavailable
-from service.job_figures import FENCED_OUT
+from service.repositories import job_queue
+from service.repositories.job_figures import FENCED_OUT
 from service.settings import Settings
+from service.worker.loop import loop as worker
 from tests.acceptance.warming import warm_up
 from tests.service.acting import only_listen, pid_in, runs, work
 from tests.service.kept import keep_data_set
@@ -236,7 +237,7 @@ def test_a_running_job_is_cancelled_whether_it_listens_or_not(
     until(lambda: _seen(source, job_id, progress=0.5), what="the last heartbeat within a third of an hour")
 
     with transaction(source) as session:
-        queue.cancel(session, job_id)
+        job_queue.cancel(session, job_id)
     _until(source, job_id, State.CANCELLED)
 
     until(lambda: not runs(child), what="the end of the child")
@@ -279,7 +280,7 @@ def test_after_kill_9_of_the_worker_its_child_ends_and_another_worker_does_the_j
     assert job.attempt == 2
     assert len(_versions(source)) == 1
     with reading(source) as session:
-        names = [event.event for event in queue.list_events(session, job_id)]
+        names = [event.event for event in job_queue.list_events(session, job_id)]
     assert names == ["enqueue", "claim", "lose_lease", "claim", "succeed"]
 
 
@@ -299,8 +300,8 @@ def test_a_worker_that_slept_past_its_lease_saves_nothing(start: Start, source: 
 
     assert [version.model.name for version in _versions(source)] == ["m", "next"]
     with reading(source) as session:
-        assert queue.find_job(session, job_id).result == job.result
-        events = [event.event for event in queue.list_events(session, job_id)]
+        assert job_queue.find_job(session, job_id).result == job.result
+        events = [event.event for event in job_queue.list_events(session, job_id)]
         assert [event for event in events if event != FENCED_OUT][-1] == "succeed"
 
 
@@ -347,7 +348,7 @@ def test_a_child_ends_when_the_pipe_to_its_worker_does() -> None:
 
 def test_neither_worker_nor_child_loads_the_web() -> None:
     loaded = "[m for m in ('flask', 'marshmallow', 'pyarrow') if m in sys.modules]"
-    code = f"import service.worker, service.job_child, service.job_template, sys; print({loaded})"
+    code = f"import service.worker.loop, service.worker.child, service.worker.job_template, sys; print({loaded})"
 
     printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
 
@@ -360,17 +361,17 @@ def test_neither_worker_nor_child_loads_the_web() -> None:
 def _enqueue(source: Sessions, *, act: str, attempts: int = 3, model: str = "m", **payload: str) -> str:
     payload |= {"act": act, "model": model}
     with transaction(source) as session:
-        return queue.enqueue(session, kind=Kind.TRAIN, payload=payload, max_attempts=attempts, model=model).id
+        return job_queue.enqueue(session, kind=Kind.TRAIN, payload=payload, max_attempts=attempts, model=model).id
 
 
 def _enqueue_real(source: Sessions, kind: Kind, payload: dict[str, Any]) -> str:
     with transaction(source) as session:
-        return queue.enqueue(session, kind=kind, payload=payload, max_attempts=1, model="drugs").id
+        return job_queue.enqueue(session, kind=kind, payload=payload, max_attempts=1, model="drugs").id
 
 
 def _seen(source: Sessions, job_id: str, **wanted: object) -> Job | None:
     with reading(source) as session:
-        job = queue.find_job(session, job_id)
+        job = job_queue.find_job(session, job_id)
     return job if all(getattr(job, name) == value for name, value in wanted.items()) else None
 
 
@@ -391,7 +392,7 @@ def _is_halted(source: Sessions, worker: BaseProcess) -> bool:
 
 def _lease_end(source: Sessions, job_id: str) -> Any:
     with reading(source) as session:
-        return queue.find_job(session, job_id).lease_expires_at
+        return job_queue.find_job(session, job_id).lease_expires_at
 
 
 def _versions(source: Sessions) -> list[Version]:

@@ -8,16 +8,16 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from espalier.data.assembly import Block, TableAssembler
+from espalier.data.dataset import Dataset
+from espalier.data.declaration import Declared
 from espalier.data.inference import dataset_of_columns
+from espalier.data.limits import UNLIMITED, Limits
 from espalier.data.readers.arff import read_arff
 from espalier.data.readers.arrow import columns_of_frame, read_arrow, read_parquet
 from espalier.data.readers.csv import read_csv
 from espalier.data.readers.json import dataset_from_json, read_ndjson
 from espalier.data.readers.source import ByteStream, Source, opened
-from espalier.dataset import Dataset
-from espalier.declaring import Declared
 from espalier.errors import DataError, Fault
-from espalier.limits import UNLIMITED, Limits
 
 PACKED: Final = ".gz"
 

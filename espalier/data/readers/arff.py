@@ -24,12 +24,12 @@ import numpy as np
 
 from espalier.data.assembly import Block, TableAssembler
 from espalier.data.column import RawColumn, column_from_texts
+from espalier.data.limits import Limits
+from espalier.data.missing import number_from_text
 from espalier.data.readers.json import lines_of
 from espalier.data.readers.source import Source
+from espalier.data.schema import FeatureKind
 from espalier.errors import DataError, Fault, pointer
-from espalier.limits import Limits
-from espalier.marks import number_from_text
-from espalier.schema import FeatureKind
 
 CELLS_AT_ONCE: Final = 500_000
 NUMBERS: Final = frozenset({"numeric", "real", "integer"})

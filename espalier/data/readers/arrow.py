@@ -23,10 +23,10 @@ from espalier.data.column import (
     plain_labels,
     seconds_from_microseconds,
 )
+from espalier.data.limits import Limits
 from espalier.data.readers.source import Source
+from espalier.data.schema import FeatureKind
 from espalier.errors import DataError, Fault, pointer
-from espalier.limits import Limits
-from espalier.schema import FeatureKind
 
 ROWS_AT_ONCE: Final = 65_536
 CELLS_AT_ONCE: Final = 1_000_000

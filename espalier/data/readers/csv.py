@@ -18,6 +18,7 @@ import numpy as np
 
 from espalier.data.assembly import Block, TableAssembler
 from espalier.data.column import RawColumn, column_from_texts
+from espalier.data.limits import Limits
 from espalier.data.readers.csv_blocks import (
     LONG_CELL,
     MAX_LINE_BYTES,
@@ -29,7 +30,6 @@ from espalier.data.readers.csv_blocks import (
 )
 from espalier.data.readers.source import Source
 from espalier.errors import DataError, Fault, TooLarge
-from espalier.limits import Limits
 
 BLOCK_BYTES: Final = 2**21
 THREADS: Final = 2

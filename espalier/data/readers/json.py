@@ -7,11 +7,11 @@ import orjson
 
 from espalier.data.assembly import Block, TableAssembler
 from espalier.data.column import column_from_json
+from espalier.data.dataset import Dataset
+from espalier.data.limits import UNLIMITED, Limits
 from espalier.data.readers.python import dataset_from_columns, dataset_from_rows
 from espalier.data.readers.source import Source
-from espalier.dataset import Dataset
 from espalier.errors import DataError, Fault, InvalidInput, SchemaError, pointer
-from espalier.limits import UNLIMITED, Limits
 
 KEYS: Final = frozenset({"rows", "columns", "schema"})
 READERS: Final[Mapping[str, Callable[..., Dataset]]] = {"rows": dataset_from_rows, "columns": dataset_from_columns}

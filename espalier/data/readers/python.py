@@ -8,13 +8,13 @@ import numpy.typing as npt
 
 from espalier.data.assembly import Block, TableAssembler
 from espalier.data.column import column_from_json
+from espalier.data.dataset import Dataset
+from espalier.data.declaration import Declared
 from espalier.data.inference import dataset_of_columns
+from espalier.data.limits import UNLIMITED, Limits
 from espalier.data.readers.arrow import columns_from_arrays
-from espalier.dataset import Dataset
-from espalier.declaring import Declared
+from espalier.data.schema import Schema
 from espalier.errors import DataError, Fault, pointer
-from espalier.limits import UNLIMITED, Limits
-from espalier.schema import Schema
 
 
 def dataset_from_rows(rows: Any, *, limits: Limits = UNLIMITED, **declared: Any) -> Dataset:
@@ -59,9 +59,9 @@ def dataset_from_columns(
         columns: Name -> cells: numbers, texts, true, false, None; or one-dimensional numpy arrays of numbers
             (NaN is missing), booleans, dates, texts or Python objects, which are read whole.
         target: The column to learn; stands over the schema's.
-        schema: A declaration (see `espalier.schema.parse_declaration`); columns it leaves out are inferred: numbers
-            are numeric, true and false boolean, everything else nominal. A numeric target of at most 20 distinct whole
-            numbers is a class.
+        schema: A declaration (see `espalier.data.schema.parse_declaration`); columns it leaves out are inferred:
+            numbers are numeric, true and false boolean, everything else nominal. A numeric target of at most 20
+            distinct whole numbers is a class.
         task: ``classification`` or ``regression``; overrides the inference of the target's kind.
         missing_values: Texts that stand for missing; default ``?`` and ``NA``. The text of a number stands for that
             number, too.

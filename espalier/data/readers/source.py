@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final, Protocol
 
+from espalier.data.limits import UNLIMITED, Limits
 from espalier.errors import DataError, Fault
-from espalier.limits import UNLIMITED, Limits
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
 MAX_BYTES_IN_MEMORY: Final = 1_000_000

@@ -1,0 +1,148 @@
+from .config.checks import check_training as check_training
+from .config.parameters import FieldInfo as FieldInfo, field_table as field_table
+from .config.pruning import (
+    PRUNERS as PRUNERS,
+    CostComplexity as CostComplexity,
+    ModelTree as ModelTree,
+    Pessimistic as Pessimistic,
+    ReducedError as ReducedError,
+    needs_held_out as needs_held_out,
+    pruning_method as pruning_method,
+)
+from .config.training import (
+    PRESET_SENTENCES as PRESET_SENTENCES,
+    PRESETS as PRESETS,
+    Holdout as Holdout,
+    TrainingConfig as TrainingConfig,
+    config_from_dict as config_from_dict,
+    config_to_dict as config_to_dict,
+    holdout_from_dict as holdout_from_dict,
+    training_config as training_config,
+)
+from .data.dataset import Dataset as Dataset
+from .data.limits import UNLIMITED as UNLIMITED, Limits as Limits
+from .data.missing import number_from_text as number_from_text
+from .data.readers import (
+    FORMATS as FORMATS,
+    dataset_from_arrow as dataset_from_arrow,
+    dataset_from_csv as dataset_from_csv,
+    dataset_from_file as dataset_from_file,
+    format_of as format_of,
+    read_table as read_table,
+)
+from .data.readers.json import dataset_from_json as dataset_from_json
+from .data.readers.python import dataset_from_columns as dataset_from_columns, dataset_from_rows as dataset_from_rows
+from .data.readers.source import ByteStream as ByteStream, unpacked as unpacked
+from .data.schema import (
+    Feature as Feature,
+    FeatureKind as FeatureKind,
+    Label as Label,
+    Role as Role,
+    Schema as Schema,
+    label_text as label_text,
+)
+from .documents.model import (
+    FORMAT_VERSION as FORMAT_VERSION,
+    from_document as from_document,
+    from_json as from_json,
+    to_document as to_document,
+    to_json as to_json,
+)
+from .errors import (
+    Cancelled as Cancelled,
+    ConfigError as ConfigError,
+    DataError as DataError,
+    DocumentError as DocumentError,
+    EspalierError as EspalierError,
+    EstimatorError as EstimatorError,
+    Fault as Fault,
+    InvalidInput as InvalidInput,
+    NotApplicable as NotApplicable,
+    RowError as RowError,
+    SchemaError as SchemaError,
+    TooLarge as TooLarge,
+)
+from .estimators.estimators import TreeClassifier as TreeClassifier, TreeRegressor as TreeRegressor
+from .evaluation.importances import (
+    LOSS_MEASURES as LOSS_MEASURES,
+    PermutationImportance as PermutationImportance,
+    attribute_importances as attribute_importances,
+    permutation_importances as permutation_importances,
+)
+from .evaluation.metrics import Evaluation as Evaluation, evaluate as evaluate
+from .evaluation.profile import (
+    AttributeProfile as AttributeProfile,
+    ClassShare as ClassShare,
+    Profile as Profile,
+    profile as profile,
+)
+from .explanation.consultation import Consultation as Consultation, Question as Question, consult as consult
+from .explanation.costs import PathCost as PathCost
+from .explanation.counterfactual import (
+    Change as Change,
+    Counterfactual as Counterfactual,
+    Counterfactuals as Counterfactuals,
+    counterfactuals as counterfactuals,
+)
+from .explanation.counterfactual_request import MOST_COUNTERFACTUALS as MOST_COUNTERFACTUALS
+from .explanation.explain import (
+    DecisionStep as DecisionStep,
+    Explanation as Explanation,
+    explain as explain,
+    explain_each as explain_each,
+    render_explanation as render_explanation,
+    rule_of as rule_of,
+)
+from .explanation.reasons import SufficientReason as SufficientReason
+from .explanation.shap import ShapleyValues as ShapleyValues
+from .explanation.steps import StandIn as StandIn
+from .model.model import Model as Model, OperatingPoint as OperatingPoint, TrainingRecord as TrainingRecord
+from .model.rules import (
+    ClassDescription as ClassDescription,
+    Condition as Condition,
+    Rule as Rule,
+    RuleList as RuleList,
+)
+from .model.tree import Tree as Tree
+from .model_selection.candidates import Candidate as Candidate, check_candidate_rows as check_candidate_rows
+from .model_selection.compare import Comparison as Comparison, compare as compare
+from .model_selection.folds import DEFAULT_FOLDS as DEFAULT_FOLDS, check_comparison as check_comparison
+from .plotting.columns import to_columns as to_columns
+from .plotting.rules import class_sentences as class_sentences, rules_to_dict as rules_to_dict, to_logic as to_logic
+from .plotting.shapes import SVG_STYLE as SVG_STYLE
+from .plotting.text import to_dot as to_dot, to_mermaid as to_mermaid, to_svg as to_svg, to_text as to_text
+from .prediction.csv_stream import RowBatch as RowBatch, batches_from_csv as batches_from_csv
+from .prediction.encode_columns import stands_for as stands_for
+from .prediction.encode_rows import rows_from_text as rows_from_text
+from .prediction.missing import PREDICTION_STRATEGIES as PREDICTION_STRATEGIES, answering_with as answering_with
+from .prediction.operating_point import (
+    answering_at as answering_at,
+    operating_point_from_dict as operating_point_from_dict,
+)
+from .prediction.predict import (
+    MOST_VISITS as MOST_VISITS,
+    Prediction as Prediction,
+    leaf_prediction as leaf_prediction,
+    predict as predict,
+    predict_each as predict_each,
+)
+from .prediction.row_files import rows_from_csv as rows_from_csv, rows_from_file as rows_from_file
+from .prediction.table import TableAnswers as TableAnswers, check_table as check_table, predict_table as predict_table
+from .progress import Progress as Progress
+from .pruning import (
+    Pruned as Pruned,
+    PruningPath as PruningPath,
+    add_errs as add_errs,
+    check_pruning as check_pruning,
+    pruning_path as pruning_path,
+)
+from .rules.extract import class_dnf as class_dnf, extract_rules as extract_rules
+from .training.holdout import held_out_rows as held_out_rows, needed_holdout as needed_holdout
+from .training.train import prune as prune, summary as summary, train as train, train_traced as train_traced
+from .warming import (
+    WARM_UPS as WARM_UPS,
+    CompiledCode as CompiledCode,
+    compiled_code as compiled_code,
+    load_all as load_all,
+    warm_up as warm_up,
+)

@@ -1,0 +1,1 @@
+"""How to train and prune: parameters with their legal values, presets, checks."""

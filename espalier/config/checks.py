@@ -1,0 +1,165 @@
+"""What may be combined: whether a configuration can take a data set, asked before anything is grown."""
+
+from espalier.config.pruning_checks import pruning_faults
+from espalier.config.training import (
+    COST_FUNCTIONS,
+    CRITERIA_OF_TASK,
+    ENTROPY_CRITERIA,
+    PRESETS,
+    TrainingConfig,
+    changed_config,
+    resolved,
+)
+from espalier.data.schema import FeatureKind, Schema, label_text
+from espalier.errors import ConfigError, Fault, pointer, within
+
+__all__ = ["check_training"]
+
+
+def check_training(schema: Schema, config: TrainingConfig) -> None:
+    """See whether the configuration can take such data.
+
+    Raises:
+        ConfigError: Every reason why not, by path.
+    """
+    config = changed_config(config, {})
+    if schema.target is None:
+        raise ConfigError([Fault("/target", "required", "there is nothing to learn: the data set declares no target")])
+    faults = _faults_of_task(schema, config)
+    faults += _faults_of_attributes(schema, config)
+    faults += _faults_of_names(schema, config)
+    faults += _faults_of_linear_leaves(schema, config)
+    if config.pruning is not None:
+        faults += within("/pruning", pruning_faults(config.pruning, resolved(config, schema), str(schema.task)))
+    if faults:
+        raise ConfigError(_without_what_the_preset_sets(config, faults))
+
+
+def _without_what_the_preset_sets(config: TrainingConfig, faults: list[Fault]) -> list[Fault]:
+    """Make a preset of the other task one fault: the switches that it sets besides go with its criterion."""
+    if all((fault.path, fault.code) != ("/criterion", "task") for fault in faults):
+        return faults
+    return [
+        fault
+        for fault in faults
+        if fault.code != "task" or fault.path == "/criterion" or not _is_of_preset(config, fault)
+    ]
+
+
+def _faults_of_task(schema: Schema, config: TrainingConfig) -> list[Fault]:
+    faults = []
+    task, criterion = str(schema.task), resolved(config, schema).criterion
+    legal = CRITERIA_OF_TASK[task]
+    if criterion not in legal:
+        target = "classes" if task == "classification" else "numbers"
+        message = f"the target is {target}: must be one of {', '.join(legal)}, or take the preset cart"
+        faults.append(Fault("/criterion", "task", message))
+    if schema.target is not None and schema.target.coded and len(schema.target.categories) < 2:
+        faults.append(Fault("/target", "one_class", "the target has one value: there is nothing to learn"))
+    faults += _faults_of_numbers(config) if task == "regression" else _faults_of_classes(schema, config, criterion)
+    if config.cost_function is not None and config.attribute_costs is None:
+        faults.append(Fault("/attribute_costs", "required", "a cost_function needs the attributes' costs"))
+    if config.attribute_costs is not None and config.cost_function is None:
+        message = f"must be one of {', '.join(COST_FUNCTIONS)} where attribute_costs are given"
+        faults.append(Fault("/cost_function", "required", message))
+    return faults
+
+
+def _is_of_preset(config: TrainingConfig, fault: Fault) -> bool:
+    field = fault.path.split("/")[1]
+    return bool(getattr(config, field) == getattr(PRESETS[config.preset], field))
+
+
+def _faults_of_numbers(config: TrainingConfig) -> list[Fault]:
+    """Give the switches that mean nothing where the target is a number."""
+    neutral = {
+        "class_weight": None,
+        "window": None,
+        "mdl_correction": False,
+        "average_gain_guard": False,
+        "chi_square_alpha": None,
+        "collapse": False,
+    }
+    return [
+        Fault(f"/{name}", "task", f"must be {'null' if value is None else 'false'}: the target has no classes")
+        for name, value in neutral.items()
+        if getattr(config, name) != value
+    ]
+
+
+def _faults_of_classes(schema: Schema, config: TrainingConfig, criterion: str | None) -> list[Fault]:
+    faults = [
+        Fault(f"/{name}", "task", f"must be {legal}: the target is classes, not numbers")
+        for name, neutral, legal in (("leaf", "constant", "constant"), ("smoothing", None, "null"))
+        if getattr(config, name) != neutral
+    ]
+    if config.mdl_correction and criterion not in ENTROPY_CRITERIA:
+        message = f"must be false: it is in bits, and only {', '.join(ENTROPY_CRITERIA)} are"
+        faults.append(Fault("/mdl_correction", "criterion", message))
+    if config.nominal == "ordered_binaries" and len(schema.classes) > 2:
+        message = "must be one of multiway, subset, one_vs_rest: categories are ordered by the target's mean"
+        faults.append(Fault("/nominal", "task", message))
+    return faults
+
+
+def _faults_of_attributes(schema: Schema, config: TrainingConfig) -> list[Fault]:
+    if not schema.attributes:
+        return [Fault("/attributes", "required", "there is no attribute to test: the target stands alone")]
+    ordered = [feature.name for feature in schema.attributes if not feature.unordered]
+    if config.numeric == "none" and ordered:
+        shown = ", ".join(repr(name) for name in ordered[:5]) + (", …" if len(ordered) > 5 else "")
+        message = (
+            f"the preset {config.preset} takes nominal attributes only, and {shown} "
+            f"{'is' if len(ordered) == 1 else 'are'} not: take the preset c45, or set numeric to best"
+        )
+        return [Fault("/numeric", "kind", message)]
+    return []
+
+
+def _faults_of_linear_leaves(schema: Schema, config: TrainingConfig) -> list[Fault]:
+    """Give what keeps a linear model from having a number for every attribute of every row."""
+    if config.leaf != "linear" or schema.task != "regression":
+        return []
+    faults = []
+    if config.missing != "imputed":
+        message = "must be imputed where leaf is linear: a linear model needs every value"
+        faults.append(Fault("/missing", "combination", message))
+    if config.nominal != "ordered_binaries" and any(feature.unordered for feature in schema.attributes):
+        message = "must be ordered_binaries where leaf is linear: a linear model takes categories as such columns"
+        faults.append(Fault("/nominal", "combination", message))
+    return faults
+
+
+def _faults_of_names(schema: Schema, config: TrainingConfig) -> list[Fault]:
+    by_name = {feature.name: feature for feature in schema.attributes}
+    legal = ", ".join(list(by_name)[:20])
+    faults = [
+        Fault(pointer(field, name), "unknown_attribute", f"there is no such attribute; there are: {legal}")
+        for field in ("attribute_costs", "cut_points")
+        for name, _ in getattr(config, field) or ()
+        if name not in by_name
+    ]
+    faults += [
+        Fault(pointer("cut_points", name), "kind", "only a numeric or datetime attribute has thresholds")
+        for name, _ in config.cut_points or ()
+        if name in by_name and by_name[name].kind not in (FeatureKind.NUMERIC, FeatureKind.DATETIME)
+    ]
+    faults += within("/attribute_costs", _faults_of_zero_costs(config))
+    if isinstance(config.class_weight, tuple):
+        classes = {label_text(label) for label in schema.classes}
+        faults += [
+            Fault(pointer("class_weight", name), "unknown_class", f"must be one of {', '.join(sorted(classes))}")
+            for name, _ in config.class_weight
+            if name not in classes
+        ]
+    return faults
+
+
+def _faults_of_zero_costs(config: TrainingConfig) -> list[Fault]:
+    if config.cost_function in (None, "nunez"):
+        return []
+    return [
+        Fault(pointer(name), "not_legal", f"must be above 0 for {config.cost_function}, which divides by it")
+        for name, cost in config.attribute_costs or ()
+        if cost == 0
+    ]

@@ -1,0 +1,87 @@
+"""How large a table may be: held while it is read, so that what is refused was never in memory."""
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from espalier.data.schema import Feature
+from espalier.errors import TooLarge
+
+__all__ = ["UNLIMITED", "Limits"]
+
+NO_LIMIT: Final = sys.maxsize
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How large a table may be; what is not said is not limited.
+
+    Attributes:
+        rows: Most rows.
+        columns: Most columns.
+        cells: Most cells: rows times columns.
+        cell_chars: Longest text in a cell, in characters.
+        categories: Most categories of all columns together.
+        content: Most bytes of what is read, once it is unpacked.
+        line: Most bytes of a line of the table, where it comes in lines.
+
+    >>> Limits(rows=2).check("rows", 3)
+    Traceback (most recent call last):
+    espalier.errors.TooLarge: too many rows: at most 2 are allowed
+    """
+
+    rows: int = NO_LIMIT
+    columns: int = NO_LIMIT
+    cells: int = NO_LIMIT
+    cell_chars: int = NO_LIMIT
+    categories: int = NO_LIMIT
+    content: int = NO_LIMIT
+    line: int = NO_LIMIT
+
+    def check(self, what: str, given: int) -> None:
+        """Refuse more of `what`, one of the attributes, than is allowed.
+
+        Raises:
+            TooLarge: `given` is above the limit.
+        """
+        limit = getattr(self, what)
+        if given > limit:
+            raise TooLarge(WORDS[what], limit)
+
+    def check_table(self, *, n_rows: int, n_columns: int) -> None:
+        """Refuse a table of too many rows, columns or cells.
+
+        Raises:
+            TooLarge: It passes a limit.
+        """
+        self.check("columns", n_columns)
+        self.check("rows", n_rows)
+        self.check("cells", n_rows * n_columns)
+
+    def check_labels(self, features: Iterable[Feature]) -> None:
+        """Refuse too many categories, or one whose text is too long.
+
+        Raises:
+            TooLarge: They pass a limit.
+        """
+        n_categories = 0
+        for feature in features:
+            n_categories += len(feature.categories)
+            self.check("categories", n_categories)
+            texts = (label for label in feature.categories if isinstance(label, str))
+            self.check("cell_chars", max(map(len, texts), default=0))
+
+
+WORDS: Final = {
+    "rows": "rows",
+    "columns": "columns",
+    "cells": "cells",
+    "cell_chars": "characters in one cell",
+    "categories": "categories, those of all columns together",
+    "content": "bytes, once the content is unpacked",
+    "line": "bytes in one line",
+}
+"""How each limit is called in a message."""
+
+UNLIMITED: Final = Limits()

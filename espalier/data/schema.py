@@ -1,0 +1,400 @@
+"""Names and codes: what each column is, and the checking of a row against it.
+
+A schema lists every column of a table in file order. A category is known to the algorithms by its *code*, its place in
+``Feature.categories``; -1 is a missing or never seen one. Labels keep their JSON type: ``1``, ``1.0``, ``"1"`` and
+``true`` are four different categories.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Final, TypeVar
+
+from espalier.data.characters import NOT_TEXT, is_not_text
+from espalier.errors import Fault, SchemaError, pointer
+
+__all__ = ["DEFAULT_MISSING_VALUES", "Feature", "FeatureKind", "Label", "Role", "Schema", "label_text", "sorted_labels"]
+
+Label = str | int | float | bool
+Word = TypeVar("Word", bound=StrEnum)
+
+DEFAULT_MISSING_VALUES: Final = ("?", "NA")
+KIND_ALIASES: Final = {"categorical": "nominal"}
+MAX_NAME_LENGTH: Final = 1_000
+LARGEST_WHOLE: Final = 2**53
+"""Beyond it JSON readers round whole numbers; a label that is longer must be text."""
+EARLIEST_INSTANT: Final = datetime(1, 1, 1, tzinfo=UTC).timestamp()
+LATEST_INSTANT: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
+
+
+class FeatureKind(StrEnum):
+    """What the values of a column are."""
+
+    NUMERIC = "numeric"
+    """A number, cut at thresholds."""
+    NOMINAL = "nominal"
+    """One of a set of categories without an order."""
+    ORDINAL = "ordinal"
+    """One of a set of categories in a declared order, cut like a number and shown by name."""
+    BOOLEAN = "boolean"
+    """A nominal of two categories."""
+    DATETIME = "datetime"
+    """An ISO 8601 instant, cut like a number (seconds since 1970-01-01 UTC) and shown as a date."""
+
+
+class Role(StrEnum):
+    """What a column is for."""
+
+    ATTRIBUTE = "attribute"
+    TARGET = "target"
+    WEIGHT = "weight"
+    """The weight of the row, a number of at least 0; a row of weight 0 counts for nothing."""
+    IGNORE = "ignore"
+    """Kept, never looked at: an id, a comment."""
+
+
+CODED_KINDS: Final = frozenset({FeatureKind.NOMINAL, FeatureKind.ORDINAL, FeatureKind.BOOLEAN})
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One column.
+
+    Attributes:
+        name: The column's name, unique in its schema.
+        kind: What its values are.
+        role: What it is for.
+        categories: The labels in the order that decides ties; empty for numeric and datetime columns.
+    """
+
+    name: str
+    kind: FeatureKind
+    role: Role = Role.ATTRIBUTE
+    categories: tuple[Label, ...] = ()
+
+    @property
+    def coded(self) -> bool:
+        """Whether cells are held as int32 codes of categories (else as float64)."""
+        return self.kind in CODED_KINDS
+
+    @property
+    def unordered(self) -> bool:
+        """Whether the values have no order to cut: nominal and boolean."""
+        return self.kind in (FeatureKind.NOMINAL, FeatureKind.BOOLEAN)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        document: dict[str, Any] = {"name": self.name, "kind": str(self.kind), "role": str(self.role)}
+        if self.coded:
+            document["categories"] = list(self.categories)
+        return document
+
+
+@dataclass(frozen=True)
+class Schema:
+    """All columns of a table, in file order.
+
+    Attributes:
+        features: One a column.
+        missing_values: Texts that stand for a missing value, besides the empty cell of CSV and null; where one is the
+            text of a number, that number does, too.
+
+    Raises:
+        SchemaError: Two columns of one name, two targets, an ordinal without an order and the like; every fault.
+
+    >>> schema = Schema.from_dict({"target": "play", "columns": [
+    ...     {"name": "wind", "kind": "nominal", "categories": ["weak", "strong"]},
+    ...     {"name": "play", "kind": "nominal", "categories": ["no", "yes"]}]})
+    >>> schema.task, [feature.name for feature in schema.attributes]
+    ('classification', ['wind'])
+    """
+
+    features: tuple[Feature, ...]
+    missing_values: tuple[str, ...] = DEFAULT_MISSING_VALUES
+
+    def __post_init__(self) -> None:
+        faults = [*_faults_of_names(self.features), *_faults_of_roles(self.features)]
+        for place, feature in enumerate(self.features):
+            faults += _faults_of_categories(place, feature)
+        if any(map(is_not_text, self.missing_values)):
+            faults.append(Fault("/missing_values", "characters", f"a text {NOT_TEXT}"))
+        if faults:
+            raise SchemaError(faults)
+
+    @cached_property
+    def attributes(self) -> tuple[Feature, ...]:
+        """The columns that a tree may test, in file order; node tests name them by their place in this tuple."""
+        return tuple(feature for feature in self.features if feature.role is Role.ATTRIBUTE)
+
+    @cached_property
+    def target(self) -> Feature | None:
+        """The column to learn, if one is declared."""
+        return next((feature for feature in self.features if feature.role is Role.TARGET), None)
+
+    @cached_property
+    def weight(self) -> Feature | None:
+        """The column of row weights, if one is declared."""
+        return next((feature for feature in self.features if feature.role is Role.WEIGHT), None)
+
+    @property
+    def task(self) -> str | None:
+        """``classification`` for a target of categories, ``regression`` for one of numbers, None without a target."""
+        if self.target is None:
+            return None
+        return "classification" if self.target.coded else "regression"
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """The target's categories; empty for a regression."""
+        return self.target.categories if self.target is not None else ()
+
+    def place(self, name: str) -> int | None:
+        """Give the place of the column called `name` in ``features``, or None."""
+        return next((place for place, feature in enumerate(self.features) if feature.name == name), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form that `from_dict` reads."""
+        return {
+            "target": self.target.name if self.target else None,
+            "task": self.task,
+            "missing_values": list(self.missing_values),
+            "columns": [feature.to_dict() for feature in self.features],
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> "Schema":
+        """Read a full declaration: every column with its kind.
+
+        Raises:
+            SchemaError: With every fault found.
+        """
+        declaration = parse_declaration(document)
+        faults = [
+            Fault(pointer("columns", place, "kind"), "required", f"must be one of {', '.join(FeatureKind)}")
+            for place, column in enumerate(declaration.columns)
+            if column.kind is None
+        ]
+        if faults:
+            raise SchemaError(faults)
+        features = tuple(
+            Feature(column.name, column.kind, column.role or Role.ATTRIBUTE, column.categories or ())
+            for column in declaration.columns
+            if column.kind is not None
+        )
+        return cls(features, declaration.missing_values)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDeclaration:
+    """What a declaration says of one column; None where it leaves the matter to inference.
+
+    ``more_categories``: whether categories besides those declared are legal (they are listed after them).
+    """
+
+    name: str
+    kind: FeatureKind | None = None
+    role: Role | None = None
+    categories: tuple[Label, ...] | None = None
+    more_categories: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What is declared of a table before it is read; columns that are not named are inferred."""
+
+    columns: tuple[ColumnDeclaration, ...] = ()
+    task: str | None = None
+    missing_values: tuple[str, ...] = DEFAULT_MISSING_VALUES
+
+
+def parse_declaration(document: Mapping[str, Any]) -> Declaration:
+    """Read the schema JSON form; a column may leave out what can be inferred.
+
+    ``{"target", "task", "missing_values" | "missing_token", "columns": [{"name", "kind" | "type", "role",
+    "categories" | "values"}]}``; ``categorical`` is read as ``nominal``. Other keys (name, file, rows …) describe the
+    file and are not looked at.
+
+    Raises:
+        SchemaError: With every fault found.
+    """
+    if not isinstance(document, Mapping):
+        raise SchemaError([Fault("", "wrong_type", 'a schema must be an object: {"target": …, "columns": […]}')])
+    columns = document.get("columns", [])
+    if not isinstance(columns, Sequence) or isinstance(columns, str):
+        raise SchemaError([Fault("/columns", "wrong_type", "must be a list of columns")])
+    faults: list[Fault] = []
+    declared = [_parse_column(place, column, faults) for place, column in enumerate(columns)]
+    target = document.get("target")
+    if target is not None:
+        declared = _with_target(declared, target, faults)
+    task = document.get("task")
+    if task not in (None, "classification", "regression"):
+        faults.append(Fault("/task", "unknown_value", "must be classification or regression"))
+    missing_values = _parse_missing_values(document, faults)
+    if faults:
+        raise SchemaError(faults)
+    return Declaration(tuple(declared), task, missing_values)
+
+
+def sorted_labels(labels: Iterable[Label]) -> tuple[Label, ...]:
+    """Sort distinct labels: booleans, then numbers by value, then text by code point.
+
+    >>> sorted_labels(["b", 10, 2, "a", True])
+    (True, 2, 10, 'a', 'b')
+    """
+    return tuple(sorted(labels, key=_sort_key))
+
+
+def label_key(label: Label) -> tuple[str, Label]:
+    """Give a dictionary key that keeps ``1``, ``1.0``, ``True`` and ``"1"`` apart."""
+    return type(label).__name__, label
+
+
+def label_text(label: Label) -> str:
+    """Show a label as JSON would, without quotes around text: ``True`` is ``true``."""
+    if isinstance(label, bool):
+        return "true" if label else "false"
+    return str(label)
+
+
+def instant_text(seconds: float) -> str:
+    """Show seconds since 1970-01-01 UTC as an ISO 8601 date, with the time of day where it is not midnight.
+
+    >>> instant_text(86400.0), instant_text(86401.5)
+    ('1970-01-02', '1970-01-02T00:00:01.500000+00:00')
+    """
+    instant = datetime.fromtimestamp(seconds, UTC)
+    midnight = (instant.hour, instant.minute, instant.second, instant.microsecond) == (0, 0, 0, 0)
+    return instant.date().isoformat() if midnight else instant.isoformat()
+
+
+def parse_instant(text: str) -> float:
+    """Read an ISO 8601 date or time as seconds since 1970-01-01 UTC; without an offset it is taken as UTC.
+
+    Raises:
+        ValueError: It is not ISO 8601, or not within the years 1 to 9999 of UTC.
+    """
+    if "\0" in text:  # Python takes any character between date and time
+        raise ValueError("it holds NUL characters")
+    instant = datetime.fromisoformat(text)
+    seconds = (instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)).timestamp()
+    if not EARLIEST_INSTANT <= seconds <= LATEST_INSTANT:
+        raise ValueError("its time in UTC is not within the years 1 to 9999")
+    return seconds
+
+
+def _sort_key(label: Label) -> tuple[int, Any, str]:
+    if isinstance(label, bool):
+        return 0, label, ""
+    if isinstance(label, int | float):
+        return 1, label, type(label).__name__
+    return 2, label, ""
+
+
+def _faults_of_names(features: Sequence[Feature]) -> list[Fault]:
+    faults, seen = [], set()
+    for place, feature in enumerate(features):
+        path = pointer("columns", place, "name")
+        if not feature.name or len(feature.name) > MAX_NAME_LENGTH:
+            faults.append(Fault(path, "length", f"a name has 1 to {MAX_NAME_LENGTH} characters"))
+        elif is_not_text(feature.name):
+            faults.append(Fault(path, "characters", f"a name {NOT_TEXT}"))
+        elif feature.name in seen:
+            faults.append(Fault(path, "duplicate", f"two columns are called {feature.name!r}"))
+        seen.add(feature.name)
+    return faults
+
+
+def _faults_of_roles(features: Sequence[Feature]) -> list[Fault]:
+    faults = []
+    for role in (Role.TARGET, Role.WEIGHT):
+        places = [place for place, feature in enumerate(features) if feature.role is role]
+        faults += [
+            Fault(pointer("columns", place, "role"), "duplicate", f"there is another {role} column")
+            for place in places[1:]
+        ]
+    for place, feature in enumerate(features):
+        if feature.role is Role.WEIGHT and feature.kind is not FeatureKind.NUMERIC:
+            faults.append(Fault(pointer("columns", place, "kind"), "not_numeric", "a weight column must be numeric"))
+        if feature.role is Role.TARGET and feature.kind is FeatureKind.DATETIME:
+            faults.append(Fault(pointer("columns", place, "kind"), "not_legal", "a target cannot be a datetime"))
+    return faults
+
+
+def _faults_of_categories(place: int, feature: Feature) -> list[Fault]:
+    path = pointer("columns", place, "categories")
+    labels = feature.categories
+    if not feature.coded:
+        return [Fault(path, "not_legal", f"a {feature.kind} column has no categories")] if labels else []
+    faults = []
+    if len({label_key(label) for label in labels}) != len(labels):
+        faults.append(Fault(path, "duplicate", "a category is listed twice"))
+    elif feature.role is Role.TARGET and len({label_text(label) for label in labels}) != len(labels):
+        # An answer's distribution is a JSON object by class.
+        faults.append(Fault(path, "ambiguous", "two classes are written alike, such as 1 and the text 1"))
+    if feature.kind is FeatureKind.BOOLEAN and len(labels) > 2:
+        faults.append(Fault(path, "length", f"a boolean column has at most 2 categories, not {len(labels)}"))
+    if any(isinstance(label, float) and not math.isfinite(label) for label in labels):
+        faults.append(Fault(path, "not_finite", "a category must be a finite number, text, true or false"))
+    if any(isinstance(label, int) and abs(label) > LARGEST_WHOLE for label in labels):
+        faults.append(Fault(path, "too_large", "a whole number beyond 2^53 must be given as text"))
+    if any(isinstance(label, str) and is_not_text(label) for label in labels):
+        faults.append(Fault(path, "characters", f"a category {NOT_TEXT}"))
+    return faults
+
+
+def _parse_column(place: int, column: Any, faults: list[Fault]) -> ColumnDeclaration:
+    if not isinstance(column, Mapping) or not isinstance(column.get("name"), str):
+        faults.append(Fault(pointer("columns", place), "wrong_type", 'must be an object with a "name"'))
+        return ColumnDeclaration("")
+    kind = _parse_word(FeatureKind, column.get("kind", column.get("type")), pointer("columns", place, "kind"), faults)
+    role = _parse_word(Role, column.get("role"), pointer("columns", place, "role"), faults)
+    labels = column.get("categories", column.get("values"))
+    if labels is not None and not _are_labels(labels):
+        path = pointer("columns", place, "categories")
+        faults.append(Fault(path, "wrong_type", "must be a list of texts, numbers, true or false"))
+        labels = None
+    if kind is FeatureKind.ORDINAL and not labels:
+        path = pointer("columns", place, "categories")
+        faults.append(Fault(path, "required", "an ordinal column needs its categories in order"))
+    return ColumnDeclaration(column["name"], kind, role, tuple(labels) if labels is not None else None)
+
+
+def _parse_word(words: type[Word], given: Any, path: str, faults: list[Fault]) -> Word | None:
+    if given is None:
+        return None
+    word = KIND_ALIASES.get(given, given) if isinstance(given, str) else given
+    if word in list(words):
+        return words(word)
+    faults.append(Fault(path, "unknown_value", f"must be one of {', '.join(words)}"))
+    return None
+
+
+def _are_labels(labels: Any) -> bool:
+    return isinstance(labels, list | tuple) and all(isinstance(label, str | int | float) for label in labels)
+
+
+def _with_target(columns: list[ColumnDeclaration], target: Any, faults: list[Fault]) -> list[ColumnDeclaration]:
+    if not isinstance(target, str):
+        faults.append(Fault("/target", "wrong_type", "must be the name of a column"))
+        return columns
+    if all(column.name != target for column in columns):
+        return [*columns, ColumnDeclaration(target, role=Role.TARGET)]
+    return [
+        ColumnDeclaration(column.name, column.kind, Role.TARGET, column.categories) if column.name == target else column
+        for column in columns
+    ]
+
+
+def _parse_missing_values(document: Mapping[str, Any], faults: list[Fault]) -> tuple[str, ...]:
+    if "missing_values" in document:
+        given = document["missing_values"]
+    else:
+        given = [document["missing_token"]] if "missing_token" in document else list(DEFAULT_MISSING_VALUES)
+    if isinstance(given, list | tuple) and all(isinstance(token, str) for token in given):
+        return tuple(given)
+    faults.append(Fault("/missing_values", "wrong_type", "must be a list of texts"))
+    return DEFAULT_MISSING_VALUES

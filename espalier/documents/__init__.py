@@ -1,0 +1,1 @@
+"""Models as JSON documents, written, and read back as hostile input."""

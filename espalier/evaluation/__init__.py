@@ -1,0 +1,1 @@
+"""Measure models and data: errors, importances, profiles, impurity."""

@@ -1,0 +1,183 @@
+"""How much each attribute matters to a model: by the tests of its tree, and by what a model loses without it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.config.training import LARGEST_SEED
+from espalier.data.dataset import Dataset
+from espalier.errors import ConfigError, DataError, Fault, NotApplicable
+from espalier.evaluation.metrics import evaluate
+from espalier.model.model import Model
+from espalier.model.rules import RuleList
+from espalier.progress import Progress
+
+__all__ = ["LOSS_MEASURES", "PermutationImportance", "attribute_importances", "permutation_importances"]
+
+MOST_REPEATS: Final = 1000
+LOSS_MEASURES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "classification": ("accuracy", "balanced_accuracy", "macro_f1", "log_loss"),
+        "regression": ("rmse", "mae", "r2"),
+    }
+)
+"""By what a loss may be measured, by task; the first if nothing is said."""
+LESS_IS_BETTER: Final = frozenset({"log_loss", "rmse", "mae"})
+ALREADY_WEIGHTED: Final = frozenset({"chi_square"})
+"""Scores that grow with the weight of the rows themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class PermutationImportance:
+    """What a model loses when the values of one attribute are shuffled among the rows.
+
+    Attributes:
+        mean: Over the shuffles, in the unit of the measure; above 0 the model is worse without the attribute.
+        deviation: Their standard deviation (of a sample: divided by one less than their number); 0 of one shuffle.
+    """
+
+    mean: float
+    deviation: float
+
+
+def attribute_importances(model: Model) -> Mapping[str, float]:
+    """Give each attribute's share of all that the tests of a tree gain, in the order of the schema.
+
+    A test counts with its gain (by how much it lowers the impurity that the criterion is made of, as it was grown)
+    times the weight of its rows; the shares add up to 1, or all are 0 where no test gains anything (Breiman and others
+    1984, section 5.3.4, without surrogates; scikit-learn's ``feature_importances_``). They tell what the tree looks at,
+    not what it would lose: an attribute with many values has more cuts to choose from. `permutation_importances` asks
+    that.
+
+    Raises:
+        NotApplicable: The model is a list of rules, or its document left out what a test gains.
+
+    >>> from espalier import dataset_from_rows, train
+    >>> rows = [{"x": x, "z": z, "y": y} for x, z, y in [(1, 1, "a"), (2, 1, "b"), (3, 1, "c"), (3, 2, "c")]]
+    >>> attribute_importances(train(dataset_from_rows(rows, target="y"), "cart"))
+    mappingproxy({'x': 1.0, 'z': 0.0})
+    """
+    tree = model.tree
+    tests = tree.feature >= 0
+    unknown = np.flatnonzero(tests & np.isnan(tree.gain))
+    if len(unknown):
+        raise NotApplicable(f"the model's document does not say what the test of node {unknown[0]} gains (tree.gain)")
+    gains = _below_one(np.maximum(tree.gain[tests], 0.0))
+    if model.config.criterion not in ALREADY_WEIGHTED:
+        gains = gains * _below_one(tree.weight[tests])
+    attributes = model.schema.attributes
+    sums = np.bincount(tree.feature[tests], gains, minlength=len(attributes))
+    total = float(sums.sum())
+    shares = sums / total if total > 0 else np.zeros(len(attributes))
+    return MappingProxyType(dict(zip((feature.name for feature in attributes), shares.tolist(), strict=True)))
+
+
+def permutation_importances(
+    model: Model,
+    dataset: Dataset,
+    *,
+    measure: str | None = None,
+    repeats: int = 5,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Mapping[str, PermutationImportance]:
+    """Give what a model loses on rows when one attribute's values are shuffled among them, attribute by attribute.
+
+    What a model cannot do without shows, whatever it is made of: tests, linear models, rules. Of two attributes that
+    say the same, neither may be missed. On the training rows it says what was learned, chance included; ask rows that
+    were not trained on (Breiman 2001, section 10). The same seed gives the same figures.
+
+    Args:
+        model: A tree or a list of rules.
+        dataset: Rows with the model's columns and target.
+        measure: One of `LOSS_MEASURES` for the task; None: accuracy, or rmse.
+        repeats: How often each column is shuffled, from 1 to 1 000.
+        seed: From 0; for the shuffles.
+        progress: Stopped by another thread.
+
+    Raises:
+        ConfigError: An argument.
+        DataError: As `evaluate`; or there is one row only, which cannot be shuffled.
+        Cancelled: `progress` was stopped.
+
+    >>> from espalier import dataset_from_rows, train
+    >>> rows = [{"x": x, "z": x % 2, "y": "a" if x < 5 else "b"} for x in range(10)]
+    >>> dataset = dataset_from_rows(rows, target="y")
+    >>> lost = permutation_importances(train(dataset, "cart"), dataset)
+    >>> lost["x"].mean > 0, lost["z"].mean
+    (True, 0.0)
+    """
+    chosen = _checked_measure(model, measure)
+    _check_counts(repeats=repeats, seed=seed)
+    if dataset.n_rows < 2:
+        raise DataError([Fault("", "too_few_rows", "at least two rows are needed to shuffle a column")])
+    watch = progress if progress is not None else Progress()
+    whole = _score(model, dataset, chosen, watch)
+    used = _used_attributes(model)
+    found = {}
+    for place, feature in enumerate(model.schema.attributes):
+        watch.check()
+        lost = np.zeros(repeats)
+        if place in used:
+            shuffles = _shuffled(dataset, feature.name, np.random.PCG64([seed, place]))
+            lost = np.array([whole - _score(model, next(shuffles), chosen, watch) for _ in range(repeats)])
+        deviation = float(lost.std(ddof=1)) if repeats > 1 else 0.0
+        found[feature.name] = PermutationImportance(float(lost.mean()), deviation)
+    return MappingProxyType(found)
+
+
+def _below_one(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Divide by a power of two, which rounds nothing: a document may bring figures whose products no float holds."""
+    below: npt.NDArray[np.float64] = np.ldexp(values, -np.frexp(values.max(initial=0.0))[1])
+    return below
+
+
+def _score(model: Model, dataset: Dataset, measure: str, watch: Progress) -> float:
+    """Give a figure of which more is better."""
+    value: float = getattr(evaluate(model, dataset, progress=watch), measure)
+    return -value if measure in LESS_IS_BETTER else value
+
+
+def _shuffled(dataset: Dataset, name: str, source: "np.random.PCG64") -> Iterator[Dataset]:
+    """Give the data set again and again, each time with one column in an order drawn anew.
+
+    source: of raw numbers, a stream that never changes.
+    """
+    place = [feature.name for feature in dataset.schema.features].index(name)
+    before, column, after = dataset.columns[:place], dataset.columns[place], dataset.columns[place + 1 :]
+    while True:
+        order = np.argsort(source.random_raw(dataset.n_rows), kind="stable")
+        yield Dataset(dataset.schema, (*before, column[order], *after))
+
+
+def _used_attributes(model: Model) -> frozenset[int]:
+    """Give the places of the attributes that have a part in any answer."""
+    if isinstance(model.body, RuleList):
+        asked = {condition.attribute.name for rule in model.body.rules for condition in rule.conditions}
+        return frozenset(place for place, feature in enumerate(model.schema.attributes) if feature.name in asked)
+    tree = model.tree
+    beside = [each.feature for each in (tree.surrogates, tree.linear) if each is not None]
+    return frozenset(int(place) for place in np.unique(np.concatenate([tree.feature, *beside])) if place >= 0)
+
+
+def _checked_measure(model: Model, measure: str | None) -> str:
+    legal = LOSS_MEASURES[model.task]
+    if measure is None:
+        return legal[0]
+    if measure not in legal:
+        raise ConfigError([Fault("/measure", "unknown_value", f"must be one of {', '.join(legal)} for {model.task}")])
+    return measure
+
+
+def _check_counts(*, repeats: Any, seed: Any) -> None:
+    faults = []
+    if type(repeats) is not int or not 1 <= repeats <= MOST_REPEATS:
+        faults.append(Fault("/repeats", "not_legal", f"must be a whole number from 1 to {MOST_REPEATS:,}"))
+    if type(seed) is not int or not 0 <= seed <= LARGEST_SEED:
+        faults.append(Fault("/seed", "not_legal", f"must be a whole number from 0 to {LARGEST_SEED}"))
+    if faults:
+        raise ConfigError(faults)

@@ -1,0 +1,157 @@
+"""How good a model is on rows with known answers."""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.data.dataset import Dataset
+from espalier.errors import DataError, Fault
+from espalier.model.model import Model
+from espalier.prediction.batch import predict_batch
+from espalier.prediction.encode_columns import cells_of, target_of
+from espalier.progress import Progress
+
+__all__ = ["Evaluation", "answers_and_shares", "evaluate", "evaluate_rows"]
+
+LEAST_SHARE: Final = 1e-15
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Figures on a set of rows, each row counted with its weight; those of the other task are None.
+
+    Attributes:
+        n_rows: How many rows.
+        errors: Weight of the wrongly classified rows.
+        accuracy: Share of the weight that is classified rightly.
+        balanced_accuracy: Mean over the classes that occur of the share of each that is found.
+        macro_f1: Mean over the classes that occur or are answered of 2·precision·recall/(precision + recall).
+        log_loss: Mean of −ln(share of the true class), in nats; a share below 1e-15 counts as 1e-15.
+        confusion: Weight of each true class (rows of the matrix, in the schema's order) by answered class.
+        rmse: Root of the mean squared error.
+        mae: Mean absolute error.
+        r2: 1 − squared error / squared deviation from the mean; 0 where the target does not vary.
+    """
+
+    n_rows: int
+    errors: float | None = None
+    accuracy: float | None = None
+    balanced_accuracy: float | None = None
+    macro_f1: float | None = None
+    log_loss: float | None = None
+    confusion: tuple[tuple[float, ...], ...] | None = None
+    rmse: float | None = None
+    mae: float | None = None
+    r2: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the figures that apply, as JSON."""
+        names = (field.name for field in dataclasses.fields(self))
+        given = {name: value for name in names if (value := getattr(self, name)) is not None}
+        if self.confusion is not None:
+            given["confusion"] = [list(row) for row in self.confusion]
+        return given
+
+    def figures(self) -> dict[str, float]:
+        """Give the few figures that a model keeps of itself."""
+        names = ("n_rows", "errors", "accuracy", "rmse", "mae")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+
+def evaluate(model: Model, dataset: Dataset, *, progress: Progress | None = None) -> Evaluation:
+    """Answer every row of `dataset` and compare.
+
+    The columns are matched by name and categories by label, so that the data set may have been read on its own. A class
+    that the model does not know is an error, with a share of 0. `progress` may be stopped by another thread.
+
+    Raises:
+        DataError: An attribute or the target is not there or of another kind, or there is no weight.
+        Cancelled: `progress` was stopped.
+    """
+    return evaluate_rows(model, dataset, progress=progress)[0]
+
+
+def evaluate_rows(
+    model: Model, dataset: Dataset, *, progress: Progress | None = None
+) -> tuple[Evaluation, npt.NDArray[np.float64]]:
+    """Do what `evaluate` does, and give besides what each row loses, (n_rows): 0 or 1, or the squared error.
+
+    Raises:
+        DataError: As `evaluate`.
+        Cancelled: As `evaluate`.
+    """
+    target, weight = target_of(model, dataset), dataset.weight
+    if float(weight.sum()) <= 0:
+        raise DataError([Fault("", "no_weight", "there are no rows to evaluate on")])
+    cells = cells_of(model, dataset)
+    if model.task == "regression":
+        answers = predict_batch(model, cells, progress=progress).answers
+        return _regression(target, weight, answers), np.asarray((answers - target) ** 2, dtype=np.float64)
+    answered = predict_batch(model, cells, classes=target, progress=progress)
+    of_target = answered.share_of if answered.share_of is not None else np.zeros(len(target))
+    figures = _classification(target, weight, answered.answers, of_target, n_classes=len(model.schema.classes))
+    return figures, np.asarray(answered.answers != target, dtype=np.float64)
+
+
+def _classification(
+    target: npt.NDArray[np.int64],
+    weight: npt.NDArray[np.float64],
+    answers: npt.NDArray[np.int32],
+    of_target: npt.NDArray[np.float64],
+    *,
+    n_classes: int,
+) -> Evaluation:
+    total = float(weight.sum())
+    known = target >= 0
+    cells = np.bincount(
+        target[known] * n_classes + answers[known], weights=weight[known], minlength=n_classes * n_classes
+    )
+    confusion = cells.reshape(n_classes, n_classes)
+    right, true, answered = np.diag(confusion), confusion.sum(axis=1), np.bincount(answers, weight, n_classes)
+    errors = float(weight[answers != target].sum())
+    recall = right[true > 0] / true[true > 0]
+    seen = (true > 0) | (answered > 0)
+    losses = -np.log(np.maximum(of_target, LEAST_SHARE))
+    return Evaluation(
+        len(target),
+        errors=errors,
+        accuracy=1 - errors / total,
+        balanced_accuracy=float(recall.mean()) if len(recall) else 0.0,
+        macro_f1=float((2 * right[seen] / (true[seen] + answered[seen])).mean()),
+        log_loss=float((weight * losses).sum()) / total,
+        confusion=tuple(tuple(row) for row in confusion.tolist()),
+    )
+
+
+def _regression(
+    target: npt.NDArray[np.float64], weight: npt.NDArray[np.float64], answers: npt.NDArray[np.float64]
+) -> Evaluation:
+    total = float(weight.sum())
+    miss = answers - target
+    squares = float((weight * miss**2).sum())
+    deviation = float((weight * (target - float((weight * target).sum()) / total) ** 2).sum())
+    return Evaluation(
+        len(target),
+        rmse=math.sqrt(squares / total),
+        mae=float((weight * np.abs(miss)).sum()) / total,
+        r2=1 - squares / deviation if deviation > 0 else 0.0,
+    )
+
+
+def answers_and_shares(model: Model, dataset: Dataset) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64]]:
+    """Answer every row of `dataset`, whose columns are matched by name.
+
+    Returns:
+        Class codes int32 or numbers float64, (n_rows); shares of the classes, float64 (n_rows, classes), with no
+        columns for a regression.
+
+    Raises:
+        DataError: An attribute of the model is not there, or is of another kind.
+    """
+    cells = cells_of(model, dataset)
+    answered = predict_batch(model, cells, shares=True)
+    return answered.answers, answered.shares if answered.shares is not None else np.empty((dataset.n_rows, 0))

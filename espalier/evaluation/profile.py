@@ -1,0 +1,393 @@
+"""The profile of a data set: how much each attribute says of the target before any tree is grown."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.data.dataset import Column, Dataset
+from espalier.data.schema import Feature, Label
+from espalier.errors import ConfigError, DataError, Fault
+from espalier.evaluation.impurity import (
+    Cells,
+    cells_of,
+    chi_square_of,
+    entropy_of,
+    entropy_within,
+    gini_of,
+    gini_within,
+    variance_of,
+)
+from espalier.model.rules import shown_bound
+from espalier.stats import chi_square_tail
+
+__all__ = ["LOG_BASES", "AttributeProfile", "ClassShare", "Profile", "profile"]
+
+LOG_BASES: Final = {"2": (math.log(2), "bits"), "e": (1.0, "nats"), "10": (math.log(10), "bans")}
+"""What entropies may be shown in: the natural logarithm of the base, and the unit."""
+BASE_NAMES: Final[Mapping[float, str]] = {2: "2", math.e: "e", 10: "10"}
+TIE: Final = 1e-12
+"""Cuts whose scores are closer than this are equally good; the lowest is taken."""
+SMALLEST: Final = 1e-300
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassShare:
+    """One class of the target.
+
+    Attributes:
+        label: The class.
+        weight: Of its rows.
+        share: Of all weight.
+        self_information: −log(share), in the profile's unit; None for a class without rows.
+    """
+
+    label: Label
+    weight: float
+    share: float
+    self_information: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeProfile:
+    """What one attribute says of the target at the root; entropies and gains are in the profile's unit.
+
+    An attribute without an order has a branch a category, one with an order its best cut. N is the weight of all rows,
+    F that of those whose value is known; the gain and the decreases carry the factor F/N (Quinlan 1993, section 3.2).
+
+    Attributes:
+        name: Of the attribute.
+        kind: Of its values.
+        n_known: Rows whose value is known.
+        n_missing: Rows whose value is missing.
+        n_distinct: Different known values.
+        entropy: Of the known values themselves.
+        threshold: Of the best cut (by gain, or by variance decrease), as it is shown; None where there is no cut.
+        target_entropy: Of the classes among rows whose value is known. Classification only, as all that follow here.
+        conditional_entropy: The same after the split.
+        gain: (F/N) · (target entropy − conditional entropy).
+        split_information: Of the branches, rows without a value being one more branch.
+        gain_ratio: gain / split information; None where there is no split.
+        gini_decrease: Of the same branches, or of the cut that is best by gini.
+        gini_threshold: Of that cut, as it is shown.
+        chi_square: Pearson's statistic (1900) of the branch × class table of known rows.
+        degrees_of_freedom: (branches − 1) · (classes − 1), of those that have rows.
+        p_value: Chance of so large a statistic if branch and class were independent; None without freedom.
+        variance_decrease: (F/N) · (variance − variance within branches). Regression only, as what follows.
+        sd_reduction: The same with standard deviations.
+    """
+
+    name: str
+    kind: str
+    n_known: int
+    n_missing: int
+    n_distinct: int
+    entropy: float
+    threshold: Label | None = None
+    target_entropy: float | None = None
+    conditional_entropy: float | None = None
+    gain: float | None = None
+    split_information: float | None = None
+    gain_ratio: float | None = None
+    gini_decrease: float | None = None
+    gini_threshold: Label | None = None
+    chi_square: float | None = None
+    degrees_of_freedom: int | None = None
+    p_value: float | None = None
+    variance_decrease: float | None = None
+    sd_reduction: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A data set as it looks from its target.
+
+    Attributes:
+        task: ``classification`` or ``regression``.
+        n_rows: Number of rows.
+        weight: Of all rows.
+        log_base: ``2``, ``e`` or ``10``.
+        unit: What entropies are in: bits, nats or bans.
+        target: Name of the target.
+        attributes: In the schema's order.
+        classes: In the schema's order; empty for a regression.
+        entropy: Of the classes; None for a regression.
+        gini: Σ p(1 − p); None for a regression.
+        mean: Of the target; None for a classification.
+        variance: Of the target, the population's; None for a classification.
+    """
+
+    task: str
+    n_rows: int
+    weight: float
+    log_base: str
+    unit: str
+    target: str
+    attributes: tuple[AttributeProfile, ...]
+    classes: tuple[ClassShare, ...] = ()
+    entropy: float | None = None
+    gini: float | None = None
+    mean: float | None = None
+    variance: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form: what applies to the task; an undefined figure is None."""
+        of_task = SHOWN[self.task]
+        names = ("task", "n_rows", "weight", "log_base", "unit", "target", *of_task["target"])
+        classes = {"classes": [share.to_dict() for share in self.classes]} if self.classes else {}
+        attributes = [
+            {name: getattr(attribute, name) for name in (*SHOWN_OF_EACH, *of_task["attribute"])}
+            for attribute in self.attributes
+        ]
+        return {**{name: getattr(self, name) for name in names}, **classes, "attributes": attributes}
+
+
+SHOWN_OF_EACH: Final = ("name", "kind", "n_known", "n_missing", "n_distinct", "entropy", "threshold")
+SHOWN: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "classification": {
+        "target": ("entropy", "gini"),
+        "attribute": (
+            "target_entropy",
+            "conditional_entropy",
+            "gain",
+            "split_information",
+            "gain_ratio",
+            "gini_decrease",
+            "gini_threshold",
+            "chi_square",
+            "degrees_of_freedom",
+            "p_value",
+        ),
+    },
+    "regression": {"target": ("mean", "variance"), "attribute": ("variance_decrease", "sd_reduction")},
+}
+
+
+def profile(dataset: Dataset, *, log_base: str | float = 2) -> Profile:
+    r"""Say of each class how frequent, and of each attribute how telling it is; rows count by their weight.
+
+    Args:
+        dataset: With a target.
+        log_base: 2, e or 10: entropies in bits, nats or bans. It changes what is shown and no tree.
+
+    Raises:
+        ConfigError: Another base.
+        DataError: There is no target, or no weight.
+
+    >>> from espalier import dataset_from_csv
+    >>> data = dataset_from_csv("wind,play\nweak,yes\nweak,yes\nstrong,no\nstrong,no\n", target="play")
+    >>> wind = profile(data).attributes[0]
+    >>> wind.gain, wind.split_information, wind.chi_square
+    (1.0, 1.0, 4.0)
+    """
+    base = _base_name(log_base)
+    target, weight = dataset.schema.target, dataset.weight
+    if target is None or dataset.target is None:
+        raise DataError([Fault("/target", "required", "the data set declares no target: there is nothing to compare")])
+    if not np.any(weight > 0):
+        raise DataError([Fault("", "no_weight", "no row has a weight above 0")])
+    table = Table(np.asarray(dataset.target), weight, len(target.categories), LOG_BASES[base][0])
+    examine = _class_profile if target.coded else _number_profile
+    return Profile(
+        task=str(dataset.schema.task),
+        n_rows=dataset.n_rows,
+        weight=float(weight.sum()),
+        log_base=base,
+        unit=LOG_BASES[base][1],
+        target=target.name,
+        attributes=tuple(
+            examine(table, feature, column)
+            for feature, column in zip(dataset.schema.attributes, dataset.attributes, strict=True)
+        ),
+        **(_class_figures(table, target) if target.coded else _number_figures(table)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The target as the figures need it: class codes or numbers, weights, and the unit of entropies in nats."""
+
+    target: npt.NDArray[Any]
+    weight: Floats
+    n_classes: int
+    unit: float
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """One attribute: its distinct known values, ascending, and of each known row of weight which it has."""
+
+    distinct: npt.NDArray[Any]
+    place: npt.NDArray[np.intp]
+    target: npt.NDArray[Any]
+    weight: Floats
+    missing_weight: float
+
+
+def _base_name(given: str | float) -> str:
+    name = given if isinstance(given, str) else BASE_NAMES.get(given) if isinstance(given, float | int) else None
+    if name not in LOG_BASES:
+        raise ConfigError([Fault("/log_base", "unknown_value", f"must be one of {', '.join(LOG_BASES)}")])
+    return name
+
+
+def _class_figures(table: Table, target: Feature) -> dict[str, Any]:
+    weights = _sums(table.target, table.weight, table.n_classes)
+    shares = (weights / weights.sum()).tolist()
+    classes = tuple(
+        ClassShare(label, weight, share, abs(math.log(share)) / table.unit if share > 0 else None)
+        for label, weight, share in zip(target.categories, weights.tolist(), shares, strict=True)
+    )
+    return {"classes": classes, "entropy": entropy_of(weights, table.unit), "gini": gini_of(weights)}
+
+
+def _number_figures(table: Table) -> dict[str, Any]:
+    return {
+        "mean": float(np.average(table.target, weights=table.weight)),
+        "variance": variance_of(table.target, table.weight),
+    }
+
+
+def _class_profile(table: Table, feature: Feature, column: Column) -> AttributeProfile:
+    values = _values(table, feature, column)
+    if feature.unordered:
+        cells, gini_cells, cut, gini_cut = *[_cells(table, values, values.place, len(values.distinct))] * 2, -1, -1
+    else:
+        cut, gini_cut = _best_cuts(table, values)
+        cells, gini_cells = (_cells(table, values, values.place > best, 2) for best in (cut, gini_cut))
+    known = cells.weight.sum()
+    share, unit = known / (known + values.missing_weight), table.unit
+    conditional = entropy_within(cells, unit)
+    gain = float(share * (entropy_of(cells.classes, unit) - conditional))
+    branches = np.append(cells.branches, values.missing_weight)
+    split_information = entropy_of(branches, unit) if np.count_nonzero(cells.branches) > 1 else 0.0
+    statistic, freedom = chi_square_of(cells)
+    return AttributeProfile(
+        **_description(table, feature, column, values),
+        threshold=_threshold(feature, values, cut),
+        target_entropy=entropy_of(cells.classes, unit),
+        conditional_entropy=conditional,
+        gain=gain,
+        split_information=split_information,
+        gain_ratio=gain / split_information if split_information > 0 else None,
+        gini_decrease=float(share * (gini_of(cells.classes) - gini_within(gini_cells))),
+        gini_threshold=_threshold(feature, values, gini_cut),
+        chi_square=statistic,
+        degrees_of_freedom=freedom,
+        p_value=chi_square_tail(statistic, freedom) if freedom else None,
+    )
+
+
+def _number_profile(table: Table, feature: Feature, column: Column) -> AttributeProfile:
+    values = _values(table, feature, column)
+    cut = -1 if feature.unordered else _best_number_cut(values)
+    branch = values.place if feature.unordered else (values.place > cut).astype(np.intp)
+    known = float(values.weight.sum())
+    share = known / (known + values.missing_weight)
+    variance = variance_of(values.target, values.weight)
+    inside = deviation = 0.0
+    for each in np.unique(branch).tolist():
+        here = branch == each
+        part, within = float(values.weight[here].sum()) / known, variance_of(values.target[here], values.weight[here])
+        inside, deviation = inside + part * within, deviation + part * math.sqrt(within)
+    return AttributeProfile(
+        **_description(table, feature, column, values),
+        threshold=_threshold(feature, values, cut),
+        variance_decrease=share * (variance - inside),
+        sd_reduction=share * (math.sqrt(variance) - deviation),
+    )
+
+
+def _values(table: Table, feature: Feature, column: Column) -> Values:
+    present = (column >= 0 if feature.coded else ~np.isnan(column)) & (table.weight > 0)
+    known = column[present] if feature.coded else column[present].astype(np.float64)
+    distinct, place = np.unique(known, return_inverse=True)
+    missing = float(table.weight.sum()) - float(table.weight[present].sum())
+    has_missing = np.count_nonzero(present) < np.count_nonzero(table.weight > 0)
+    return Values(
+        distinct=distinct,
+        place=place.astype(np.intp),
+        target=table.target[present],
+        weight=table.weight[present],
+        missing_weight=missing if has_missing else 0.0,
+    )
+
+
+def _description(table: Table, feature: Feature, column: Column, values: Values) -> dict[str, Any]:
+    n_known = int(np.count_nonzero(column >= 0 if feature.coded else ~np.isnan(column)))
+    weights = _sums(values.place, values.weight, 1)
+    return {
+        "name": feature.name,
+        "kind": str(feature.kind),
+        "n_known": n_known,
+        "n_missing": len(column) - n_known,
+        "n_distinct": len(values.distinct),
+        "entropy": entropy_of(weights, table.unit),
+    }
+
+
+def _cells(table: Table, values: Values, branch: npt.NDArray[Any], n_branches: int) -> Cells:
+    return cells_of(branch, values.target, values.weight, n_branches=n_branches, n_classes=table.n_classes)
+
+
+def _best_cuts(table: Table, values: Values) -> tuple[int, int]:
+    """Give the places of the distinct values after which the cut is best by gain and by gini, -1 without a cut.
+
+    Branch weights times impurities are sums over classes, so one class at a time is held: with c the weight of a class
+    in a branch of weight w, w·H = w·ln w − Σ c·ln c, and w·gini = w − Σ c²/w.
+    """
+    n = len(values.distinct)
+    if n < 2:
+        return -1, -1
+    below = np.cumsum(_sums(values.place, values.weight, n))
+    weights = below[:-1], below[-1] - below[:-1]
+    entropies = _times_log(weights[0]) + _times_log(weights[1])
+    ginis = np.zeros(n - 1)
+    for code in np.unique(values.target).tolist():
+        of_class = np.where(values.target == code, values.weight, 0.0)
+        left = np.cumsum(_sums(values.place, of_class, n))
+        for count, weight in zip((left[:-1], left[-1] - left[:-1]), weights, strict=True):
+            entropies = entropies - _times_log(count)
+            ginis -= count**2 / weight
+    return _lowest(entropies / below[-1]), _lowest(ginis / below[-1])
+
+
+def _best_number_cut(values: Values) -> int:
+    n = len(values.distinct)
+    if n < 2:
+        return -1
+    centred = values.target - np.average(values.target, weights=values.weight)
+    spread = max(float(np.abs(centred).max()), SMALLEST)
+    weight = np.cumsum(_sums(values.place, values.weight, n))
+    total = np.cumsum(_sums(values.place, values.weight * centred / spread, n))
+    between = total[:-1] ** 2 / weight[:-1] + (total[-1] - total[:-1]) ** 2 / (weight[-1] - weight[:-1])
+    return _lowest(-between / weight[-1])
+
+
+def _sums(place: npt.NDArray[Any], weight: Floats, n: int) -> Floats:
+    return np.bincount(place, weights=weight, minlength=n).astype(np.float64)
+
+
+def _lowest(scores: Floats) -> int:
+    return int(np.flatnonzero(scores <= scores.min() + TIE)[0])
+
+
+def _times_log(weight: Floats) -> Floats:
+    return weight * np.log(np.maximum(weight, SMALLEST))
+
+
+def _threshold(feature: Feature, values: Values, cut: int) -> Label | None:
+    if cut < 0:
+        return None
+    low, high = float(values.distinct[cut]), float(values.distinct[cut + 1])
+    middle = low / 2 + high / 2 if math.isinf(low + high) else (low + high) / 2
+    return shown_bound(feature, middle if middle < high else low)

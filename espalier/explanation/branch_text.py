@@ -1,0 +1,147 @@
+"""How branches and leaves of a tree read: ``Outlook is Sunny or Rain``, ``> 2.45``, ``No (9/2)``."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from espalier.data.schema import Label
+from espalier.explanation.explain import conditions_of
+from espalier.model.model import Model
+from espalier.model.rules import bound_text, category_text, condition_text, label_line, name_text, number_text
+from espalier.model.tree import NOMINAL, NUMERIC
+from espalier.prediction.tree_predictor import tree_predictor
+
+__all__ = [
+    "BranchWords",
+    "answer_text",
+    "branch_text",
+    "counted",
+    "cut",
+    "folded_text",
+    "leaf_text",
+    "top_line",
+    "weight_text",
+]
+
+LONGEST_LINE: Final = 2_000
+"""Characters of one branch as text: a subset of thousands of categories is not told in full on every line."""
+
+
+class BranchWords:
+    """What leads from a node of a tree to its children; the categories of a test are sorted by branch once."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._names = [name_text(feature) for feature in model.schema.attributes]
+        self._categories: dict[int, list[list[Label]]] = {}
+
+    def attribute(self, node: int) -> str:
+        """Give the name of what `node` tests."""
+        return self._names[int(self._model.tree.feature[node])]
+
+    def text(self, node: int) -> str:
+        """Say what must hold of a row at the parent of `node` for it to go to `node`."""
+        parent = int(self._model.tree.parent[node])
+        joined = "" if self._model.tree.test[parent] == NUMERIC else "is "
+        return f"{self.attribute(parent)} {joined}{self.label(node)}"
+
+    def label(self, node: int) -> str:
+        """Say the same without the attribute: ``≤ 2.45``, ``Sunny or Rain``, ``missing``."""
+        tree = self._model.tree
+        parent, branch = int(tree.parent[node]), int(tree.branches[node])
+        if tree.test[parent] == NUMERIC:
+            feature = self._model.schema.attributes[int(tree.feature[parent])]
+            return f"{'≤' if branch == 0 else '>'} {bound_text(feature, float(tree.threshold[parent]))}"
+        if tree.test[parent] == NOMINAL:
+            return _alternatives(self.categories(node))
+        return "known" if branch == 0 else "missing"
+
+    def categories(self, node: int) -> Sequence[Label] | None:
+        """Give the categories that lead to `node`, in the schema's order; None where its parent asks none."""
+        tree = self._model.tree
+        parent = int(tree.parent[node])
+        if parent < 0 or tree.test[parent] != NOMINAL:
+            return None
+        found = self._categories.get(parent)
+        if found is None:
+            found = [[] for _ in range(int(tree.child_start[parent + 1] - tree.child_start[parent]))]
+            labels = self._model.schema.attributes[int(tree.feature[parent])].categories
+            for label, branch in zip(labels, tree.codes(parent).tolist(), strict=True):
+                if branch >= 0:
+                    found[branch].append(label)
+            self._categories[parent] = found
+        return found[int(tree.branches[node])]
+
+
+def branch_text(model: Model, node: int) -> str:
+    """Say what must hold of a row at the parent of `node` for it to go to `node`."""
+    return BranchWords(model).text(node)
+
+
+def leaf_text(model: Model, node: int) -> str:
+    """Give the answer of a leaf as `answer_text` does; linear models are numbered: ``LM2 (30 ± 2.1)``."""
+    way = tree_predictor(model)
+    if way.linear is None:
+        return answer_text(model, node)
+    return f"LM{way.linear.numbers[node]} ({weight_text(way.weight[node])} ± {way.answers[node].std:.4g})"
+
+
+def answer_text(model: Model, node: int) -> str:
+    """Give what a node answers, with the weight and the errors, or the standard deviation, of its training rows."""
+    way = tree_predictor(model)
+    weight, answer = way.weight[node], way.answers[node]
+    if answer.value is not None:
+        return f"{number_text(answer.value)} ({weight_text(weight)} ± {answer.std:.4g})"
+    errors = weight - float(model.tree.stats[node, int(model.tree.value[node])])
+    shown = f"{weight_text(weight)}/{weight_text(errors)}" if round(errors, 4) > 0 else weight_text(weight)
+    return f"{label_line(answer.label) if answer.label is not None else ''} ({shown})"
+
+
+def folded_text(model: Model, nodes: Sequence[int], n_leaves: int) -> str:
+    """Say how much is not shown, and what most of it answers: ``… 37 leaves folded, mostly No (412/30)``.
+
+    Args:
+        model: The model.
+        nodes: The node whose branches are not shown, or several branches of one.
+        n_leaves: Leaves below.
+    """
+    if len(nodes) > 1:
+        return f"… {len(nodes):,} more branches folded, {counted(n_leaves, 'leaf', 'leaves')}"
+    mostly = "mostly" if model.schema.classes else "on average"
+    return f"… {counted(n_leaves, 'leaf', 'leaves')} folded, {mostly} {answer_text(model, nodes[0])}"
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """Write a number with its noun."""
+    return f"{count:,} {one if count == 1 else many}"
+
+
+def top_line(model: Model, node: int) -> str:
+    """Say where a part of a tree hangs: ``node 7, where Outlook is Sunny and Wind is Weak``."""
+    conditions = conditions_of(model, tree_predictor(model).nodes_to(node))
+    return f"node {node}, where {' and '.join(cut(condition_text(condition)) for condition in conditions)}"
+
+
+def weight_text(weight: float) -> str:
+    """Write a weight with at most four decimals."""
+    return f"{weight:.4f}".rstrip("0").rstrip(".")
+
+
+def cut(text: str, most: int = LONGEST_LINE) -> str:
+    """Cut a text that is longer than `most` characters, and say by how much.
+
+    >>> cut("a long name", 6)
+    'a long… (5 characters more)'
+    """
+    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most} characters more)"
+
+
+def _alternatives(labels: Sequence[Label] | None) -> str:
+    """Join categories by "or", no further than a line goes."""
+    texts, n_characters = [], 0
+    for label in labels or ():
+        texts.append(cut(category_text(label)))
+        n_characters += len(texts[-1])
+        if n_characters > LONGEST_LINE:
+            break
+    left_out = len(labels or ()) - len(texts)
+    return " or ".join(texts) + (f" or {left_out} more" if left_out else "")

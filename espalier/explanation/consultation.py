@@ -1,0 +1,234 @@
+"""Asking only for what is needed: the next attribute to find out, and the answer once nothing can change it any more.
+
+Nothing is remembered between two questions: each time all that is known is given. An attribute that the row does not
+have has not been asked for yet; one that is null was, and is not known: then the strategy for missing values decides,
+which may need other attributes.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.data.schema import Feature, Label
+from espalier.explanation.costs import PathCost, attribute_costs, cost_of
+from espalier.explanation.margins import top_class
+from espalier.explanation.row_flow import ALL, row_flow
+from espalier.model.model import Model
+from espalier.model.tree import LEAF, UNKNOWN
+from espalier.prediction.answers import Prediction
+from espalier.prediction.missing import STOP, answering_with
+from espalier.prediction.predict import predictor_for
+from espalier.prediction.rule_predictor import RulePredictor
+from espalier.prediction.tree_predictor import TreePredictor
+
+__all__ = ["Consultation", "Question", "consult"]
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is to be found out next.
+
+    Attributes:
+        attribute: Whose value; that it is not known is a legal reply, too.
+        cost: What it costs, by the configuration's `attribute_costs`; 1 where nothing is said.
+        node: The test, or the rule, that asks.
+    """
+
+    attribute: Feature
+    cost: float
+    node: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form, with the categories to choose from where there are some."""
+        document = {
+            "attribute": self.attribute.name,
+            "kind": str(self.attribute.kind),
+            "cost": self.cost,
+            "node": self.node,
+        }
+        return {**document, "categories": list(self.attribute.categories)} if self.attribute.coded else document
+
+
+@dataclass(frozen=True, slots=True)
+class Consultation:
+    """How far the answer has come.
+
+    Attributes:
+        question: None once the answer is settled: whatever else is found out, it is the same.
+        label: The class that is settled; None before, and of a regression.
+        value: The number that is settled; None before, and of a classification.
+        possible: The classes that can still be answered, each with the training weight of the leaves, or rules, that
+            give it and can still be reached; in the schema's order. Empty for a regression.
+        value_range: The least and the greatest number that can still be answered; None for a classification, and where
+            a linear model answers whose terms are not known.
+        prediction: The whole answer; None while it could still change, if only in its distribution.
+        cost: What was paid for attributes that were looked at so far.
+    """
+
+    question: Question | None
+    label: Label | None
+    value: float | None
+    possible: tuple[tuple[Label, float], ...]
+    value_range: tuple[float, float] | None
+    prediction: Prediction | None
+    cost: PathCost
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        document: dict[str, Any] = {"settled": self.question is None}
+        if self.question is not None:
+            document["next"] = self.question.to_dict()
+        if self.possible:
+            document["possible"] = [{"label": label, "weight": weight} for label, weight in self.possible]
+        if self.value_range is not None:
+            document["range"] = list(self.value_range)
+        if self.label is not None:
+            document["label"] = self.label
+        if self.value is not None:
+            document["value"] = self.value
+        if self.prediction is not None:
+            document["answer"] = self.prediction.to_dict()
+        return {**document, "cost": self.cost.to_dict()}
+
+
+def consult(model: Model, row: Mapping[str, Any], *, missing: str | None = None) -> Consultation:
+    """Say what is to be found out next, or what the answer is.
+
+    Args:
+        model: A tree or a list of rules.
+        row: What is known so far, by attribute; null for what was asked for and is not known.
+        missing: What is done where a value is not known, as in `espalier.predict`.
+
+    Raises:
+        RowError: Every fault of what is given, by ``/{attribute}``.
+        ConfigError: There is no such strategy, or the model has not what it needs.
+
+    >>> from espalier import dataset_from_rows, train
+    >>> rows = [{"wind": wind, "play": play} for wind, play in [("weak", "yes"), ("weak", "yes"), ("strong", "no")]]
+    >>> model = train(dataset_from_rows(rows, target="play"), "id3")
+    >>> consult(model, {}).question.attribute.name, consult(model, {"wind": "weak"}).label
+    ('wind', 'yes')
+    """
+    model = answering_with(model, missing)
+    predictor = predictor_for(model)
+    encoded = predictor.encode(row)
+    asked = frozenset(place for place, name in enumerate(predictor.encode.names) if name in row)
+    state = (
+        _RuleState(model, predictor, encoded.values, asked)
+        if isinstance(predictor, RulePredictor)
+        else _TreeState(model, predictor, encoded.values, asked)
+    )
+    prediction = predictor.answer(encoded) if state.next is None else None
+    answers = predictor.value[state.answers]
+    settled = prediction is not None or (state.agree and bool(np.all(answers == answers[0])))
+    question = None
+    if state.next is not None and not settled:
+        place, node = state.next
+        question = Question(model.schema.attributes[place], attribute_costs(model)[place], node)
+    code = prediction.code if prediction is not None else int(answers[0])
+    value = prediction.value if prediction is not None else float(answers[0])
+    return Consultation(
+        question=question,
+        label=predictor.classes[code] if settled and predictor.classes else None,
+        value=value if settled and not predictor.classes else None,
+        possible=_possible(predictor, state.answers, answers, prediction),
+        value_range=None if predictor.classes else _range(answers, prediction, is_bounded=state.is_bounded),
+        prediction=prediction,
+        cost=cost_of(model, state.used),
+    )
+
+
+def _possible(
+    predictor: TreePredictor | RulePredictor, numbers: Array, codes: Array, prediction: Prediction | None
+) -> tuple[tuple[Label, float], ...]:
+    if not predictor.classes:
+        return ()
+    if prediction is not None:
+        return ((predictor.classes[prediction.code], prediction.support),)
+    weights = np.bincount(codes, weights=np.asarray(predictor.weight)[numbers], minlength=len(predictor.classes))
+    return tuple((predictor.classes[code], float(weights[code])) for code in np.unique(codes).tolist())
+
+
+def _range(answers: Array, prediction: Prediction | None, *, is_bounded: bool) -> tuple[float, float] | None:
+    if prediction is not None and prediction.value is not None:
+        return prediction.value, prediction.value
+    return (float(answers.min()), float(answers.max())) if is_bounded else None
+
+
+class _TreeState:
+    """How far a row whose attributes are partly known has come in a tree.
+
+    Attributes:
+        next: The attribute to ask for, by place, and the node that asks; None where nothing is left to ask.
+        answers: The nodes that may still answer.
+        agree: Whether one label at all of them settles the label.
+        is_bounded: Whether the numbers of `answers` are all there are.
+        used: Places of the attributes that were looked at, in order.
+    """
+
+    def __init__(self, model: Model, predictor: TreePredictor, values: Sequence[float], asked: Collection[int]) -> None:
+        tree, flow = model.tree, row_flow(model, predictor, values)
+        settled = flow.decided_by(tree, asked)
+        goes, is_settled = flow.share > 0, np.append(True, settled[tree.parent[1:]])
+        arrives = tree.outside(np.flatnonzero(~(goes & is_settled)))
+        reach = tree.outside(np.flatnonzero(~goes & is_settled))
+        is_test = tree.test != LEAF
+        may_end = np.where(settled, flow.branch == STOP, (tree.fallback == STOP) & (tree.test != UNKNOWN))
+        self.answers = np.flatnonzero(reach & (~is_test | may_end))
+        self.next: tuple[int, int] | None = None
+        for node in np.flatnonzero(arrives & is_test & ~settled)[:1].tolist():
+            wanted = (int(tree.feature[node]), *flow.surrogates_used.get(node, ()))
+            self.next = next(place for place in wanted if place not in asked), node
+        used: dict[int, None] = {}
+        for node in np.flatnonzero(arrives & is_test & settled).tolist():
+            used |= dict.fromkeys([int(tree.feature[node]), *flow.surrogates_used.get(node, ())])
+        self.is_bounded = self.agree = predictor.linear is None
+        if predictor.linear is not None:
+            self._look_at_terms(predictor, arrives, asked, used)
+        elif predictor.classes and bool(np.any((tree.fallback == ALL) & is_test & (tree.test != UNKNOWN))):
+            # Several leaves may answer together: each must speak for its label by its shares, too.
+            self.agree = bool(np.all(top_class(model)[self.answers] == predictor.value[self.answers]))
+        self.used = list(used)
+
+    def _look_at_terms(
+        self, predictor: TreePredictor, arrives: Array, asked: Collection[int], used: dict[int, None]
+    ) -> None:
+        """Ask for what the leaf's linear model needs, once the leaf is known."""
+        if predictor.linear is None or self.next is not None:
+            return
+        for leaf in self.answers[arrives[self.answers]].tolist():
+            terms = predictor.linear.leaf_model(predictor.nodes_to(leaf)).terms
+            needed = dict.fromkeys(feature for feature, _, coefficient in terms if coefficient != 0)
+            used |= {place: None for place in needed if place in asked}
+            self.next = next(((place, leaf) for place in needed if place not in asked), None)
+
+
+class _RuleState:
+    """The same in a list of rules; see `_TreeState`."""
+
+    def __init__(self, model: Model, predictor: RulePredictor, values: Sequence[float], asked: Collection[int]) -> None:
+        self.next: tuple[int, int] | None = None
+        self.agree = self.is_bounded = True
+        possible, used = [], dict[int, None]()
+        for number, rule in enumerate(model.rules.answers):
+            places = [predictor.place[condition.attribute.name] for condition in rule.conditions]
+            failed = predictor.failed_among(number, values, asked)
+            open_places = [place for place in places if place not in asked]
+            if self.next is None:
+                # Rules are looked at in order, up to the first that is not decided yet.
+                looked_at = places if failed < 0 else places[: failed + 1]
+                used |= dict.fromkeys(place for place in looked_at if place in asked)
+            if failed >= 0:
+                continue
+            possible.append(number)
+            if not open_places:
+                break
+            if self.next is None:
+                self.next = open_places[0], number
+        self.answers = np.array(possible, dtype=np.int64)
+        self.used = list(used)

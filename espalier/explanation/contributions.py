@@ -1,0 +1,59 @@
+"""What each attribute added to an answer on the way from the root to the leaf."""
+
+import math
+from array import array
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from typing import Final
+
+from espalier.explanation.linear_terms import LinearAnswer
+from espalier.model.model import Model
+from espalier.prediction.answers import Prediction
+from espalier.prediction.leaf_values import answer_table
+from espalier.prediction.tree_predictor import TreePredictor
+
+__all__ = ["contributions_of"]
+
+FEW_WAYS: Final = 1_000
+
+
+def contributions_of(
+    model: Model, predictor: TreePredictor, prediction: Prediction, linear: LinearAnswer | None
+) -> tuple[dict[str, float], float]:
+    """Give each attribute the change of the label's share (or mean) over its tests, weighted over the ways taken.
+
+    Where a linear model answers, give each attribute its terms; where smoothed constants do, the change of those.
+    """
+    if linear is not None and predictor.linear is not None:
+        return linear.contributions(), linear.intercept
+    level = _levels(model, predictor, prediction)
+    added: dict[str, array[float]] = {}
+    for node, child, weight in _edges(predictor, prediction):
+        name = model.schema.attributes[predictor.feature[node]].name
+        added.setdefault(name, array("d")).append(weight * (level(child) - level(node)))
+    return {name: math.fsum(changes) for name, changes in added.items()}, level(0)
+
+
+def _levels(model: Model, predictor: TreePredictor, prediction: Prediction) -> Callable[[int], float]:
+    """Give what tells of a node the label's share, or the number."""
+    place = prediction.code if predictor.classes else None
+    if place is not None and prediction.n_visits > FEW_WAYS:
+        # The answers of so many nodes are not kept one by one.
+        column: list[float] = answer_table(model)[:, place].tolist()
+        return column.__getitem__
+
+    def level(node: int) -> float:
+        answer = predictor.answers[node]
+        if place is not None:
+            return answer.distribution[place][1]
+        return answer.mean if predictor.smoothing is None or answer.value is None else answer.value
+
+    return level
+
+
+def _edges(predictor: TreePredictor, prediction: Prediction) -> Iterable[tuple[int, int, float]]:
+    """Give (node, child, share of the row) for every edge that some of the row went down."""
+    first = prediction.visits[0]
+    if prediction.n_visits == 1 and first.weight == 1:
+        return ((node, child, 1.0) for node, child in pairwise(first.nodes))
+    return predictor.edges(prediction.row.values)

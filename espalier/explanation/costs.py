@@ -1,0 +1,41 @@
+"""What it costs to come to an answer: each attribute that is asked for, paid once."""
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from espalier.model.model import Model
+
+__all__ = ["PathCost", "attribute_costs", "cost_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class PathCost:
+    """The price of an answer.
+
+    Attributes:
+        total: The sum.
+        attributes: The cost of each attribute that was looked at, in the order in which they were.
+    """
+
+    total: float
+    attributes: Mapping[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        return {"total": self.total, "attributes": dict(self.attributes)}
+
+
+def attribute_costs(model: Model) -> tuple[float, ...]:
+    """Give the cost of each attribute, in the schema's order: 1 where the model's configuration says nothing."""
+    costs = dict(model.config.attribute_costs or ())
+    return tuple(float(costs.get(feature.name, 1.0)) for feature in model.schema.attributes)
+
+
+def cost_of(model: Model, places: Iterable[int]) -> PathCost:
+    """Give what the attributes at these places cost, each counted once."""
+    costs = attribute_costs(model)
+    names = {place: model.schema.attributes[place].name for place in places}
+    total = min(sum(costs[place] for place in names), sys.float_info.max)
+    return PathCost(total, {name: costs[place] for place, name in names.items()})

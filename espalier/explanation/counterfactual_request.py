@@ -1,0 +1,158 @@
+"""What is asked of counterfactuals: another answer, at which prices, with which attributes as they are."""
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.data.schema import Feature, Label, label_key, label_text
+from espalier.errors import ConfigError, Fault, pointer
+from espalier.explanation.costs import attribute_costs
+from espalier.model.model import Model
+from espalier.prediction.answers import Prediction
+
+__all__ = ["MOST_COUNTERFACTUALS", "Wanted"]
+
+MOST_COUNTERFACTUALS: Final = 100
+"""How many may be asked for at a time."""
+RANGE: Final = "must be [least, greatest], each a number, or null where that end is open (not both)"
+LEAST: Final = {"costs": "at least 0", "spans": "above 0"}
+
+
+class Wanted:
+    """A request, checked; arguments as in `espalier.counterfactuals`.
+
+    Raises:
+        ConfigError: Every fault, by the place in the request.
+    """
+
+    def __init__(
+        self, model: Model, *, label: Any, value_range: Any, immutable: Any, costs: Any, spans: Any, most: Any
+    ) -> None:
+        self.features = model.schema.attributes
+        self.classes = model.schema.classes
+        faults: list[Fault] = []
+        self.code, self.low, self.high = -1, -math.inf, math.inf
+        if self.classes:
+            faults += self._read_label(label, value_range)
+        else:
+            faults += self._read_range(label, value_range)
+        faults += self._faults_of_immutable(immutable)
+        faults += self._faults_of_numbers("costs", costs)
+        faults += self._faults_of_numbers("spans", spans)
+        if type(most) is not int or not 1 <= most <= MOST_COUNTERFACTUALS:
+            faults.append(Fault("/max", "not_legal", f"must be a whole number from 1 to {MOST_COUNTERFACTUALS}"))
+        if faults:
+            raise ConfigError(faults)
+        self.immutable, self.costs, self.spans, self.most = frozenset(immutable), costs, spans, most
+        self._model = model
+
+    def check_against(self, own: Prediction) -> None:
+        """Refuse to look for the answer that the row has already.
+
+        Raises:
+            ConfigError: It has it.
+        """
+        if own.value is not None and self.low <= own.value <= self.high:
+            raise ConfigError([Fault("/range", "not_legal", "the row's own answer lies in this range already")])
+        if own.value is None and own.code == self.code:
+            raise ConfigError([Fault("/label", "not_legal", "is what the row is answered already")])
+
+    def among(self, values: npt.NDArray[Any], own: Prediction) -> npt.NDArray[np.bool_]:
+        """Say of each leaf or rule, by its code or number, whether its answer is wanted."""
+        if not self.classes:
+            return (values >= self.low) & (values <= self.high)
+        wanted: npt.NDArray[np.bool_] = values != own.code if self.code < 0 else values == self.code
+        return wanted
+
+    def has(self, answer: Prediction, own: Prediction) -> bool:
+        """Say whether an answer is wanted."""
+        if answer.value is not None:
+            return self.low <= answer.value <= self.high
+        return answer.code != own.code if self.code < 0 else answer.code == self.code
+
+    def prices(self) -> list[float]:
+        """Give the factor of each attribute."""
+        known = attribute_costs(self._model)
+        pairs = zip(self.features, known, strict=True)
+        return [float(self.costs.get(feature.name, cost)) for feature, cost in pairs]
+
+    def fixed(self) -> frozenset[int]:
+        """Give the places of the attributes that stay as they are."""
+        return frozenset(place for place, each in enumerate(self.features) if each.name in self.immutable)
+
+    def _read_label(self, label: Any, value_range: Any) -> Iterator[Fault]:
+        if value_range is not None:
+            yield Fault("/range", "not_legal", "the model answers with classes: give a label")
+        if label is None:
+            return
+        code = _code_of(self.classes, label)
+        if code is None:
+            shown = ", ".join(map(label_text, self.classes[:20])) + (", …" if len(self.classes) > 20 else "")
+            yield Fault("/label", "unknown_value", f"must be one of the classes: {shown}")
+        else:
+            self.code = code
+
+    def _read_range(self, label: Any, value_range: Any) -> Iterator[Fault]:
+        if label is not None:
+            yield Fault("/label", "not_legal", "the model answers with numbers: give a range")
+        if value_range is None:
+            yield Fault("/range", "required", f"the model answers with numbers: say which are wanted. It {RANGE}")
+            return
+        ends = list(value_range) if isinstance(value_range, list | tuple) else []
+        if len(ends) != 2 or ends == [None, None] or not all(end is None or _is_number(end) for end in ends):
+            yield Fault("/range", "wrong_type", RANGE)
+            return
+        self.low = -math.inf if ends[0] is None else _as_float(ends[0])
+        self.high = math.inf if ends[1] is None else _as_float(ends[1])
+        if not self.low <= self.high:
+            yield Fault("/range", "not_legal", "the least number must not be above the greatest")
+
+    def _faults_of_immutable(self, names: Any) -> Iterator[Fault]:
+        if isinstance(names, str) or not isinstance(names, Collection):
+            yield Fault("/immutable", "wrong_type", "must be a list of names of attributes")
+            return
+        known = {feature.name for feature in self.features}
+        for place, name in enumerate(names):
+            if not isinstance(name, str) or name not in known:
+                yield Fault(pointer("immutable", place), "unknown_attribute", self._unknown())
+
+    def _faults_of_numbers(self, what: str, numbers: Any) -> Iterator[Fault]:
+        if not isinstance(numbers, Mapping):
+            yield Fault(f"/{what}", "wrong_type", "must be an object of attribute names and numbers")
+            return
+        features: dict[object, Feature] = {feature.name: feature for feature in self.features}
+        for name, number in numbers.items():
+            value = _as_float(number) if _is_number(number) else math.nan
+            if name not in features:
+                yield Fault(pointer(what, str(name)), "unknown_attribute", self._unknown())
+            elif not 0 <= value < math.inf or (what == "spans" and value == 0):
+                yield Fault(pointer(what, name), "not_legal", f"must be a finite number, {LEAST[what]}")
+            elif what == "spans" and features[name].coded:
+                yield Fault(pointer(what, name), "not_legal", "categories have no span: give a cost")
+
+    def _unknown(self) -> str:
+        legal = ", ".join(feature.name for feature in self.features[:20]) + (", …" if len(self.features) > 20 else "")
+        return f"there is no such attribute; there are: {legal}"
+
+
+def _code_of(classes: Sequence[Label], label: Any) -> int | None:
+    """Give the code of a class; 1.0 stands for the class 1 where there is no class 1.0, and the other way round."""
+    if not isinstance(label, str | int | float):
+        return None
+    exact = {label_key(each): code for code, each in enumerate(classes)}
+    numbers = {each: code for code, each in reversed(list(enumerate(classes))) if _is_number(each)}
+    return exact.get(label_key(label), numbers.get(label) if _is_number(label) else None)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _as_float(number: float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.nan

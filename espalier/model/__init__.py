@@ -1,0 +1,1 @@
+"""A trained model: its tree or rules, linear models and training record."""

@@ -1,0 +1,147 @@
+"""A model: everything that is needed to answer a row and to say where the answer came from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.config.training import Holdout, TrainingConfig
+from espalier.data.schema import Schema
+from espalier.errors import NotApplicable
+from espalier.model.linear import LinearModels
+from espalier.model.preparation import Preparation
+from espalier.model.rules import RuleList
+from espalier.model.tree import Tree, field_state
+
+__all__ = ["Model", "OperatingPoint", "TrainingRecord"]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRecord:
+    """How a model came to be.
+
+    Attributes:
+        n_rows: Rows of the data set, those set aside included.
+        n_training_rows: Rows that the tree was grown from.
+        fingerprint: Of the data set.
+        holdout: Which rows were set aside before anything was learned; None where all were used, or where the
+            held-out rows were a data set of their own.
+        train: Figures on the training rows: ``{"n_rows", "errors", "accuracy"}`` or ``{"n_rows", "rmse", "mae"}``.
+        held_out: The same figures on rows that were not learned from; None where there are none.
+        held_out_use: ``holdout`` where those rows had no part in making the model, ``validation`` where they were used
+            to stop or to prune, of this model or one that it was made from.
+        asked: Fingerprints of the data sets of which held-out rows were used so.
+        backfitted: Fingerprints of the data sets of which held-out rows were added to the leaves (``backfit``): these
+            are learned from since, and are not asked again.
+        divided: Whether rows may stand in several leaves, in parts: what those have counted are not the answers, then.
+            None by strategies for missing values that divide none, and in records from before it was written down.
+    """
+
+    n_rows: int
+    n_training_rows: int
+    fingerprint: str
+    holdout: Holdout | None
+    train: Mapping[str, float]
+    held_out: Mapping[str, float] | None = None
+    held_out_use: str | None = None
+    asked: tuple[str, ...] = ()
+    backfitted: tuple[str, ...] = ()
+    divided: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperatingPoint:
+    """A class that is answered wherever its share reaches a probability, and nowhere else.
+
+    Attributes:
+        code: Place of the class among the schema's classes.
+        probability: The share from which it is answered, 0 to 1.
+    """
+
+    code: int
+    probability: float
+
+    def decide(self, shares: Sequence[float]) -> int:
+        """Give the code of the class that is answered: this one, or the largest of the others, the first of equals.
+
+        >>> OperatingPoint(code=2, probability=0.25).decide([0.5, 0.3, 0.2])
+        0
+        >>> OperatingPoint(code=2, probability=0.2).decide([0.5, 0.3, 0.2])
+        2
+        """
+        if shares[self.code] >= self.probability or len(shares) == 1:
+            return self.code
+        return max((code for code in range(len(shares)) if code != self.code), key=shares.__getitem__)
+
+    def decide_each(self, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+        """Give the same for each row of a table of shares, float64 (rows, classes): int32 (rows)."""
+        if shares.shape[1] == 1:
+            return np.zeros(len(shares), np.int32)
+        others = shares.copy()
+        others[:, self.code] = -1.0
+        decided = np.where(shares[:, self.code] >= self.probability, self.code, others.argmax(axis=1))
+        return decided.astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """An immutable trained model.
+
+    Attributes:
+        schema: The columns it was trained on; its attributes are what a row is asked for.
+        config: How it was grown, every field resolved.
+        preparation: What is done to a row before the tree or the rules see it.
+        body: What answers: a tree, or a list of rules.
+        training: How it came to be.
+        pruning: Method and parameters that made it from its parent, as JSON; None for a grown one.
+        notes: What a person should know of it, such as that it is unpruned.
+        operating_point: By which it answers, no part of its document; the body's answers are by it already. None: the
+            class of the largest share, as trained.
+    """
+
+    schema: Schema
+    config: TrainingConfig
+    preparation: Preparation
+    body: Tree | RuleList
+    training: TrainingRecord
+    pruning: Mapping[str, Any] | None = None
+    notes: tuple[str, ...] = ()
+    operating_point: OperatingPoint | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields only: cached results are computed again after unpickling."""
+        return field_state(self)
+
+    @property
+    def task(self) -> str:
+        """``classification`` or ``regression``."""
+        return str(self.schema.task)
+
+    @property
+    def tree(self) -> Tree:
+        """The tree.
+
+        Raises:
+            NotApplicable: The model is a list of rules.
+        """
+        if not isinstance(self.body, Tree):
+            raise NotApplicable("the model is a list of rules: this needs a tree, such as the version it was made from")
+        return self.body
+
+    @property
+    def linear(self) -> LinearModels | None:
+        """The linear models of the tree's nodes; None where leaves are constants, and for a list of rules."""
+        return self.body.linear if isinstance(self.body, Tree) else None
+
+    @property
+    def rules(self) -> RuleList:
+        """The list of rules.
+
+        Raises:
+            NotApplicable: The model is a tree.
+        """
+        if not isinstance(self.body, RuleList):
+            raise NotApplicable("the model is a tree: extract its rules first")
+        return self.body

@@ -1,0 +1,115 @@
+"""What is done to a row before the tree sees it, and the scales of its values; learned in training, kept.
+
+Scales are rounded so that no row shows through.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.data.schema import EARLIEST_INSTANT, LATEST_INSTANT, Feature, FeatureKind
+
+__all__ = ["DAY", "LARGEST_SPAN", "STEPS", "Preparation", "Scale", "scales_of"]
+
+DAY: Final = 86_400.0
+STEPS: Final = {FeatureKind.NUMERIC: (1.0,), FeatureKind.DATETIME: (DAY, 1.0)}
+"""What all values of a column may be multiples of, the coarsest first."""
+BLOCK: Final = 8_192
+"""Rows looked at together; most columns that are no multiples show it in the first."""
+LARGEST_EXACT: Final = 2.0**53
+LARGEST_SPAN: Final = 1e308
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """By what the values of an attribute that is a number or a date are measured; no row's own value stands here.
+
+    Attributes:
+        span: From the least to the greatest training value, to two significant digits.
+        middle: Half way between them, as roughly.
+        step: What every training value was a multiple of: 1 (whole numbers; of a date seconds), 86400 (days of UTC), or
+            0 where none of these.
+    """
+
+    span: float
+    middle: float
+    step: float
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """Values learned from all training rows.
+
+    Attributes:
+        imputed: What stands in for a missing value, one an attribute: its mean or the code of its most frequent
+            category (as a float; NaN where the attribute had no known value). None unless ``missing="imputed"``.
+        scales: One an attribute, None for one of categories or without a value; None of a model that kept none.
+    """
+
+    imputed: tuple[float, ...] | None = None
+    scales: tuple[Scale | None, ...] | None = None
+
+
+def scales_of(attributes: Sequence[Feature], columns: Sequence[npt.NDArray[Any]]) -> tuple[Scale | None, ...]:
+    """Measure columns, one an attribute: float64 with NaN for missing; those of categories have no scale.
+
+    >>> scales_of([Feature("age", FeatureKind.NUMERIC)], [np.array([18.0, 93.0, np.nan])])
+    (Scale(span=75.0, middle=56.0, step=1.0),)
+    """
+    from espalier.threads import in_threads_if_many  # noqa: PLC0415 - a process that only predicts measures nothing
+
+    return tuple(in_threads_if_many(sum(map(len, columns)), _scale, attributes, columns))
+
+
+def _scale(feature: Feature, column: npt.NDArray[Any]) -> Scale | None:
+    if feature.coded:
+        return None
+    low, high = _ends(column)
+    if low > high:
+        return None
+    # Halves: the difference of two numbers may be too large for a number.
+    span = min(2.0 * min(high / 2 - low / 2, sys.float_info.max / 2), LARGEST_SPAN)
+    middle = _roughly(low / 2 + high / 2, span)
+    if feature.kind is FeatureKind.DATETIME:
+        middle = min(max(middle, EARLIEST_INSTANT), LATEST_INSTANT)
+    return Scale(float(f"{span:.2g}"), middle, _step(STEPS[feature.kind], column, max(-low, high)))
+
+
+def _ends(column: npt.NDArray[Any]) -> tuple[float, float]:
+    """Give the least and the greatest number; infinity and its opposite where there is none."""
+    if len(column):
+        low, high = float(column.min()), float(column.max())
+        if low < high:  # nothing is missing; of zeros alone the sign would be another
+            return low, high
+    return float(np.fmin.reduce(column, initial=np.inf)), float(np.fmax.reduce(column, initial=-np.inf))
+
+
+def _roughly(middle: float, span: float) -> float:
+    """Round to a tenth of the power of ten at or below `span`, so that neither end can be told from it."""
+    if span == 0:
+        return float(f"{middle:.2g}")
+    digits = 1 - int(np.floor(np.log10(span)))
+    return middle if digits > 300 else round(middle, digits)
+
+
+def _step(steps: Sequence[float], column: npt.NDArray[np.float64], largest: float) -> float:
+    if largest > LARGEST_EXACT:
+        return 0.0
+    return next((step for step in steps if _are_multiples(column, step)), 0.0)
+
+
+def _are_multiples(column: npt.NDArray[np.float64], step: float) -> bool:
+    for first in range(0, len(column), BLOCK):
+        block = column[first : first + BLOCK]
+        times = block if step == 1.0 else block / step
+        whole = np.rint(times)
+        if np.array_equal(times, whole):
+            continue
+        off = times - whole
+        if np.fmin.reduce(off, initial=0.0) < 0 or np.fmax.reduce(off, initial=0.0) > 0:
+            return False
+    return True

@@ -1,0 +1,72 @@
+"""What a model's record says of the rows that were asked, also where it was written before that was written down."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Final
+
+from espalier.config.pruning import Pruner, ReducedError, needs_held_out, pruning_method
+from espalier.errors import ConfigError
+from espalier.model.model import Model, TrainingRecord
+from espalier.model.rules import RuleList
+
+__all__ = ["DIVIDING", "UNNAMED", "is_among", "recorded"]
+
+DIVIDING: Final = ("fractional", "spread")
+"""Strategies for missing values by which a row goes several ways."""
+UNNAMED: Final = "*"
+"""In the place of fingerprints: data sets that an old record does not name."""
+HALF_A_ROW: Final = 0.5
+"""Sums of parts of rows are rounded, by far less."""
+
+
+def recorded(model: Model) -> TrainingRecord:
+    """Give the record of a model; of an old one, what is known of it without the fields that it lacks.
+
+    That is on the safe side: where rows must have been asked, or added, they may be those of any data set (`UNNAMED`),
+    and where the strategy for missing values divides rows, some may be.
+    """
+    record, trained_by = model.training, model.config.pruning
+    pruned_by = _pruner_of(model.pruning)
+    asks = record.held_out_use == "validation" or model.config.validation_stop
+    asks = asks or needs_held_out(trained_by) or needs_held_out(pruned_by)
+    backfitted: tuple[str, ...] = ()
+    if _backfits(trained_by):
+        backfitted = (UNNAMED if record.holdout is None else record.fingerprint,)
+    if (_backfits(pruned_by) and pruned_by != trained_by) or _counts_more_rows(model):
+        backfitted = (UNNAMED,)
+    return dataclasses.replace(
+        record,
+        asked=record.asked or ((UNNAMED,) if asks or backfitted else ()),
+        backfitted=record.backfitted or backfitted,
+        divided=True if record.divided is None and model.config.missing in DIVIDING else record.divided,
+    )
+
+
+def is_among(fingerprint: str, named: tuple[str, ...]) -> bool:
+    """Say whether a data set is, or may be, one of those that a record names.
+
+    >>> is_among("a", ("a", "b")), is_among("c", ("a", "b")), is_among("c", ("a", UNNAMED))
+    (True, False, True)
+    """
+    return fingerprint in named or UNNAMED in named
+
+
+def _backfits(pruner: Pruner | None) -> bool:
+    return isinstance(pruner, ReducedError) and pruner.backfit
+
+
+def _counts_more_rows(model: Model) -> bool:
+    """Say whether the root has counted other rows than those learned from, where each counts 1."""
+    if model.schema.weight is not None or model.config.class_weight is not None or isinstance(model.body, RuleList):
+        return False
+    return abs(float(model.body.weight[0]) - model.training.n_training_rows) > HALF_A_ROW
+
+
+def _pruner_of(pruning: Mapping[str, Any] | None) -> Pruner | None:
+    """Give the parameters by which a model was pruned; None of what is none, since a document is not taken on trust."""
+    if pruning is None:
+        return None
+    try:
+        return pruning_method(**{"method": "", **pruning})
+    except ConfigError:
+        return None

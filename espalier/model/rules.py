@@ -1,0 +1,243 @@
+"""Conditions on one attribute, rules made of them, and how they read.
+
+A path through a tree is a list of tests; merged, it is one condition an attribute: an interval, a set of categories, or
+known against missing. A rule is a conjunction of such conditions with an answer; the first rule of a list that fires
+answers.
+"""
+
+import math
+import re
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from unicodedata import category
+
+from espalier.data.schema import Feature, FeatureKind, Label, instant_text, label_key, label_text
+
+__all__ = ["ClassDescription", "Condition", "LabelCodes", "Rule", "RuleList", "number_text", "sentence"]
+
+LINE_BREAKERS: Final = frozenset({"Cc", "Zl", "Zp"})
+"""Unicode categories of what ends a line or drives a terminal."""
+TURNING: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""What turns the direction in which the rest of a line is read."""
+PARTING: Final = re.compile(r'^$|^[\s"]|\s$| (?:or|and|then|is|<|≤|>|=) |[∧∨¬⇔→∈{}]')
+"""What a name, or a category, would be taken for a part of the sentence by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What must hold of one attribute.
+
+    Attributes:
+        attribute: Its name.
+        above: The value is greater than this; -inf where there is no lower bound.
+        at_most: The value is at most this; inf where there is no upper bound.
+        categories: The legal categories in the schema's order; None for an attribute that is cut.
+        known: True: the value must be known; False: it must be missing; None: nothing is said.
+    """
+
+    attribute: Feature
+    above: float = -math.inf
+    at_most: float = math.inf
+    categories: tuple[Label, ...] | None = None
+    known: bool | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form; bounds of an ordinal attribute are categories, those of a datetime dates."""
+        document: dict[str, Any] = {"attribute": self.attribute.name}
+        if self.categories is not None:
+            document["in"] = list(self.categories)
+        if self.above > -math.inf:
+            document["above"] = shown_bound(self.attribute, self.above)
+        if self.at_most < math.inf:
+            document["at_most"] = shown_bound(self.attribute, self.at_most)
+        if self.known is not None:
+            document["known"] = self.known
+        return {**document, "text": condition_text(self)}
+
+
+class LabelCodes:
+    """The codes of categories, for many conditions: of each attribute the table is made when it is first asked for.
+
+    >>> colour = Feature("colour", FeatureKind.NOMINAL, categories=("red", "green", 1))
+    >>> LabelCodes().listed(Condition(colour, categories=(1, "red")))
+    [2, 0]
+    """
+
+    def __init__(self) -> None:
+        self._tables: dict[str, Mapping[Hashable, int]] = {}
+
+    def listed(self, condition: Condition) -> list[int]:
+        """Give the codes of a condition's categories; none where it has no set of them."""
+        if not condition.categories:
+            return []
+        codes = self.of(condition.attribute)
+        return [codes[label_key(label)] for label in condition.categories]
+
+    def of(self, feature: Feature) -> Mapping[Hashable, int]:
+        """Give the code of each category of an attribute, by `label_key`; attributes are known by their names."""
+        found = self._tables.get(feature.name)
+        if found is None:
+            found = {label_key(label): place for place, label in enumerate(feature.categories)}
+            self._tables[feature.name] = found
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """If all conditions hold, then the value.
+
+    Attributes:
+        conditions: One an attribute, none twice; a rule without any holds for every row. A condition on a value that is
+            missing, or whose category the schema does not list, does not hold, unless it asks for just that.
+        value: The answer: code of a class (int) or number (float).
+        weight: Training weight of the rows that this rule answers: it holds for them, and none before it does.
+        stats: Of those rows: weight of each class, or (weight, mean, sum of squared deviations). Where there are none,
+            of the rows that it holds for; where there are none of those either, of the leaf that it was made from.
+        estimate: What its place in the list was decided by; None for a path as it was.
+    """
+
+    conditions: tuple[Condition, ...]
+    value: int | float
+    weight: float
+    stats: tuple[float, ...]
+    estimate: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleList:
+    """Rules in order, the first one that holds answers; where none does, the default.
+
+    Attributes:
+        rules: The rules; a rule's number is its place.
+        default: The answer where no rule holds; it has no conditions, and its number is ``len(rules)``.
+        exclusive: Whether at most one rule holds for any row, as with the paths of a tree: the order is of no matter.
+    """
+
+    rules: tuple[Rule, ...]
+    default: Rule
+    exclusive: bool
+
+    @property
+    def n_rules(self) -> int:
+        """Number of rules, the default not counted."""
+        return len(self.rules)
+
+    @property
+    def n_conditions(self) -> int:
+        """Number of conditions of all rules together."""
+        return sum(len(rule.conditions) for rule in self.rules)
+
+    @property
+    def answers(self) -> tuple[Rule, ...]:
+        """The rules and, last, the default: each at its number."""
+        return (*self.rules, self.default)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassDescription:
+    """What a row without missing values must be like to be of a class.
+
+    Attributes:
+        label: The class.
+        conjunctions: It is of the class where all conditions of any of these hold.
+        excluded: The same of all other classes together: it is of the class where none of these holds.
+    """
+
+    label: Label
+    conjunctions: tuple[tuple[Condition, ...], ...]
+    excluded: tuple[tuple[Condition, ...], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form: lists of lists of conditions."""
+        return {
+            "class": self.label,
+            "any_of": [[condition.to_dict() for condition in each] for each in self.conjunctions],
+            "none_of": [[condition.to_dict() for condition in each] for each in self.excluded],
+        }
+
+
+def condition_text(condition: Condition) -> str:
+    """Write a condition as a person would: ``2.45 < petal length ≤ 4.95``, ``Outlook is Sunny or Rain``."""
+    name = name_text(condition.attribute)
+    if condition.known is False:
+        return f"{name} is missing"
+    if condition.categories is not None:
+        return f"{name} is {' or '.join(map(category_text, condition.categories))}"
+    low = bound_text(condition.attribute, condition.above) if condition.above > -math.inf else ""
+    high = bound_text(condition.attribute, condition.at_most) if condition.at_most < math.inf else ""
+    if low and high:
+        return f"{low} < {name} ≤ {high}"
+    if high:
+        return f"{name} ≤ {high}"
+    return f"{name} > {low}" if low else f"{name} is known"
+
+
+def sentence(conditions: tuple[Condition, ...], answer: str) -> str:
+    """Write a rule: ``if Outlook is Sunny and Humidity is High then No``."""
+    if not conditions:
+        return f"always {answer}"
+    return f"if {' and '.join(condition_text(condition) for condition in conditions)} then {answer}"
+
+
+def one_line(text: str) -> str:
+    r"""Write control characters and line ends as escapes: a name must not begin a line of its own, nor turn one round.
+
+    >>> print(one_line("cost\nif always then yes"))
+    cost\nif always then yes
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        character.encode("unicode_escape").decode()
+        if category(character) in LINE_BREAKERS or character in TURNING
+        else character
+        for character in text
+    )
+
+
+def label_line(label: Label) -> str:
+    """Write a label on one line; see `one_line`."""
+    return one_line(label_text(label))
+
+
+def name_text(feature: Feature) -> str:
+    """Write the name of an attribute in a sentence; see `category_text`."""
+    return _set_apart(one_line(feature.name))
+
+
+def category_text(label: Label) -> str:
+    """Write a category in a sentence, in quotes where one could not tell where it ends.
+
+    >>> print(category_text("Sunny"), category_text("Sunny or Rain"), category_text(""))
+    Sunny "Sunny or Rain" ""
+    """
+    return _set_apart(label_line(label))
+
+
+def _set_apart(text: str) -> str:
+    return text if PARTING.search(text) is None else '"' + text.replace('"', '\\"') + '"'
+
+
+def number_text(value: float) -> str:
+    """Write a number for a person, at most ten significant digits; JSON carries the exact one.
+
+    >>> number_text(14.6155), number_text(3.0), number_text(14.838999999999999)
+    ('14.6155', '3', '14.839')
+    """
+    return f"{value:.10g}"
+
+
+def shown_bound(feature: Feature, bound: float) -> Label:
+    """Give a threshold as it is shown: a number, the last category at or below it, or a date."""
+    if feature.kind is FeatureKind.ORDINAL:
+        return feature.categories[max(0, min(math.floor(bound), len(feature.categories) - 1))]
+    if feature.kind is FeatureKind.DATETIME:
+        return instant_text(bound)
+    return bound
+
+
+def bound_text(feature: Feature, bound: float) -> str:
+    """Write a threshold as it is shown."""
+    shown = shown_bound(feature, bound)
+    return number_text(shown) if isinstance(shown, float) else label_line(shown)

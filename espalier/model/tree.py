@@ -1,0 +1,405 @@
+"""The tree itself: an immutable struct of arrays, nodes in preorder.
+
+Node 0 is the root; the subtree of node ``i`` is the slice ``i : i + size[i]``. So every bottom-up computation is a
+reverse loop, every top-down one a forward loop, and no depth is too deep::
+
+    node     0        1   2        3   4   5
+             outlook  ├─no         └─wind
+    size     6        1   1 …
+    parent   -1       0   0 …      children of i:  child[child_start[i] : child_start[i + 1]]
+
+The children of one node stand in branch order.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from functools import cached_property, wraps
+from typing import Any, Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.errors import DocumentError, Fault
+from espalier.model.linear import LinearModels
+from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC, UNKNOWN
+from espalier.model.surrogates import Surrogates, arranged_surrogates, ragged, surrogate_conditions
+
+__all__ = [
+    "LEAF",
+    "MAX_NODES",
+    "NOMINAL",
+    "NUMERIC",
+    "UNKNOWN",
+    "Surrogates",
+    "Tree",
+    "cached_on_owner",
+    "field_state",
+    "tree_from_parents",
+]
+
+MAX_NODES: Final = 20_000_000
+"""No tree is grown, or read, that is larger: 3 GB of arrays."""
+LARGEST: Final = 1e300
+"""No weight or statistic is larger, so that a sum of some of them is a number."""
+NOT_DERIVED: Final = "does not follow from parent"
+SHARE_SLACK: Final = 1e-6
+
+Condition = tuple[str, bool, str]
+"""Name of an array, whether a condition on it holds, and what must hold."""
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+Owner = TypeVar("Owner")
+Result = TypeVar("Result")
+
+
+def cached_on_owner(compute: Callable[[Owner], Result]) -> Callable[[Owner], Result]:
+    """Cache what a function of one tree or model returns, in the ``__dict__`` of that tree or model.
+
+    The result lives as long as its owner, as that of a `functools.cached_property` does; but the function may stand in
+    a package that the owner's own package does not import.
+    """
+    name = f"{compute.__module__}.{compute.__qualname__}"
+
+    @wraps(compute)
+    def cached(owner: Owner) -> Result:
+        results = vars(owner)
+        if name not in results:
+            results[name] = compute(owner)
+        found: Result = results[name]
+        return found
+
+    return cached
+
+
+def field_state(owner: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass, without what is cached beside them: the state to pickle."""
+    return {field.name: getattr(owner, field.name) for field in fields(owner)}
+
+
+@dataclass(frozen=True)
+class Tree:
+    """n nodes in preorder; every array is read-only.
+
+    Attributes:
+        parent: int32 (n); -1 for the root, always smaller than the node.
+        size: int32 (n); nodes in the subtree, itself included; a leaf has 1.
+        child_start: int32 (n+1), child: int32 (n-1); two or many children a test.
+        feature: int32 (n); place of the tested attribute, -1 at a leaf.
+        test: int8 (n); LEAF, NUMERIC, NOMINAL or UNKNOWN.
+        threshold: float64 (n); NaN where the test is not NUMERIC.
+        code_start: int32 (n+1), code_branch: int32 (m); branch of each category, -1 = not seen here in training.
+        fallback: int32 (n); branch of a missing or unseen value, -1 where the strategy is fractional, and at a leaf.
+        branch_weight: float64 (n-1); share of the known weight that went to each child, in the order of ``child``.
+        weight: float64 (n); training weight that reached the node.
+        gain: float64 (n); score of the node's split, NaN at a leaf.
+        stats: float64 (n, k); classification: weight of each class; regression: weight, mean, sum of squared
+            deviations from the mean.
+        value: int32 (n) class codes, or float64 (n) numbers: what the node answers if it is a leaf.
+        surrogates: Only with ``missing="surrogate"``.
+        linear: Only with ``leaf="linear"``: a model at every node; that of a leaf answers.
+    """
+
+    parent: Ints
+    size: Ints
+    child_start: Ints
+    child: Ints
+    feature: Ints
+    test: npt.NDArray[np.int8]
+    threshold: Floats
+    code_start: Ints
+    code_branch: Ints
+    fallback: Ints
+    branch_weight: Floats
+    weight: Floats
+    gain: Floats
+    stats: Floats
+    value: Ints | Floats
+    surrogates: Surrogates | None = None
+    linear: LinearModels | None = None
+
+    def __post_init__(self) -> None:
+        for array in _all_arrays(self):
+            array.flags.writeable = False
+
+    def __eq__(self, other: object) -> bool:
+        """Compare every array; NaN equals NaN."""
+        if self is other:  # what is kept for a tree is found by it
+            return True
+        if not isinstance(other, Tree) or (self.surrogates is None) != (other.surrogates is None):
+            return False
+        return (self.linear is None) == (other.linear is None) and all(
+            mine.dtype == its.dtype and np.array_equal(mine, its, equal_nan=mine.dtype.kind == "f")
+            for mine, its in zip(_all_arrays(self), _all_arrays(other), strict=True)
+        )
+
+    __hash__ = object.__hash__
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields only: cached results are computed again after unpickling."""
+        return field_state(self)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, leaves included."""
+        return len(self.parent)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return int(np.count_nonzero(self.test == LEAF))
+
+    @cached_property
+    def depths(self) -> Ints:
+        """Depth of each node, int32 (n); the root has 0."""
+        depths = [0]
+        for parent in self.parent[1:].tolist():  # a list is much faster than an array, item by item
+            depths.append(depths[parent] + 1)
+        return np.array(depths, dtype=np.int32)
+
+    @property
+    def depth(self) -> int:
+        """Tests on the longest path."""
+        return int(self.depths.max())
+
+    def children(self, node: int) -> list[int]:
+        """Give the children of `node` in branch order; none at a leaf."""
+        return [int(child) for child in self.child[self.child_start[node] : self.child_start[node + 1]]]
+
+    @cached_property
+    def branches(self) -> Ints:
+        """The branch of its parent that leads to each node, int32 (n); -1 for the root."""
+        branches = np.full(self.n_nodes, -1, dtype=np.int32)
+        branches[self.child] = np.arange(self.n_nodes - 1) - self.child_start[self.parent[self.child]]
+        return branches
+
+    def codes(self, node: int) -> Ints:
+        """Give the branch of each category code at a NOMINAL test: int32 (number of categories)."""
+        return self.code_branch[self.code_start[node] : self.code_start[node + 1]]
+
+    def walk(self) -> Iterator[tuple[int, int]]:
+        """Give each node with its depth, in preorder."""
+        return zip(range(self.n_nodes), self.depths.tolist(), strict=True)
+
+    def collapsed(self, mask: npt.NDArray[np.bool_]) -> "Tree":
+        """Give the tree in which every node of `mask` (bool, (n)) is a leaf; what was below it is gone.
+
+        Statistics, weight and value of the nodes that remain are unchanged.
+        """
+        nodes = self.remaining(mask)
+        places = np.arange(len(nodes), dtype=np.int32)
+        place_of = np.full(self.n_nodes + 1, -1, dtype=np.int32)  # the last entry is what the root has above it: -1
+        place_of[nodes] = places
+        size = (np.searchsorted(nodes, nodes + self.size[nodes]) - places).astype(np.int32)
+        splits = np.where(np.asarray(mask)[nodes] | (self.test[nodes] == LEAF), -1, nodes)
+        return self.arranged(nodes, splits, outline=(place_of[self.parent[nodes]], size))
+
+    def remaining(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+        """Give the nodes that remain when every node of `mask` becomes a leaf, in preorder."""
+        # Below a node i of the mask are the nodes i + 1 to i + size[i] - 1.
+        chosen = np.flatnonzero(mask)
+        return np.flatnonzero(self._uncovered(chosen + 1, chosen + self.size[chosen]))
+
+    def outside(self, nodes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+        """Say of each node whether it is none of these different nodes, nor below one of them: bool (n)."""
+        return self._uncovered(nodes, nodes + self.size[nodes])
+
+    def _uncovered(self, low: npt.NDArray[np.intp], high: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+        """Say of each node whether it is in none of the slices ``low:high``: count how many such slices hold it."""
+        inside = np.zeros(self.n_nodes + 1, dtype=np.int64)
+        np.add.at(inside, low, 1)
+        np.add.at(inside, high, -1)
+        uncovered: npt.NDArray[np.bool_] = np.cumsum(inside[:-1]) == 0
+        return uncovered
+
+    def tested(self) -> list[int]:
+        """Give the places, among the attributes, of those that a test asks for, ascending."""
+        return [int(place) for place in np.unique(self.feature[self.test != LEAF])]
+
+    def arranged(
+        self, nodes: npt.NDArray[Any], splits: npt.NDArray[Any], *, outline: tuple[Ints, Ints] | None = None
+    ) -> "Tree":
+        """Give the tree made of `nodes`, in the preorder of the new tree.
+
+        Each has weight, statistics and value of the node that it was, and the test and the branches of the node in
+        ``splits``, -1 for a leaf: its children are the nodes that follow it there. `outline`: the parent of each and
+        the size of its subtree, int32, where they are known: to find them takes as long as all else.
+        """
+        return _arranged(self, np.asarray(nodes, dtype=np.intp), np.asarray(splits, dtype=np.intp), outline)
+
+    def validate(self, *, n_attributes: int) -> None:
+        """Check that the arrays make a tree.
+
+        Raises:
+            DocumentError: With the first fault found, by the name of the array.
+        """
+        for name, holds, message in _conditions(self, n_attributes):
+            if not holds:
+                raise DocumentError([Fault(f"/tree/{name}", "not_a_tree", message)])
+
+
+def tree_from_parents(arrays: dict[str, Any]) -> Tree:
+    """Make a tree from its arrays without the derived ones: size, child_start and child follow from ``parent``.
+
+    `arrays` holds the fields of `Tree` by name except those three, nodes in preorder.
+    """
+    parent = np.asarray(arrays["parent"], dtype=np.int32)
+    child_start, child = _children(parent)
+    return Tree(**{**arrays, "parent": parent, "size": _sizes(parent), "child_start": child_start, "child": child})
+
+
+def _children(parent: Ints) -> tuple[Ints, Ints]:
+    """Give child_start and child of a tree whose nodes stand in preorder."""
+    counts = np.bincount(parent[1:], minlength=len(parent))
+    # A stable sort of the nodes by parent lists each node's children in preorder, which is branch order.
+    child = (np.argsort(parent[1:], kind="stable") + 1).astype(np.int32)
+    return np.concatenate(([0], np.cumsum(counts))).astype(np.int32), child
+
+
+def _arranged(
+    tree: Tree, nodes: npt.NDArray[np.intp], splits: npt.NDArray[np.intp], outline: tuple[Ints, Ints] | None
+) -> Tree:
+    # The last node of a preorder is a leaf: what is one now has its entries, and no branches.
+    tests = np.where(splits < 0, tree.n_nodes - 1, splits)
+    child_start, branches = ragged(tree.child_start, tests)
+    code_start, codes = ragged(tree.code_start, tests)
+    places = np.empty(tree.n_nodes, np.int32)
+    places[nodes] = np.arange(len(nodes), dtype=np.int32)
+    child = places.take(tree.child.take(branches))
+    parent, size = outline or _outline(child_start, child)
+    # Half the time that indexes take, of rows of statistics a fourth.
+    return Tree(
+        parent=parent,
+        size=size,
+        child_start=child_start,
+        child=child,
+        feature=tree.feature.take(tests),
+        test=tree.test.take(tests),
+        threshold=tree.threshold.take(tests),
+        code_start=code_start,
+        code_branch=tree.code_branch.take(codes),
+        fallback=tree.fallback.take(tests),
+        branch_weight=tree.branch_weight.take(branches),
+        weight=tree.weight.take(nodes),
+        gain=tree.gain.take(tests),
+        stats=tree.stats.take(nodes, axis=0),
+        value=tree.value.take(nodes),
+        surrogates=None if tree.surrogates is None else arranged_surrogates(tree.surrogates, tests),
+        linear=None if tree.linear is None else tree.linear.selected(nodes),
+    )
+
+
+def _outline(child_start: Ints, child: Ints) -> tuple[Ints, Ints]:
+    """Give the parent of each node, -1 of the root, and the size of its subtree."""
+    parent = np.full(len(child) + 1, -1, np.int32)
+    parent[child] = np.repeat(np.arange(len(parent), dtype=np.int32), np.diff(child_start))
+    return parent, _sizes(parent)
+
+
+def _sizes(parent: Ints) -> Ints:
+    """Give the size of each subtree from the parents, nodes in preorder."""
+    # Plain lists: a loop over an array's own entries takes five times as long.
+    size, parents = [1] * len(parent), parent.tolist()
+    for node in range(len(parent) - 1, 0, -1):
+        size[parents[node]] += size[node]
+    return np.array(size, dtype=np.int32)
+
+
+def _all_arrays(tree: Tree) -> list[npt.NDArray[Any]]:
+    parts = [part for part in (tree, tree.surrogates, tree.linear) if part is not None]
+    return [array for part in parts for array in _arrays(part)]
+
+
+def _arrays(struct: Tree | Surrogates | LinearModels) -> list[npt.NDArray[Any]]:
+    values = (getattr(struct, field.name) for field in fields(struct))
+    return [value for value in values if isinstance(value, np.ndarray)]
+
+
+def _conditions(tree: Tree, n_attributes: int) -> Iterator[Condition]:
+    """Give what must hold, each condition relying on those before it."""
+    yield from _lengths(tree)
+    yield from _order(tree)
+    yield from _tests(tree, n_attributes)
+    yield from _categories(tree)
+    yield from _amounts(tree)
+    if tree.surrogates is not None:
+        yield from surrogate_conditions(tree.surrogates, np.diff(tree.child_start), n_attributes)
+    if tree.linear is not None:
+        yield from tree.linear.conditions(n_nodes=tree.n_nodes, n_attributes=n_attributes)
+
+
+def _lengths(tree: Tree) -> Iterator[Condition]:
+    n_nodes = tree.n_nodes
+    yield "parent", n_nodes > 0 and tree.parent[0] == -1, "node 0 must be the root, with parent -1"
+    of_each = ("size", "feature", "test", "threshold", "fallback", "weight", "gain", "stats", "value")
+    for name in of_each:
+        yield name, len(getattr(tree, name)) == n_nodes, f"must have one entry a node: {n_nodes}"
+    for name in ("child_start", "code_start"):
+        starts = getattr(tree, name)
+        yield name, len(starts) == n_nodes + 1 and starts[0] == 0, f"must have {n_nodes + 1} entries, the first 0"
+        yield name, bool(np.all(np.diff(starts) >= 0)), "must never fall"
+    for name in ("child", "branch_weight"):
+        yield name, len(getattr(tree, name)) == n_nodes - 1, f"must have {n_nodes - 1} entries"
+    inside = bool(np.all((tree.parent[1:] >= 0) & (tree.parent[1:] < np.arange(1, n_nodes))))
+    yield "parent", inside, "a parent must come before its children"
+    yield "code_start", tree.code_start[-1] == len(tree.code_branch), "must end at the length of code_branch"
+
+
+def _order(tree: Tree) -> Iterator[Condition]:
+    n_nodes = tree.n_nodes
+    # By these sums the size of a leaf is 1, and that of its parents follows, up to the root's.
+    sizes = 1 + np.bincount(tree.parent[1:], weights=tree.size[1:], minlength=n_nodes)
+    yield "size", np.array_equal(tree.size, sizes), NOT_DERIVED
+    for name, derived in zip(("child_start", "child"), _children(tree.parent), strict=True):
+        yield name, np.array_equal(getattr(tree, name), derived), NOT_DERIVED
+    ends = tree.parent + tree.size[tree.parent]
+    preorder = bool(np.all(np.arange(1, n_nodes) + tree.size[1:] <= ends[1:])) if n_nodes > 1 else True
+    yield "parent", preorder and _is_preorder(tree), "nodes must stand in preorder"
+
+
+def _tests(tree: Tree, n_attributes: int) -> Iterator[Condition]:
+    n_children = np.diff(tree.child_start)
+    is_leaf = tree.test == LEAF
+    yield "test", bool(np.all((tree.test >= LEAF) & (tree.test <= UNKNOWN))), "must be 0, 1, 2 or 3"
+    yield "test", bool(np.all(is_leaf == (n_children == 0))), "exactly the leaves have test 0"
+    yield "feature", bool(np.all((tree.feature >= 0) != is_leaf)), "exactly the leaves test no attribute (-1)"
+    yield "feature", bool(np.all(tree.feature < n_attributes)), f"there are {n_attributes} attributes"
+    binary = (tree.test == NUMERIC) | (tree.test == UNKNOWN)
+    yield "test", bool(np.all(n_children[binary] == 2)), "a numeric or unknown test has two branches"
+    yield "test", bool(np.all(n_children[~is_leaf] >= 2)), "a test has at least two branches"
+    cuts = tree.test == NUMERIC
+    yield "threshold", bool(np.all(np.isfinite(tree.threshold[cuts]))), "a numeric test needs a finite threshold"
+    branches = np.maximum(n_children, 1)
+    yield "fallback", bool(np.all((tree.fallback >= -1) & (tree.fallback < branches))), "no such branch"
+
+
+def _categories(tree: Tree) -> Iterator[Condition]:
+    n_children = np.diff(tree.child_start)
+    owner = np.repeat(np.arange(tree.n_nodes), np.diff(tree.code_start))
+    legal = (tree.code_branch >= -1) & (tree.code_branch < n_children[owner])
+    yield "code_branch", bool(np.all(legal)), "must be -1 or a branch of its node"
+    seen = np.unique(np.stack([owner[tree.code_branch >= 0], tree.code_branch[tree.code_branch >= 0]]), axis=1)
+    nominal = tree.test == NOMINAL
+    reached = np.bincount(seen[0], minlength=tree.n_nodes)
+    yield "code_branch", bool(np.all(reached[nominal] == n_children[nominal])), "each branch needs a category"
+
+
+def _amounts(tree: Tree) -> Iterator[Condition]:
+    yield "weight", bool(np.all((tree.weight >= 0) & (tree.weight <= LARGEST))), "must be finite and at least 0"
+    yield "weight", bool(tree.weight[0] > 0), "some weight must have reached the root"
+    yield "stats", tree.stats.ndim == 2 and bool(np.all(np.abs(tree.stats) <= LARGEST)), "must be finite numbers"
+    yield "branch_weight", bool(np.all((tree.branch_weight >= 0) & (tree.branch_weight <= 1))), "must be shares"
+    # A row without a value is shared out over all branches: what goes in must come out.
+    shares = np.bincount(tree.parent[tree.child], weights=tree.branch_weight, minlength=tree.n_nodes)
+    shared_out = (tree.test != LEAF) & (tree.fallback < 0) & (tree.test != UNKNOWN)
+    add_up = bool(np.all(np.abs(shares[shared_out] - 1) <= SHARE_SLACK))
+    yield "branch_weight", add_up, "a node's shares must add up to 1"
+
+
+def _is_preorder(tree: Tree) -> bool:
+    """Whether each first child is the node after its parent, and each later one begins where the one before it ends."""
+    begins = np.empty(tree.n_nodes - 1, dtype=np.int64)
+    before = tree.child[:-1]
+    begins[1:] = before + tree.size[before]
+    first = tree.child_start[:-1][np.diff(tree.child_start) > 0]
+    begins[first] = tree.parent[tree.child[first]] + 1
+    return np.array_equal(tree.child, begins)

@@ -1,0 +1,1 @@
+"""Compare ways of training on the same folds."""

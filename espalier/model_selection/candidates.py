@@ -1,0 +1,98 @@
+"""Ways of training that are to be compared, and whether a data set has the rows for it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from espalier.config.checks import check_training
+from espalier.config.pruning import needs_held_out
+from espalier.config.training import Holdout, TrainingConfig
+from espalier.data.dataset import Dataset
+from espalier.data.schema import Schema
+from espalier.errors import ConfigError, Fault, pointer, within
+from espalier.model_selection.folds import tests_of, why_not_divided, why_not_weighed, with_label_noise
+
+__all__ = ["Candidate", "check_candidate_rows", "check_candidates", "sets_aside"]
+
+OF_DATA: Final = ("/target", "/attributes")
+"""Where `check_training` finds fault with the data, whatever the configuration is."""
+PRUNING_SHARE: Final = Holdout(fraction=1 / 3, seed=0)
+"""What a candidate that prunes on held-out rows sets aside of its training rows, unless it says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way of training.
+
+    Attributes:
+        name: How the answer calls it; unique in a comparison.
+        config: How the tree is grown and pruned.
+        holdout: Which of its training rows are set aside, if it stops or prunes by rows that are not learned from.
+    """
+
+    name: str
+    config: TrainingConfig
+    holdout: Holdout = PRUNING_SHARE
+
+
+def check_candidate_rows(
+    dataset: Dataset,
+    candidates: Sequence[Candidate],
+    *,
+    folds: int | Sequence[int] | None = None,
+    holdout: Holdout | Dataset | None = None,
+    seed: int = 0,
+    label_noise: float = 0.0,
+) -> None:
+    """See whether each training has rows to learn from and to be tested on.
+
+    Those candidates that stop or prune by rows set aside of the training rows must have some and leave some, too. All
+    is given as `compare` takes it; of the data sets' columns only target and weight are looked at.
+
+    Raises:
+        ConfigError: At ``/folds`` or ``/holdout``; then at ``/candidates/{i}/pruning`` or
+            ``/candidates/{i}/validation_stop``.
+    """
+    tests = tests_of(dataset, folds, holdout, seed)
+    weightless = why_not_weighed(dataset, tests)
+    if weightless is not None:
+        raise ConfigError([Fault("/folds" if holdout is None else "/holdout", "no_weight", weightless)])
+    asking = [(place, each) for place, each in enumerate(candidates) if sets_aside(each.config)]
+    if not asking:
+        return
+    noisy = with_label_noise(dataset, label_noise, seed=seed) if label_noise else dataset
+    reasons = {share: why_not_divided(noisy, tests, share) for share in {each.holdout for _, each in asking}}
+    faults = [
+        Fault(pointer("candidates", place, _asking_field(each.config)), "no_rows", reason)
+        for place, each in asking
+        if (reason := reasons[each.holdout]) is not None
+    ]
+    if faults:
+        raise ConfigError(faults)
+
+
+def check_candidates(schema: Schema, candidates: Sequence[Candidate]) -> None:
+    """See whether each configuration can take such data.
+
+    Raises:
+        ConfigError: Every reason why not, below ``/candidates/{i}``; what is wrong with the data for all of them, once.
+    """
+    faults: list[Fault] = []
+    for place, candidate in enumerate(candidates):
+        try:
+            check_training(schema, candidate.config)
+        except ConfigError as error:
+            of_data = [fault for fault in error.faults if fault.path in OF_DATA]
+            own = within(pointer("candidates", place), [fault for fault in error.faults if fault not in of_data])
+            faults += [fault for fault in (*of_data, *own) if fault not in faults]
+    if faults:
+        raise ConfigError(faults)
+
+
+def sets_aside(config: TrainingConfig) -> bool:
+    """Whether rows of those that are learned from are set aside, to stop or to prune by."""
+    return config.validation_stop or needs_held_out(config.pruning)
+
+
+def _asking_field(config: TrainingConfig) -> str:
+    return "pruning" if needs_held_out(config.pruning) else "validation_stop"

@@ -1,0 +1,353 @@
+"""Several ways of training, on the same rows: which is better, and does the difference mean anything?"""
+
+import dataclasses
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.config.training import Holdout, config_to_dict
+from espalier.data.dataset import Dataset
+from espalier.data.schema import Label
+from espalier.evaluation.metrics import Evaluation, evaluate_rows
+from espalier.model.model import Model
+from espalier.model.rules import RuleList
+from espalier.model_selection.candidates import Candidate, check_candidate_rows, check_candidates, sets_aside
+from espalier.model_selection.folds import Test, check_comparison, parts_of, tests_of, with_label_noise
+from espalier.model_selection.significance import paired_differences, resampled_t
+from espalier.progress import Progress
+from espalier.pruning.result import notes_on_rows
+from espalier.stats import binomial_two_sided
+from espalier.training.train import train
+
+__all__ = [
+    "Candidate",
+    "Comparison",
+    "Difference",
+    "PruningEffect",
+    "Result",
+    "check_candidate_rows",
+    "compare",
+]
+
+SIGNIFICANCE: Final = 0.05
+SMALL: Final = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A candidate on every fold.
+
+    Attributes:
+        candidate: Which one.
+        evaluations: On the test rows of each fold.
+        leaves: Of each fold's tree; of a list of rules, the rules.
+        seconds: To train and prune each.
+        misses: Of each test row that has weight, in the order of the folds: 0 or 1, or the squared error.
+        weights: Of the same rows.
+        notes: On one split, what a person should know of the rows that it was tested on.
+    """
+
+    candidate: Candidate
+    evaluations: tuple[Evaluation, ...]
+    leaves: tuple[int, ...]
+    seconds: tuple[float, ...]
+    misses: npt.NDArray[np.float64]
+    weights: npt.NDArray[np.float64]
+    notes: tuple[str, ...] = ()
+
+    def score(self, measure: str) -> float:
+        """Give the mean of `measure` over the folds."""
+        return float(np.mean([getattr(evaluation, measure) for evaluation in self.evaluations]))
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The best candidate against another one.
+
+    Attributes:
+        better: Name of the candidate of the better mean.
+        other: Name of the other one.
+        by: How much better, in the measure compared; at least 0.
+        p_value: Probability of a difference at least this large if there were none; two-sided.
+        test: Which test gave it.
+    """
+
+    better: str
+    other: str
+    by: float
+    p_value: float
+    test: str
+
+    @property
+    def means_something(self) -> bool:
+        """Whether the p-value is below 0.05."""
+        return self.p_value < SIGNIFICANCE
+
+
+@dataclass(frozen=True, slots=True)
+class PruningEffect:
+    """A candidate that prunes, beside the candidate that is the same in everything else.
+
+    Attributes:
+        pruned: Name of the one.
+        unpruned: Name of the other.
+        gain: How much better the pruned one is, in the measure compared; below 0 it is worse.
+        p_value: Probability of a difference at least this large, either way, if there were none.
+        test: Which test gave it.
+        leaves_kept: Leaves of the pruned trees to those of the unpruned ones, both as means over the folds.
+    """
+
+    pruned: str
+    unpruned: str
+    gain: float
+    p_value: float
+    test: str
+    leaves_kept: float
+
+    @property
+    def verdict(self) -> str:
+        """Say what pruning did: ``better``, ``worse``, or ``may be chance`` where the p-value is 0.05 or more."""
+        if self.p_value >= SIGNIFICANCE:
+            return "may be chance"
+        return "better" if self.gain > 0 else "worse"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What came out.
+
+    Attributes:
+        measure: ``accuracy`` (more is better) or ``rmse`` (less is better).
+        classes: In the order of the confusion matrices; none of a regression.
+        n_rows: Of the data set.
+        n_folds: How many times each candidate was trained; 1 with a holdout.
+        label_noise: Share of the training rows whose class was replaced by another one.
+        results: In the order of the candidates.
+        differences: The best against each of the others.
+        pruning_effects: Each candidate that prunes beside the same one unpruned, where that is a candidate too.
+    """
+
+    measure: str
+    classes: tuple[Label, ...]
+    n_rows: int
+    n_folds: int
+    label_noise: float
+    results: tuple[Result, ...]
+    differences: tuple[Difference, ...]
+    pruning_effects: tuple[PruningEffect, ...]
+
+    @property
+    def n_tested(self) -> int:
+        """Number of rows with weight that each candidate was tested on, of all folds together."""
+        return len(self.results[0].misses)
+
+    @property
+    def verdict(self) -> str:
+        """Say in one sentence which is better and whether the difference means anything."""
+        best = _best(self.results, self.measure)
+        equal = [difference.other for difference in self.differences if difference.by == 0]
+        beaten = [difference.other for difference in self.differences if difference.means_something]
+        level = [each.other for each in self.differences if each.by > 0 and not each.means_something]
+        parts = [f"{best.candidate.name} has the best {self.measure} ({_figure_text(best.score(self.measure))})"]
+        if equal:
+            parts[0] += f", as {'has ' + equal[0] if len(equal) == 1 else ', '.join(equal) + ' have'}"
+        if beaten:
+            parts.append(f"the difference to {', '.join(beaten)} means something (p < {SIGNIFICANCE})")
+        if level:
+            parts.append(f"the difference to {', '.join(level)} may be chance")
+        return "; ".join(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        return {
+            "measure": self.measure,
+            **({"classes": list(self.classes)} if self.classes else {}),
+            "n_rows": self.n_rows,
+            "n_tested": self.n_tested,
+            "folds": self.n_folds,
+            "label_noise": self.label_noise,
+            "verdict": self.verdict,
+            "candidates": [_result_document(result) for result in self.results],
+            "differences": [
+                {**dataclasses.asdict(difference), "means_something": difference.means_something}
+                for difference in self.differences
+            ],
+            "pruning_effects": [
+                {**dataclasses.asdict(effect), "verdict": effect.verdict} for effect in self.pruning_effects
+            ],
+        }
+
+
+def compare(
+    dataset: Dataset,
+    candidates: Sequence[Candidate],
+    *,
+    folds: int | Sequence[int] | None = None,
+    holdout: Holdout | Dataset | None = None,
+    seed: int = 0,
+    label_noise: float = 0.0,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Train each candidate on the same folds (or one split) and compare the best with the others.
+
+    Over folds the test is the corrected resampled t-test (Nadeau and Bengio 2003), which allows for training sets that
+    overlap; on one split McNemar's exact test (1947) for classes, Student's paired t-test of squared errors else.
+
+    Args:
+        dataset: With a target.
+        candidates: At least one, each with a name of its own.
+        folds: How many (stratified by class), or the fold of each row. 10 if neither this nor `holdout` is given.
+        holdout: Rows to test on, instead of folds, or a data set of its own.
+        seed: For the draw of the folds and of the noise.
+        label_noise: Share of the training rows whose class is replaced by another one, drawn at random; the test rows
+            keep theirs. 0 for a regression.
+        progress: Watched from, and stopped by, another thread.
+
+    Raises:
+        ConfigError: No candidates, a name twice, folds or a holdout that are not legal, and all that `train` raises.
+        Cancelled: `progress` was stopped.
+    """
+    watch = progress if progress is not None else Progress()
+    names = [candidate.name for candidate in candidates]
+    check_comparison(
+        dataset.schema,
+        names,
+        n_rows=dataset.n_rows,
+        folds=folds,
+        on_one_split=holdout is not None,
+        label_noise=label_noise,
+    )
+    check_candidates(dataset.schema, candidates)
+    check_candidate_rows(dataset, candidates, folds=folds, holdout=holdout, seed=seed, label_noise=label_noise)
+    tests = tests_of(dataset, folds, holdout, seed)
+    noisy = with_label_noise(dataset, label_noise, seed=seed) if label_noise else dataset
+    results = []
+    for place, candidate in enumerate(candidates):
+        results.append(_run(dataset, noisy, candidate, tests, Span(watch, place, len(candidates))))
+    watch.begin("done")
+    measure = "accuracy" if dataset.schema.task == "classification" else "rmse"
+    best = _best(results, measure)
+    differences = tuple(_difference(best, result, measure, tests, dataset) for result in results if result is not best)
+    effects = tuple(
+        _effect(result, other, measure, tests, dataset)
+        for result in results
+        for other in results
+        if result.candidate.config.pruning is not None
+        and dataclasses.replace(result.candidate.config, pruning=None) == other.candidate.config
+    )
+    of_rows = (dataset.schema.classes, dataset.n_rows, len(tests), label_noise)
+    return Comparison(measure, *of_rows, tuple(results), differences, effects)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Which part of a comparison's progress is one candidate's."""
+
+    whole: Progress
+    place: int
+    n_candidates: int
+
+    def fold(self, number: int, n_folds: int) -> Progress:
+        """Give the progress of one of the candidate's trainings."""
+        start = (self.place * n_folds + number) / (self.n_candidates * n_folds)
+        self.whole.check()
+        self.whole.phase = f"candidate {self.place + 1} of {self.n_candidates}"
+        if n_folds > 1:
+            self.whole.phase += f", fold {number + 1} of {n_folds}"
+        return self.whole.part(start, start + 1 / (self.n_candidates * n_folds))
+
+
+def _run(dataset: Dataset, noisy: Dataset, candidate: Candidate, tests: Sequence[Test], span: Span) -> Result:
+    evaluations, leaves, seconds, misses, weights = [], [], [], [], []
+    for number, each in enumerate(tests):
+        watch = span.fold(number, len(tests))
+        kept, test = parts_of(dataset, noisy, each)
+        begun = time.perf_counter()
+        model = _trained(kept, candidate, watch)
+        seconds.append(time.perf_counter() - begun)
+        evaluation, missed = evaluate_rows(model, test, progress=watch)
+        evaluations.append(evaluation)
+        leaves.append(model.rules.n_rules if isinstance(model.body, RuleList) else model.tree.n_leaves)
+        counted = test.weight > 0
+        misses.append(missed[counted])
+        weights.append(test.weight[counted])
+    # A fold is what it is by the draw; rows that somebody has chosen may be others than were meant.
+    notes = notes_on_rows(model, test, in_parts=False).get("notes", []) if len(tests) == 1 else []
+    tested = np.concatenate(misses), np.concatenate(weights)
+    return Result(candidate, tuple(evaluations), tuple(leaves), tuple(seconds), *tested, tuple(notes))
+
+
+def _trained(kept: Dataset, candidate: Candidate, watch: Progress) -> Model:
+    holdout = candidate.holdout if sets_aside(candidate.config) else None
+    return train(kept, candidate.config, holdout=holdout, progress=watch)
+
+
+def _best(results: Sequence[Result], measure: str) -> Result:
+    """The best mean; among equals the smaller trees, then the earlier candidate."""
+    sign = -1.0 if measure == "accuracy" else 1.0
+    return min(results, key=lambda result: (sign * result.score(measure), float(np.mean(result.leaves))))
+
+
+def _difference(best: Result, other: Result, measure: str, tests: Sequence[Test], dataset: Dataset) -> Difference:
+    p_value, test = _tested(best, other, measure, tests, dataset)
+    by = abs(best.score(measure) - other.score(measure))
+    return Difference(best.candidate.name, other.candidate.name, by, p_value, test)
+
+
+def _effect(pruned: Result, unpruned: Result, measure: str, tests: Sequence[Test], dataset: Dataset) -> PruningEffect:
+    p_value, test = _tested(pruned, unpruned, measure, tests, dataset)
+    gain = pruned.score(measure) - unpruned.score(measure)
+    return PruningEffect(
+        pruned.candidate.name,
+        unpruned.candidate.name,
+        gain if measure == "accuracy" else -gain,
+        p_value,
+        test,
+        sum(pruned.leaves) / sum(unpruned.leaves),
+    )
+
+
+def _tested(one: Result, other: Result, measure: str, tests: Sequence[Test], dataset: Dataset) -> tuple[float, str]:
+    """Give the p-value of the difference between two candidates, and the name of the test."""
+    if len(tests) > 1:
+        ours, theirs = ([getattr(each, measure) for each in result.evaluations] for result in (one, other))
+        n_test = dataset.n_rows / len(tests)  # each row is tested once
+        return resampled_t(paired_differences(ours, theirs), n_test / (dataset.n_rows - n_test))
+    alike = bool(np.ptp(one.weights) == 0)
+    if measure == "accuracy" and alike:
+        only_one = int(np.count_nonzero((one.misses == 0) & (other.misses == 1)))
+        only_other = int(np.count_nonzero((one.misses == 1) & (other.misses == 0)))
+        return binomial_two_sided(only_other, only_one + only_other), "McNemar's exact test (1947)"
+    # A row is one observation, whatever it weighs: what the mean is made of are its losses times its weight.
+    apart = paired_differences(one.misses, other.misses) * (1.0 if alike else one.weights)
+    p_value, test = resampled_t(apart, 0.0)
+    errors = "errors" if measure == "accuracy" else "squared errors"
+    return p_value, f"{test} of the {'' if alike else 'weighted '}{errors}"
+
+
+def _figure_text(figure: float) -> str:
+    """Give a figure with four decimals, or with four digits where those would not show them."""
+    return f"{figure:.4f}" if figure == 0 or abs(figure) >= SMALL else f"{figure:.4g}"
+
+
+def _result_document(result: Result) -> Mapping[str, Any]:
+    figures: dict[str, Any] = {}
+    for name in ("accuracy", "balanced_accuracy", "macro_f1", "log_loss", "rmse", "mae", "r2"):
+        values = [getattr(evaluation, name) for evaluation in result.evaluations]
+        if None not in values:
+            deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
+            figures[name] = {"mean": float(np.mean(values)), "std": deviation, "folds": values}
+    confusions = [each.confusion for each in result.evaluations if each.confusion is not None]
+    return {
+        "name": result.candidate.name,
+        "config": config_to_dict(result.candidate.config),
+        "figures": figures,
+        **({"confusion": np.sum(confusions, axis=0).tolist()} if confusions else {}),
+        "leaves": {"mean": float(np.mean(result.leaves)), "folds": list(result.leaves)},
+        "seconds": float(np.mean(result.seconds)),
+        **({"notes": list(result.notes)} if result.notes else {}),
+    }

@@ -1,0 +1,191 @@
+"""Which rows are learned from and which are tested on: folds dealt out, classes made wrong on purpose.
+
+All that is drawn is the same for the same seed.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.config.training import Holdout
+from espalier.data.dataset import Column, Dataset
+from espalier.data.schema import Role, Schema
+from espalier.errors import ConfigError, Fault
+from espalier.training.holdout import held_out_rows, other_rows, row_order
+
+__all__ = [
+    "DEFAULT_FOLDS",
+    "Test",
+    "check_comparison",
+    "fold_of_rows",
+    "parts_of",
+    "tests_of",
+    "why_not_divided",
+    "why_not_weighed",
+    "with_label_noise",
+]
+
+MAX_FOLDS: Final = 1_000
+DEFAULT_FOLDS: Final = 10
+
+Test = npt.NDArray[np.intp] | Dataset
+"""What one training is tested on: rows of the data set, or a data set of its own."""
+
+
+def check_comparison(
+    schema: Schema,
+    names: Sequence[str],
+    *,
+    n_rows: int,
+    folds: int | Sequence[int] | None = None,
+    on_one_split: bool = False,
+    label_noise: float = 0.0,
+) -> None:
+    """See whether candidates of these names can be compared so on such data, before anything is trained.
+
+    Args:
+        schema: Of the data set.
+        names: Of the candidates.
+        n_rows: Of the data set.
+        folds: As `compare` takes them.
+        on_one_split: Whether there is a holdout instead of folds.
+        label_noise: As `compare` takes it.
+
+    Raises:
+        ConfigError: Every reason why not, by path; those of a candidate's configuration are said by `check_training`.
+    """
+    faults = []
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if not names or twice:
+        which = f"; {', '.join(map(repr, twice))} stands there more than once" if twice else ""
+        message = f"must be at least one candidate, each with its own name{which}"
+        faults.append(Fault("/candidates", "not_legal", message))
+    if (
+        not isinstance(label_noise, int | float)
+        or not 0 <= label_noise < 1
+        or (label_noise > 0 and schema.task != "classification")
+    ):
+        message = "must be a share of at least 0 and below 1, and 0 where the target is numbers"
+        faults.append(Fault("/label_noise", "not_legal", message))
+    if on_one_split and folds is not None:
+        faults.append(Fault("/folds", "not_legal", "give either folds or a holdout"))
+    elif not on_one_split:
+        faults += _faults_of_folds(DEFAULT_FOLDS if folds is None else folds, n_rows)
+    if faults:
+        raise ConfigError(faults)
+
+
+def fold_of_rows(dataset: Dataset, n_folds: int, *, seed: int = 0) -> npt.NDArray[np.intp]:
+    """Give the fold of each row, (n_rows,): each class is dealt out in turn, so that folds differ by one row of it."""
+    order = row_order(dataset.n_rows, seed)
+    if dataset.schema.task == "classification" and dataset.target is not None:
+        order = order[np.argsort(np.asarray(dataset.target)[order], kind="stable")]
+    folds = np.empty(dataset.n_rows, dtype=np.intp)
+    folds[order] = np.arange(dataset.n_rows) % n_folds
+    return folds
+
+
+def with_label_noise(dataset: Dataset, share: float, *, seed: int = 0) -> Dataset:
+    """Give the data set with the class of a drawn `share` of the rows replaced by another class, each as likely.
+
+    The rows are drawn as `row_order` draws them, the classes by the next raw numbers of the same stream.
+    """
+    place = next(place for place, feature in enumerate(dataset.schema.features) if feature.role is Role.TARGET)
+    numbers = np.random.PCG64(seed).random_raw(2 * dataset.n_rows)
+    rows = np.argsort(numbers[: dataset.n_rows], kind="stable")[: round(share * dataset.n_rows)]
+    classes: npt.NDArray[np.int32] = np.array(dataset.columns[place], dtype=np.int32)
+    n_classes = len(dataset.schema.classes)
+    steps = 1 + (numbers[dataset.n_rows :][rows] % np.uint64(n_classes - 1)).astype(np.int32)
+    classes[rows] = (classes[rows] + steps) % n_classes
+    columns: list[Column] = [classes if each == place else column for each, column in enumerate(dataset.columns)]
+    return Dataset(dataset.schema, tuple(columns))
+
+
+def tests_of(
+    dataset: Dataset, folds: int | Sequence[int] | None, holdout: Holdout | Dataset | None, seed: int
+) -> list[Test]:
+    """Give what each training is tested on: the rows of each fold, or the one holdout.
+
+    Raises:
+        ConfigError: The holdout is the data set itself.
+    """
+    if isinstance(holdout, Dataset):
+        if holdout.fingerprint == dataset.fingerprint:
+            raise ConfigError([Fault("/holdout", "not_legal", "is the data set that is learned from: give other rows")])
+        return [holdout]
+    if holdout is not None:
+        return [held_out_rows(holdout, dataset)]
+    if folds is None or isinstance(folds, int):
+        fold = fold_of_rows(dataset, DEFAULT_FOLDS if folds is None else folds, seed=seed)
+    else:
+        fold = np.asarray(folds, dtype=np.intp)
+    return [np.flatnonzero(fold == each) for each in np.unique(fold).tolist()]
+
+
+def parts_of(dataset: Dataset, noisy: Dataset, test: Test) -> tuple[Dataset, Dataset]:
+    """Give what is learned from and what is tested on."""
+    if isinstance(test, Dataset):
+        return noisy, test
+    return noisy.take(other_rows(dataset.n_rows, test)), dataset.take(test)
+
+
+def why_not_divided(dataset: Dataset, tests: Iterable[Test], holdout: Holdout) -> str | None:
+    """Say why `holdout` cannot be set aside of what is learned from beside one of `tests`; None if it always can."""
+    tests = list(tests)
+    if _surely_divided(dataset, tests, holdout):
+        return None
+    for test in tests:
+        kept, _ = parts_of(dataset, dataset, test)
+        asked = f"asks rows set aside of the {kept.n_rows} that are learned from"
+        try:
+            aside = held_out_rows(holdout, kept)
+        except ConfigError as error:
+            return f"{asked}: {error.faults[0].message}"
+        if not 0 < kept.weight[aside].sum() < kept.weight.sum():
+            return f"{asked}: both those set aside and those that remain must have some weight"
+    return None
+
+
+def why_not_weighed(dataset: Dataset, tests: Sequence[Test]) -> str | None:
+    """Say which of `tests` has no weight to be tested on, or leaves none to learn from; None if each has both."""
+    whole = float(dataset.weight.sum())
+    for number, test in enumerate(tests):
+        tested = test.weight if isinstance(test, Dataset) else dataset.weight[test]
+        which = f"fold {number + 1} of {len(tests)}" if len(tests) > 1 else "the holdout"
+        if not np.any(tested > 0):
+            return f"the rows of {which} have no weight: nothing can be tested on them"
+        if not isinstance(test, Dataset) and float(tested.sum()) >= whole:
+            return f"the rows beside {which} have no weight: nothing can be learned from them"
+    return None
+
+
+def _surely_divided(dataset: Dataset, tests: Sequence[Test], holdout: Holdout) -> bool:
+    """See whether a share of the largest class alone sets rows aside and leaves some, beside any test."""
+    if holdout.fraction is None or not bool(np.all(dataset.weight > 0)):
+        return False
+    classes = np.zeros(dataset.n_rows, dtype=np.intp)
+    if holdout.stratified and dataset.schema.task == "classification" and dataset.target is not None:
+        classes = np.asarray(dataset.target, dtype=np.intp)
+    inside = classes == np.bincount(classes).argmax()
+    taken = max(0 if isinstance(test, Dataset) else int(np.count_nonzero(inside[test])) for test in tests)
+    left = int(np.count_nonzero(inside)) - taken
+    return 0 < round(holdout.fraction * left) < left
+
+
+def _faults_of_folds(folds: int | Sequence[int], n_rows: int) -> list[Fault]:
+    if isinstance(folds, bool) or not isinstance(folds, int | Sequence | np.ndarray):
+        return [Fault("/folds", "wrong_type", "must be a whole number, or the number of a fold for each row")]
+    if isinstance(folds, int):
+        if n_rows < 2:
+            return [Fault("/folds", "not_legal", f"folds need two rows or more, and there is {n_rows}: give a holdout")]
+        limit = min(n_rows, MAX_FOLDS)
+        if 2 <= folds <= limit:
+            return []
+        return [Fault("/folds", "not_legal", f"must be from 2 to {limit} (the rows, at most {MAX_FOLDS})")]
+    whole = all(isinstance(fold, int | np.integer) for fold in folds)
+    if whole and len(folds) == n_rows and len(set(folds)) > 1:
+        return []
+    return [Fault("/folds", "not_legal", "must be the fold of each row, at least two of them")]

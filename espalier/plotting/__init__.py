@@ -1,0 +1,1 @@
+"""Show trees and rules: as text, flowcharts, SVG and JSON columns."""

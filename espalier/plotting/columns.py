@@ -1,0 +1,52 @@
+"""A tree, or a part of it, as JSON columns: what a page needs that draws it itself."""
+
+from typing import Any
+
+import numpy as np
+
+from espalier.documents.model import tree_document
+from espalier.errors import NotApplicable
+from espalier.model.model import Model
+from espalier.plotting.selection import draw
+
+__all__ = ["to_columns"]
+
+
+def to_columns(
+    model: Model, *, node: int = 0, depth: int | None = None, most_nodes: int | None = None
+) -> dict[str, Any]:
+    """Give the columns of `Tree` as JSON values: a list a column, an entry a node, in preorder; NaN is null.
+
+    Args:
+        model: The model.
+        node: Where to begin: this node is the first of the columns.
+        depth: At most so many tests below each other; a test whose branches are left out is a leaf.
+        most_nodes: More are refused.
+
+    Returns:
+        The columns. Where `node` or `depth` is given, also ``node``, the number of each in the whole tree, and
+        ``folded``, how many leaves are left out below it.
+
+    Raises:
+        ConfigError: There is no such node or depth.
+        NotApplicable: More than `most_nodes`, or a list of rules.
+
+    >>> from espalier import dataset_from_rows, train
+    >>> rows = [{"wind": wind, "play": play} for wind, play in [("weak", "yes"), ("weak", "yes"), ("strong", "no")]]
+    >>> columns = to_columns(train(dataset_from_rows(rows, target="play"), "id3"), depth=0)
+    >>> columns["node"], columns["folded"]
+    ([0], [2])
+    """
+    tree = model.tree
+    if depth is None and most_nodes is not None and 0 <= node < tree.n_nodes and tree.size[node] > most_nodes:
+        raise NotApplicable(
+            f"the tree has {int(tree.size[node]):,} nodes here, and {most_nodes:,} are given at most: give a depth, a "
+            "node to begin at, or take the document"
+        )
+    if node == 0 and depth is None:
+        return tree_document(tree)
+    boxes = draw(model, node=node, depth=depth, most_boxes=most_nodes).boxes
+    nodes = np.array([box.node for box in boxes])
+    part = tree.arranged(nodes, np.where([box.form == "test" for box in boxes], nodes, -1))
+    folded = [box.n_leaves if box.form == "folded" else 0 for box in boxes]
+    return {**tree_document(part), "node": nodes.tolist(), "folded": folded}

@@ -1,0 +1,40 @@
+"""Text of others in markup of ours: nothing in it may begin a tag, end an attribute, or be no XML at all."""
+
+from typing import Final
+
+from espalier.model.rules import one_line
+
+__all__ = ["legal_text", "xml_text"]
+
+ENTITIES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"})
+
+
+def legal_text(text: str) -> str:
+    r"""Write on one line, and characters that XML and UTF-8 do not have as escapes.
+
+    >>> legal_text("a\x00b\ufffe"), legal_text("a\ud800")
+    ('a\\x00b\\ufffe', 'a\\ud800')
+    """
+    text = one_line(text)
+    if text.isprintable():
+        return text
+    return "".join(character if _is_legal(ord(character)) else _escape(character) for character in text)
+
+
+def xml_text(text: str) -> str:
+    """Write text so that it is text and nothing else, between tags as in a quoted attribute, of XML as of HTML.
+
+    >>> xml_text("</title><script>alert('x')</script>")
+    '&lt;/title&gt;&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;'
+    """
+    return legal_text(text).translate(ENTITIES)
+
+
+def _is_legal(code: int) -> bool:
+    """Whether XML 1.0 has the character, and no standard says that it is none (…FFFE, …FFFF, FDD0 to FDEF)."""
+    in_range = 0x20 <= code <= 0xD7FF or 0xE000 <= code <= 0x10FFFF
+    return in_range and code & 0xFFFE != 0xFFFE and not 0xFDD0 <= code <= 0xFDEF
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")

@@ -1,0 +1,174 @@
+"""Rules for people: as sentences, as JSON, and in the notation of logic."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from espalier.data.schema import FeatureKind, Label
+from espalier.explanation.rule_path import rule_sentence
+from espalier.model.model import Model
+from espalier.model.rules import (
+    ClassDescription,
+    Condition,
+    Rule,
+    category_text,
+    condition_text,
+    label_line,
+    name_text,
+    sentence,
+)
+from espalier.prediction.answers import LeafAnswer, answer_word
+from espalier.prediction.rule_predictor import rule_predictor
+from espalier.rules.extract import class_dnf, extract_rules
+
+__all__ = ["class_sentences", "logic_lines", "rules_to_dict", "rules_to_mermaid", "rules_to_text", "to_logic"]
+
+
+def to_logic(model: Model, label: Label | None = None) -> str:
+    """Give the rules in the notation of logic.
+
+    With `label`: the class as a disjunction of conjunctions; where the other classes take fewer of them, also as the
+    negation of theirs. Without: the same of each class; of a regression, and of an ordered list, a rule a line.
+
+    Raises:
+        NotApplicable: With `label`, a regression or an ordered list of rules.
+        ConfigError: There is no such class.
+
+    >>> from espalier import dataset_from_rows, train
+    >>> rows = [{"wind": wind, "play": play} for wind, play in [("weak", "yes"), ("weak", "yes"), ("strong", "no")]]
+    >>> print(to_logic(train(dataset_from_rows(rows, target="play"), "id3"), "yes"), end="")
+    yes ⇔ wind = weak
+    """
+    return "\n".join(logic_lines(model, label)) + "\n"
+
+
+def logic_lines(model: Model, label: Label | None) -> Iterator[str]:
+    """Give the lines of `to_logic`."""
+    if label is not None:
+        yield from _class_lines(class_dnf(model, label))
+        return
+    model = extract_rules(model)
+    rules = model.rules
+    if rules.exclusive and model.schema.classes:
+        for known in model.schema.classes:
+            yield from _class_lines(class_dnf(model, known))
+        return
+    answers = rule_predictor(model).answers
+    for number, rule in enumerate(rules.rules):
+        yield f"{_conjunction(rule.conditions, alone=True)} → {answer_word(answers[number])}"
+    yield f"otherwise → {answer_word(answers[-1])}"
+
+
+def class_sentences(model: Model, label: Label) -> tuple[str, ...]:
+    """Give the sentences of a class, simplified: ``if Outlook is Overcast then Yes``, a conjunction each.
+
+    Raises:
+        NotApplicable: A regression, or an ordered list of rules.
+        ConfigError: There is no such class.
+    """
+    description = class_dnf(model, label)
+    return tuple(sentence(conditions, label_line(description.label)) for conditions in description.conjunctions)
+
+
+def rules_to_text(model: Model) -> str:
+    """Give a list of rules as sentences, each with the weight and the errors of the training rows that it answers.
+
+    ``rule 0: if Outlook is Overcast then Yes (4)``; what placed the rule stands behind: ``[accuracy 0.7071]``, or the
+    mean squared error. The last line is the default: ``otherwise Yes (2/1)``.
+    """
+    rules, answers = model.rules, rule_predictor(model).answers
+    figure = "accuracy" if model.task == "classification" else "mean squared error"
+    lines = []
+    for number, rule in enumerate(rules.rules):
+        placed = "" if rule.estimate is None else f"  [{figure} {rule.estimate:.4g}]"
+        lines.append(f"rule {number}: {rule_sentence(model, number)} ({_counts(rule, answers[number])}){placed}")
+    default = f" ({_counts(rules.default, answers[-1])})" if rules.default.weight > 0 else ""
+    return "\n".join([*lines, f"{rule_sentence(model, rules.n_rules)}{default}"]) + "\n"
+
+
+def rules_to_dict(model: Model) -> dict[str, Any]:
+    """Give the rules of a model as JSON for people: attributes and categories by name, each rule with its sentence."""
+    model = extract_rules(model)
+    rules, answers = model.rules, rule_predictor(model).answers
+    return {
+        "task": model.task,
+        "exclusive": rules.exclusive,
+        "n_rules": rules.n_rules,
+        "n_conditions": rules.n_conditions,
+        "notes": list(model.notes),
+        "rules": [
+            {
+                "number": number,
+                "conditions": [condition.to_dict() for condition in rule.conditions],
+                **_answer_dict(rule, answers[number]),
+                "estimate": rule.estimate,
+                "text": rule_sentence(model, number),
+            }
+            for number, rule in enumerate(rules.rules)
+        ],
+        "default": {**_answer_dict(rules.default, answers[-1]), "text": rule_sentence(model, rules.n_rules)},
+    }
+
+
+def rules_to_mermaid(model: Model) -> list[str]:
+    """Give the texts of a flowchart: of each rule its conditions and its answer, and last the default's answer."""
+    rules, answers = model.rules, rule_predictor(model).answers
+    texts = []
+    for number, rule in enumerate(rules.rules):
+        asked = " and ".join(condition_text(condition) for condition in rule.conditions) or "always"
+        texts += [asked, f"{answer_word(answers[number])} ({_counts(rule, answers[number])})"]
+    return [*texts, f"{answer_word(answers[-1])} ({_counts(rules.default, answers[-1])})"]
+
+
+def _class_lines(description: ClassDescription) -> Iterator[str]:
+    name = label_line(description.label)
+    yield f"{name} ⇔ {_disjunction(description.conjunctions)}"
+    if 0 < len(description.excluded) < len(description.conjunctions):
+        yield f"{' ' * len(name)} ⇔ ¬({_disjunction(description.excluded)})"
+
+
+def _disjunction(conjunctions: Sequence[Sequence[Condition]]) -> str:
+    if not conjunctions:
+        return "⊥"
+    return " ∨ ".join(_conjunction(each, alone=len(conjunctions) == 1) for each in conjunctions)
+
+
+def _conjunction(conditions: Sequence[Condition], *, alone: bool) -> str:
+    text = " ∧ ".join(_literal(condition) for condition in conditions) or "⊤"
+    return text if alone else f"({text})"
+
+
+def _literal(condition: Condition) -> str:
+    """Write one condition: a truth value by its name alone, ``sold`` or ``¬sold``."""
+    feature, labels = condition.attribute, condition.categories
+    name = name_text(feature)
+    if labels is not None and len(labels) == 1:
+        if feature.kind is FeatureKind.BOOLEAN and isinstance(labels[0], bool):
+            return name if labels[0] else f"¬{name}"
+        return f"{name} = {category_text(labels[0])}"
+    if labels is not None:
+        return f"{name} ∈ {{{', '.join(map(_member_text, labels))}}}"
+    return condition_text(condition)
+
+
+def _member_text(label: Label) -> str:
+    """Write a category among others, which commas part."""
+    text = category_text(label)
+    return f'"{text}"' if "," in text and not text.startswith('"') else text
+
+
+def _counts(rule: Rule, answer: LeafAnswer) -> str:
+    """Write the weight of the rows that a rule answers, with the weight of its errors, or their standard deviation."""
+    if answer.value is not None:
+        return f"{_weight_text(rule.weight)} ± {answer.std:.4g}"
+    errors = rule.weight - rule.stats[answer.code] if rule.weight > 0 else 0.0
+    return f"{_weight_text(rule.weight)}/{_weight_text(errors)}" if round(errors, 4) > 0 else _weight_text(rule.weight)
+
+
+def _answer_dict(rule: Rule, answer: LeafAnswer) -> dict[str, Any]:
+    if answer.value is not None:
+        return {"value": answer.value, "std": answer.std, "weight": rule.weight}
+    return {"label": answer.label, "weight": rule.weight, "stats": list(rule.stats), "confidence": answer.confidence}
+
+
+def _weight_text(weight: float) -> str:
+    return f"{weight:.4f}".rstrip("0").rstrip(".") if weight else "0"

@@ -1,0 +1,260 @@
+"""What of a tree is shown, whatever the form: all of it, what is below a node, down to a depth, with the way of a row.
+
+A drawing is a list of boxes in preorder. What is left out is folded into the box above it, which says how much it is;
+the way of a row is never folded.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from espalier.errors import ConfigError, Fault, NotApplicable
+from espalier.explanation.explain import Explanation, explain
+from espalier.model.model import Model
+from espalier.model.tree import LEAF, Tree
+
+__all__ = ["Box", "Drawing", "Path", "draw", "explained"]
+
+Path = Explanation | Mapping[str, Any]
+"""Whose way is shown: that of a row, or one that was explained before."""
+
+TEST: Final = "test"
+ANSWER: Final = "leaf"
+FOLDED: Final = "folded"
+MORE: Final = "more"
+ALWAYS: Final = 1 << 60
+"""A depth that no tree has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """One box of a drawing.
+
+    Attributes:
+        node: Number of the node; -1 where the box stands for several.
+        parent: Place of the box above among the boxes; -1 at the top.
+        level: Tests between the top of the drawing and this box.
+        form: ``test``, ``leaf``, ``folded`` (a test whose branches are not shown), or ``more`` (branches of the node
+            above that are not shown each).
+        nodes: The nodes that the box stands for: its own, or those of the branches.
+        n_leaves: Leaves of the tree at and below them; counted where something is folded, else 1 or 0.
+        share: Of the row whose way is shown, what comes by here; 0 off its way.
+    """
+
+    node: int
+    parent: int
+    level: int
+    form: str
+    nodes: tuple[int, ...]
+    n_leaves: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """What is shown of a tree.
+
+    Attributes:
+        model: The model.
+        boxes: In preorder; the first one is the top.
+        n_leaves: Leaves of the tree below the top, shown or not.
+        explanation: Of the row whose way is shown; None without one.
+    """
+
+    model: Model
+    boxes: tuple[Box, ...]
+    n_leaves: int
+    explanation: Explanation | None
+
+    @property
+    def top(self) -> int:
+        """The node that the drawing begins at."""
+        return self.boxes[0].node
+
+    @property
+    def n_folded(self) -> int:
+        """Leaves that are not shown."""
+        return sum(box.n_leaves for box in self.boxes if box.form in (FOLDED, MORE))
+
+
+def draw(
+    model: Model,
+    *,
+    node: int = 0,
+    depth: int | None = None,
+    path: Path | None = None,
+    enough: int | None = None,
+    most_boxes: int | None = None,
+    most_branches: int | None = None,
+) -> Drawing:
+    """Choose what is shown.
+
+    Args:
+        model: The model.
+        node: Where to begin.
+        depth: Tests below each other that are shown at most; None: as many as `enough` allows.
+        path: Whose way is shown; it is opened whatever the depth.
+        enough: Boxes to which levels are opened where no depth is given; None: as many as there are.
+        most_boxes: More are refused; None: no bound.
+        most_branches: Of a node with more branches the lightest are put together; None: no bound.
+
+    Raises:
+        NotApplicable: A list of rules; or what was asked for is larger than `most_boxes`.
+        ConfigError: There is no such node or depth, or the path is not one of this tree.
+        RowError: The row has faults.
+    """
+    tree = model.tree
+    _check(tree, node=node, depth=depth)
+    explanation = explained(model, path)
+    shares = {} if explanation is None else _shares(tree, explanation)
+    parts = _Parts(tree, shares, most_branches)
+    _check_way(parts, node, most_boxes)
+    deepest = _deepest(parts, node, depth, enough=enough, most=most_boxes)
+    below = tree.test[node : node + int(tree.size[node])]
+    return Drawing(model, tuple(_boxes(parts, node, deepest)), int(np.count_nonzero(below == LEAF)), explanation)
+
+
+def explained(model: Model, path: Path | None) -> Explanation | None:
+    """Give the explanation of a row, or the one that was given, if it can be one of this model's.
+
+    Raises:
+        ConfigError: It is neither a row nor an explanation.
+        RowError: The row has faults.
+    """
+    if path is None or isinstance(path, Explanation):
+        return path
+    if not isinstance(path, Mapping):
+        raise ConfigError([Fault("/path", "wrong_type", "must be a row, an explanation or None")])
+    return explain(model, [path])[0]
+
+
+class _Parts:
+    """The children of each node that are shown, and those that are put together."""
+
+    def __init__(self, tree: Tree, shares: Mapping[int, float], most_branches: int | None) -> None:
+        self.tree = tree
+        self.shares = shares
+        self._most = most_branches
+        # Where a row ends at a test, for want of a value, nothing below it is on its way.
+        self.on_the_way = {int(tree.parent[node]) for node in shares if node > 0}
+
+    def of(self, node: int) -> tuple[list[int], list[int]]:
+        """Give the children that get a box each, in branch order, and the others."""
+        children, most = self.tree.children(node), self._most
+        if most is None or len(children) <= most:
+            return children, []
+        order = sorted(children, key=lambda child: (child not in self.shares, -self.tree.weight[child], child))
+        n_kept = max(most - 1, sum(child in self.shares for child in children))
+        kept = set(order[:n_kept])
+        return [child for child in children if child in kept], [child for child in children if child not in kept]
+
+    def count(self, node: int) -> int:
+        """How many boxes the children take."""
+        shown, others = self.of(node)
+        return len(shown) + bool(others)
+
+    def is_leaf(self, node: int) -> bool:
+        """Whether `node` has no children."""
+        return bool(self.tree.size[node] == 1)
+
+    def is_opened(self, node: int, level: int, deepest: int) -> bool:
+        """Whether the children of `node` are shown."""
+        return not self.is_leaf(node) and (level < deepest or node in self.on_the_way)
+
+
+def _check(tree: Tree, *, node: object, depth: object) -> None:
+    faults = []
+    if type(node) is not int or not 0 <= node < tree.n_nodes:
+        legal = f"must be the number of a node: a whole number from 0 to {tree.n_nodes - 1}"
+        faults.append(Fault("/node", "not_legal", legal))
+    if depth is not None and (type(depth) is not int or depth < 0):
+        faults.append(Fault("/depth", "not_legal", "must be a whole number of at least 0, or None for all that can be"))
+    if faults:
+        raise ConfigError(faults)
+
+
+def _shares(tree: Tree, explanation: Explanation) -> dict[int, float]:
+    """Give what part of the row comes by each node of its ways."""
+    shares: dict[int, float] = {}
+    for visit in explanation.prediction.visits:
+        if not _is_way(tree, visit.nodes):
+            message = "must be a way through this tree: what was explained is an answer of another model"
+            raise ConfigError([Fault("/path", "not_legal", message)])
+        for node in visit.nodes:
+            shares[node] = shares.get(node, 0.0) + visit.weight
+    return {node: min(share, 1.0) for node, share in shares.items()}
+
+
+def _is_way(tree: Tree, nodes: Sequence[int]) -> bool:
+    if nodes[0] != 0 or max(nodes) >= tree.n_nodes:
+        return False
+    return all(tree.parent[below] == above for above, below in pairwise(nodes))
+
+
+def _check_way(parts: _Parts, top: int, most: int | None) -> None:
+    if most is not None and _n_on_the_way(parts, top) > most:
+        raise NotApplicable(
+            f"the way of this row alone takes more than the {most:,} boxes that are shown at most: begin at a node "
+            "further down, or take its explanation as text"
+        )
+
+
+def _n_on_the_way(parts: _Parts, top: int) -> int:
+    """Count the boxes that are shown whatever the depth."""
+    stop = top + int(parts.tree.size[top])
+    return 1 + sum(parts.count(node) for node in parts.on_the_way if top <= node < stop)
+
+
+def _deepest(parts: _Parts, top: int, depth: int | None, *, enough: int | None, most: int | None) -> int:
+    """Give how many levels are opened: as many as were asked for, or as many as there is room for."""
+    room = enough if depth is None else most
+    if room is None:
+        return ALWAYS if depth is None else depth
+    count, level, frontier = _n_on_the_way(parts, top), 0, [top]
+    while frontier and (depth is None or level < depth):
+        below = []
+        for node in frontier:
+            if parts.is_leaf(node):
+                continue
+            count += 0 if node in parts.on_the_way else parts.count(node)
+            if count > room and depth is None:
+                return level
+            if count > room:
+                raise NotApplicable(
+                    f"to this depth the tree takes more than the {room:,} boxes that are shown at most: give a smaller "
+                    "depth, or a node to begin at"
+                )
+            below += parts.of(node)[0]
+        frontier, level = below, level + 1
+    return level
+
+
+def _boxes(parts: _Parts, top: int, deepest: int) -> Iterator[Box]:
+    """Walk down in preorder; on the stack: the node (or -1 and those put together), the place above, the level."""
+    stack: list[tuple[int, tuple[int, ...], int, int]] = [(top, (top,), -1, 0)]
+    place = -1
+    while stack:
+        node, nodes, parent, level = stack.pop()
+        place += 1
+        if node < 0:
+            n_leaves = sum(_n_leaves(parts.tree, other) for other in nodes)
+            yield Box(node, parent, level, MORE, nodes, n_leaves, 0.0)
+            continue
+        share = parts.shares.get(node, 0.0)
+        if parts.is_leaf(node):
+            yield Box(node, parent, level, ANSWER, nodes, 1, share)
+        elif not parts.is_opened(node, level, deepest):
+            yield Box(node, parent, level, FOLDED, nodes, _n_leaves(parts.tree, node), share)
+        else:
+            yield Box(node, parent, level, TEST, nodes, 0, share)
+            shown, others = parts.of(node)
+            if others:
+                stack.append((-1, tuple(others), place, level + 1))
+            stack += [(child, (child,), place, level + 1) for child in reversed(shown)]
+
+
+def _n_leaves(tree: Tree, node: int) -> int:
+    return int(np.count_nonzero(tree.test[node : node + int(tree.size[node])] == LEAF))

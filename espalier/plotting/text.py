@@ -1,0 +1,163 @@
+"""Trees for people: indented text, Mermaid, DOT and SVG; whole, in part, or with the way of a row."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from espalier.errors import NotApplicable
+from espalier.explanation.branch_text import BranchWords, cut, folded_text, leaf_text, top_line
+from espalier.explanation.linear_terms import equation_text
+from espalier.model.model import Model
+from espalier.model.rules import RuleList
+from espalier.plotting.escape import legal_text
+from espalier.plotting.flowchart import Arrow, Cell, dot_lines, mermaid_lines, rule_chart, tree_chart
+from espalier.plotting.rules import rules_to_text
+from espalier.plotting.selection import Box, Drawing, Path, draw, explained
+from espalier.plotting.svg import svg_of
+from espalier.prediction.tree_predictor import tree_predictor
+
+__all__ = ["to_dot", "to_mermaid", "to_svg", "to_text"]
+
+MAX_INDENT: Final = 60
+"""Deeper nodes say how deep they are: a chain of n nodes must not take n² characters."""
+
+
+def to_text(
+    model: Model, *, node: int = 0, depth: int | None = None, path: Path | None = None, most_nodes: int | None = None
+) -> str:
+    """Give the tree as indented lines, a branch a line, leaves with the weight and the errors of their training rows.
+
+    ``Outlook is Overcast: Yes (4)`` is a leaf of weight 4 without errors; ``: No (9/2)`` has errors of weight 2 in it.
+    A regression leaf shows its weight and standard deviation: ``: 12.5 (30 ± 2.1)``; linear leaves are numbered, LM1,
+    LM2, …, and their equations, as smoothed, stand below the tree. A list of rules is given as sentences, one a line.
+    Below 60 levels the indentation stands still, and the level is a number at its end.
+
+    Args:
+        model: The model.
+        node: Where to begin: the tree below this node, after a line that says which rows come there.
+        depth: At most so many tests below each other; what is below is one line that says how many leaves it is.
+        path: A row, or an `Explanation` of one: the lines on its way begin with an arrow, and are never left out.
+        most_nodes: More are refused where `depth` is given; else as many levels are shown as fit.
+
+    Raises:
+        ConfigError: There is no such node or depth, or the explanation is one of another model.
+        NotApplicable: More than `most_nodes`; a node, or a depth, of a list of rules.
+        RowError: The row has faults.
+    """
+    if isinstance(model.body, RuleList):
+        return _rule_lines(model, node, depth, path)
+    drawing = draw(model, node=node, depth=depth, path=path, enough=most_nodes, most_boxes=most_nodes)
+    return "\n".join([*_tree_lines(drawing), *_equation_lines(drawing)]) + "\n"
+
+
+def to_mermaid(
+    model: Model, *, node: int = 0, depth: int | None = None, path: Path | None = None, most_nodes: int | None = None
+) -> str:
+    """Give the tree as a Mermaid flowchart: tests as boxes, leaves round, branches as labelled arrows.
+
+    A list of rules is a chain: a box a rule, which answers where it holds and else asks the next one. What is folded
+    has double sides, the way of a row thick lines. Texts are cut at 300 characters. Arguments and errors as `to_text`.
+    """
+    lines = mermaid_lines(_chart(model, node, depth, path, most_nodes))
+    return "\n".join(["flowchart TD", *(f"    {line}" for line in lines)]) + "\n"
+
+
+def to_dot(
+    model: Model, *, node: int = 0, depth: int | None = None, path: Path | None = None, most_nodes: int | None = None
+) -> str:
+    """Give the tree as a directed graph in Graphviz's language, DOT: tests as boxes, leaves rounded.
+
+    A list of rules is a chain, as in `to_mermaid`. What is folded is dashed, the way of a row has thick lines. Texts
+    are cut at 300 characters. Arguments and errors as `to_text`.
+    """
+    lines = dot_lines(_chart(model, node, depth, path, most_nodes))
+    return "\n".join(["digraph tree {", *(f"  {line};" for line in lines), "}"]) + "\n"
+
+
+def to_svg(
+    model: Model, *, node: int = 0, depth: int | None = None, path: Path | None = None, caption: str = ""
+) -> str:
+    """Draw the tree as SVG, from left to right, with the distribution of the training rows in each box.
+
+    The file is whole in itself and safe to embed: no script, no outside reference, every text escaped. Its texts are
+    read by screen readers, its colours follow the reader's light or dark scheme.
+
+    Args:
+        model: The model.
+        node: Where to begin: the tree below this node.
+        depth: At most so many tests below each other; what is below is a dashed box that says how many leaves it is.
+            None: as many as fit into about a hundred boxes.
+        path: A row, or an `Explanation` of one: its way is drawn thick, with the row's values, and is never folded.
+        caption: A line below the title, such as when the answer was given.
+
+    Raises:
+        ConfigError: There is no such node or depth, or the explanation is one of another model.
+        NotApplicable: A list of rules; or more than 4 000 boxes.
+        RowError: The row has faults.
+    """
+    if isinstance(model.body, RuleList):
+        raise NotApplicable("a list of rules is no tree that could be drawn: take its text, Mermaid or DOT")
+    return svg_of(model, node=node, depth=depth, path=path, caption=caption)
+
+
+def _chart(
+    model: Model, node: int, depth: int | None, path: Path | None, most_nodes: int | None
+) -> Iterator[Cell | Arrow]:
+    if isinstance(model.body, RuleList):
+        _check_rules(node, depth)
+        return rule_chart(model, explained(model, path))
+    return tree_chart(draw(model, node=node, depth=depth, path=path, enough=most_nodes, most_boxes=most_nodes))
+
+
+def _check_rules(node: int, depth: int | None) -> None:
+    if node != 0 or depth is not None:
+        raise NotApplicable("a list of rules has neither nodes nor depth: it is shown whole")
+
+
+def _rule_lines(model: Model, node: int, depth: int | None, path: Path | None) -> str:
+    _check_rules(node, depth)
+    explanation = explained(model, path)
+    if explanation is None:
+        return rules_to_text(model)
+    lines = rules_to_text(model).splitlines()
+    return "".join(
+        f"{'→ ' if number == explanation.prediction.leaf else '  '}{line}\n" for number, line in enumerate(lines)
+    )
+
+
+def _tree_lines(drawing: Drawing) -> Iterator[str]:
+    words = BranchWords(drawing.model)
+    if drawing.top:
+        yield f"{top_line(drawing.model, drawing.top)}:"
+    for box in drawing.boxes:
+        if box.level == 0 and box.form == "test":
+            continue
+        branch = words.text(box.node) if box.level else ""
+        indent = _indent(box.level - 1) if box.level else ""
+        end = _end(drawing.model, box)
+        line = f"{indent}{cut(branch)}{': ' if branch and end else ''}{end}"
+        if drawing.explanation is not None:
+            part = f"  ({box.share:.4g} of the row)" if 0 < box.share < 1 else ""
+            line = f"{'→ ' if box.share else '  '}{line}{part}"
+        yield legal_text(line)
+
+
+def _end(model: Model, box: Box) -> str:
+    if box.form == "test":
+        return ""
+    return leaf_text(model, box.node) if box.form == "leaf" else folded_text(model, box.nodes, box.n_leaves)
+
+
+def _indent(level: int) -> str:
+    if level <= MAX_INDENT:
+        return "|   " * level
+    return "|   " * MAX_INDENT + f"({level} levels) "
+
+
+def _equation_lines(drawing: Drawing) -> Iterator[str]:
+    linear = tree_predictor(drawing.model).linear
+    leaves = [box.node for box in drawing.boxes if box.form == "leaf"]
+    if linear is not None and leaves:
+        yield ""
+        for node in leaves:
+            leaf = linear.leaf_model(tree_predictor(drawing.model).nodes_to(node))
+            yield f"LM{linear.numbers[node]}: {equation_text(drawing.model, linear, leaf)}"

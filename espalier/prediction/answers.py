@@ -1,0 +1,134 @@
+"""Answers as values: what a leaf or a rule says, and what a row is told."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from espalier.data.schema import Label, label_text
+from espalier.model.rules import label_line, number_text
+from espalier.prediction.encode_rows import EncodedRow
+
+__all__ = ["LeafAnswer", "LeafVisit", "Prediction", "answer_from", "answer_word", "wilson"]
+
+WILSON_Z: Final = 1.96
+
+
+class LeafVisit(NamedTuple):
+    """One way down the tree.
+
+    Attributes:
+        weight: Share of the row that went this way; 1 unless the answer is fractional.
+        nodes: The nodes visited, root first, leaf last.
+    """
+
+    weight: float
+    nodes: tuple[int, ...]
+
+    @property
+    def leaf(self) -> int:
+        """The last node."""
+        return self.nodes[-1]
+
+
+class Prediction(NamedTuple):
+    """An answer.
+
+    Attributes:
+        label: The class; None for a regression.
+        code: Its place among the schema's classes; -1 for a regression.
+        value: The number; None for a classification.
+        distribution: Share of each class, in the schema's order; empty for a regression.
+        confidence: Wilson's lower bound (1927, z = 1.96) of the label's share at the leaf; None for a regression.
+        std: Standard deviation of the training rows at the leaf, around its own linear model where it has one, before
+            smoothing; None for a classification.
+        support: Training weight at the leaf.
+        leaf: Number of the leaf; of the heaviest where the answer is fractional.
+        nodes: The nodes visited, root first; on the heaviest way where the answer is fractional.
+        visits: The ways taken, heaviest first; the 100 heaviest of a fractional answer.
+        n_visits: How many ways were taken.
+        row: The row as numbers, with its flags.
+    """
+
+    label: Label | None
+    code: int
+    value: float | None
+    distribution: tuple[tuple[Label, float], ...]
+    confidence: float | None
+    std: float | None
+    support: float
+    leaf: int
+    nodes: tuple[int, ...]
+    visits: tuple[LeafVisit, ...]
+    n_visits: int
+    row: EncodedRow
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form; a class is a key of ``distribution`` by its text."""
+        answer: dict[str, Any]
+        if self.value is not None:
+            answer = {"value": self.value, "std": self.std}
+        else:
+            shares = {label_text(label): share for label, share in self.distribution}
+            answer = {"label": self.label, "distribution": shares, "confidence": self.confidence}
+        flags = {"missing": list(self.row.missing), "unseen": list(self.row.unseen)}
+        return {**answer, "support": self.support, "leaf": self.leaf, "flags": flags}
+
+
+def wilson(share: float, weight: float) -> float:
+    """Give the lower end of Wilson's score interval (1927) for a share seen on `weight` rows, z = 1.96.
+
+    >>> round(wilson(1.0, 47), 5)
+    0.92444
+    """
+    if weight <= 0:
+        return 0.0
+    # Numerator and denominator times the weight: nothing is divided by a weight that may be tiny.
+    square = WILSON_Z * WILSON_Z
+    centre = share * weight + square / 2
+    spread = WILSON_Z * math.sqrt(max(share * (1 - share), 0.0) * weight + square / 4)
+    return max(0.0, (centre - spread) / (weight + square))
+
+
+@dataclass(frozen=True, slots=True)
+class LeafAnswer:
+    """What a node answers if it is a leaf; ``mean`` is that of its training rows (regression only)."""
+
+    label: Label | None
+    code: int
+    value: float | None
+    distribution: tuple[tuple[Label, float], ...]
+    confidence: float | None
+    std: float | None
+    mean: float
+
+
+def answer_from(
+    value: float, stats: Sequence[float], weight: float, *, classes: Sequence[Label], laplace: bool
+) -> LeafAnswer:
+    """Give what a leaf or a rule answers.
+
+    Args:
+        value: The code of the class, or the number.
+        stats: Class weights, or (weight, mean, sum of squared deviations).
+        weight: Of the training rows that it answered.
+        classes: The schema's; none for a regression.
+        laplace: Whether one is added to each class weight before shares are taken.
+    """
+    if not classes:
+        std = math.sqrt(stats[2] / stats[0]) if stats[0] > 0 else 0.0
+        return LeafAnswer(None, -1, float(value), (), None, std, stats[1])
+    total = math.fsum(stats)
+    extra = 1.0 if laplace else 0.0
+    shares = [(part + extra) / (total + extra * len(stats)) for part in stats]
+    code = int(value)
+    distribution = tuple(zip(classes, shares, strict=True))
+    confidence = wilson(stats[code] / total if total > 0 else 0.0, weight)
+    return LeafAnswer(classes[code], code, None, distribution, confidence, None, math.nan)
+
+
+def answer_word(answer: LeafAnswer | Prediction) -> str:
+    """Write the label, or the number, on one line."""
+    if answer.value is not None:
+        return number_text(answer.value)
+    return label_line(answer.label) if answer.label is not None else ""

@@ -1,0 +1,218 @@
+"""The cells of many rows as a model reads them: numbers, instants and the model's own codes, a stretch at a time."""
+
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.data.dataset import Dataset
+from espalier.data.schema import Feature
+from espalier.errors import DataError, Fault
+from espalier.model.model import Model
+from espalier.model.rules import RuleList
+
+__all__ = [
+    "Cells",
+    "MatrixCells",
+    "TableCells",
+    "cells_of",
+    "encoded_columns",
+    "stands_for",
+    "target_of",
+    "unseen_rows",
+]
+
+Floats = npt.NDArray[np.float64]
+
+UNSEEN: Final = -2.0
+"""The code of a category that the model has not seen; that of a missing value is -1."""
+NOTHING: Final[Floats] = np.array([np.nan])
+"""What the cells of a column without a value are where numbers are asked for."""
+
+
+class Cells(Protocol):
+    """Encoded attributes of rows, column by column; NaN or a negative code is a missing value, see `EncodedRow`."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        ...
+
+    def write(self, attribute: int, low: int, high: int, cells: Floats) -> None:
+        """Write rows ``low:high`` of an attribute into `cells`, float64 (high - low)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixCells:
+    """Cells that are encoded already: float64 or float32 (attributes, rows)."""
+
+    values: npt.NDArray[Any]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.values.shape[1])
+
+    def write(self, attribute: int, low: int, high: int, cells: Floats) -> None:
+        """Write a stretch of an attribute; see `Cells`."""
+        cells[:] = self.values[attribute, low:high]
+
+
+@dataclass(frozen=True, slots=True)
+class _TableColumn:
+    """A column of a data set; `recode` gives the model's code of each of its own, the last that of a missing one."""
+
+    column: npt.NDArray[Any]
+    coded: bool
+    recode: Floats | None
+    imputed: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableCells:
+    """Cells of a data set's columns."""
+
+    columns: tuple[_TableColumn, ...]
+    n_rows: int
+
+    def plain(self, attribute: int) -> npt.NDArray[Any] | None:
+        """Give the column itself where its cells are the model's own; None where they are recoded or imputed."""
+        source = self.columns[attribute]
+        return source.column if source.recode is None and source.imputed is None else None
+
+    def write(self, attribute: int, low: int, high: int, cells: Floats) -> None:
+        """Write a stretch of an attribute; see `Cells`."""
+        source = self.columns[attribute]
+        part = source.column[low:high]
+        cells[:] = part if source.recode is None else source.recode[part]
+        if source.imputed is not None:
+            cells[cells < 0 if source.coded else np.isnan(cells)] = source.imputed
+
+
+def cells_of(model: Model, dataset: Dataset) -> TableCells:
+    """Give the attributes of `dataset`, matched by name and categories by label, missing values imputed if so trained.
+
+    Raises:
+        DataError: An attribute of the model is not there, or is of another kind.
+    """
+    faults: list[Fault] = []
+    columns = []
+    imputed = model.preparation.imputed
+    for number, feature in enumerate(model.schema.attributes):
+        place = dataset.schema.place(feature.name)
+        if place is None:
+            faults.append(Fault("", "missing_column", f"the model asks for the attribute {feature.name!r}"))
+            continue
+        given = dataset.schema.features[place]
+        if not stands_for(given, feature):
+            faults.append(Fault("", "kind", f"{feature.name!r} must be {feature.kind}, here it is {given.kind}"))
+            continue
+        recode = _recode(given.categories, feature.categories) if feature.coded else None
+        if given.coded and not feature.coded:
+            recode = NOTHING
+        value = None if imputed is None else imputed[number]
+        columns.append(_TableColumn(np.asarray(dataset.columns[place]), feature.coded, recode, value))
+    if faults:
+        raise DataError(faults)
+    return TableCells(tuple(columns), dataset.n_rows)
+
+
+def stands_for(given: Feature, wanted: Feature) -> bool:
+    """Say whether a column can be read as another: it is of the same kind, or it has no value and could be of any.
+
+    >>> from espalier import FeatureKind
+    >>> stands_for(Feature("x", FeatureKind.NOMINAL), Feature("x", FeatureKind.NUMERIC))
+    True
+    """
+    if given.coded and not given.categories:
+        return True
+    return given.coded == wanted.coded and (wanted.coded or given.kind is wanted.kind)
+
+
+def tested_places(model: Model) -> list[int]:
+    """Give the places, among the attributes, of those that a model's tests or rules ask for, in order."""
+    if isinstance(model.body, RuleList):
+        names = {condition.attribute.name for rule in model.body.rules for condition in rule.conditions}
+        return [place for place, feature in enumerate(model.schema.attributes) if feature.name in names]
+    return model.tree.tested()
+
+
+def unseen_rows(model: Model, dataset: Dataset) -> npt.NDArray[np.bool_]:
+    """Say of each row of `dataset` whether it is asked for a category that the model has never seen.
+
+    Raises:
+        DataError: An attribute of the model is not there, or is of another kind.
+    """
+    cells_of(model, dataset)
+    found = np.zeros(dataset.n_rows, dtype=np.bool_)
+    for number in tested_places(model):
+        feature = model.schema.attributes[number]
+        place = dataset.schema.place(feature.name)
+        if place is not None:
+            recode = _recode(dataset.schema.features[place].categories, feature.categories)
+            if recode is not None:
+                found |= recode[dataset.columns[place]] == UNSEEN
+    return found
+
+
+def encoded_columns(model: Model, dataset: Dataset) -> Floats:
+    """Give the attributes of `dataset` as the model's router reads them: float64 (attributes, n_rows).
+
+    Raises:
+        DataError: An attribute of the model is not there, or is of another kind.
+    """
+    cells = cells_of(model, dataset)
+    values = np.empty((len(model.schema.attributes), dataset.n_rows))
+    for attribute, row in enumerate(values):
+        cells.write(attribute, 0, dataset.n_rows, row)
+    return values
+
+
+def target_of(model: Model, dataset: Dataset) -> npt.NDArray[Any]:
+    """Give the target of `dataset` in the model's own codes; -1 or -2 for a class that the model does not know.
+
+    Raises:
+        DataError: The target is not there, or is of another kind.
+    """
+    target = model.schema.target
+    place = dataset.schema.place(target.name) if target is not None else None
+    if target is None or place is None:
+        name = target.name if target is not None else ""
+        raise DataError([Fault("", "missing_column", f"the target {name!r} is not there")])
+    given = dataset.schema.features[place]
+    if given.coded != target.coded:
+        raise DataError([Fault("", "kind", f"the target must be {target.kind}, here it is {given.kind}")])
+    column = np.asarray(dataset.columns[place])
+    if not target.coded:
+        return column
+    recode = _recode(given.categories, target.categories)
+    return (column if recode is None else recode[column]).astype(np.int64)
+
+
+def _recode(given: tuple[Any, ...], wanted: tuple[Any, ...]) -> Floats | None:
+    """Give the code in `wanted` of each category `given` (-2 unknown) and at last -1; None where all are the same.
+
+    1.0 stands for the category 1 where there is no category 1.0, and the other way round.
+    """
+    if given is wanted:
+        return None
+    keys = list(map(_key, given))
+    if keys == list(map(_key, wanted)):
+        return None
+    codes = {_key(label): code for code, label in enumerate(wanted)}
+    numbers = {label: code for code, label in reversed(list(enumerate(wanted))) if _is_number(label)}
+    found = [
+        codes.get(key, numbers.get(label, UNSEEN) if _is_number(label) else UNSEEN)
+        for key, label in zip(keys, given, strict=True)
+    ]
+    return np.array([*found, -1], dtype=np.float64)
+
+
+def _is_number(label: object) -> bool:
+    return isinstance(label, int | float) and not isinstance(label, bool)
+
+
+def _key(label: object) -> tuple[str, object]:
+    return type(label).__name__, label

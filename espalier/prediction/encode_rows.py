@@ -1,0 +1,259 @@
+"""Rows to be answered, read into numbers by a schema.
+
+A row is an object of attribute names and JSON values; an absent key, null, or one of the schema's texts for missing is
+a missing value. A category that the schema does not list is answered like a missing one, and flagged.
+"""
+
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from espalier.data.characters import NOT_TEXT, is_not_text
+from espalier.data.missing import Marks, number_from_text
+from espalier.data.schema import Feature, FeatureKind, Role, Schema, label_key, label_text, parse_instant
+from espalier.errors import Fault, RowError, pointer, within
+
+__all__ = ["EncodedRow", "RowEncoder", "encode_each", "encode_rows", "rows_from_text"]
+
+MISSING: Final = -1.0
+"""Code of a missing category; NaN is a missing number."""
+UNSEEN: Final = -2.0
+"""Code of a category that the schema does not list."""
+NUMBERS: Final = (int, float)
+NUMBER_TYPES: Final = frozenset(NUMBERS)
+"""Of whole and other numbers; true and false are of another."""
+LARGEST: Final = sys.float_info.max
+
+
+class EncodedRow(NamedTuple):
+    """One row as numbers.
+
+    Attributes:
+        values: One an attribute: the number, the instant, or the category's code; NaN or a negative code = missing.
+        missing: Names of attributes without a value.
+        unseen: Names of attributes whose category the schema does not list.
+    """
+
+    values: tuple[float, ...]
+    missing: tuple[str, ...]
+    unseen: tuple[str, ...]
+
+    def stood_in(self) -> dict[str, str]:
+        """Give the attributes without a value of their own, with the reason: ``missing`` or ``unseen``."""
+        return dict.fromkeys(self.missing, "missing") | dict.fromkeys(self.unseen, "unseen")
+
+
+class RowEncoder:
+    """Reads rows into numbers by a schema.
+
+    Attributes:
+        names: Of the attributes, in the schema's order.
+        is_number: Of each, whether it is held as a number (else as a code).
+        imputed: What stands in for a missing value of each; None where nothing does.
+    """
+
+    def __init__(self, schema: Schema, imputed: Sequence[float] | None) -> None:
+        self.names = [feature.name for feature in schema.attributes]
+        self.is_number = [not feature.coded for feature in schema.attributes]
+        self.imputed = imputed
+        self._readers = [_reader(feature) for feature in schema.attributes]
+        self._legal = frozenset(feature.name for feature in schema.features)
+        marks = Marks.of(schema.missing_values)
+        self._missing_texts = marks.texts
+        self._missing_numbers = marks.numbers
+        # Numbers among which none means that a value is missing: nearly all cells of most tables.
+        plain = [feature.kind is FeatureKind.NUMERIC and not marks.numbers for feature in schema.attributes]
+        self._columns = list(zip(self.names, self._readers, self.is_number, plain, strict=True))
+        self._all_plain = all(plain)
+
+    def __call__(self, row: Mapping[str, Any]) -> EncodedRow:
+        """Read one row.
+
+        Raises:
+            RowError: Every fault, by ``/{attribute}``.
+        """
+        if not isinstance(row, Mapping):
+            raise RowError([Fault("", "wrong_type", "a row must be an object of attribute names and values")])
+        get: Callable[[str], Any] = row.get
+        legal = self._legal.issuperset(row)
+        if legal and self._all_plain:
+            numbers = _numbers(tuple(map(get, self.names)))
+            if numbers is not None:
+                return EncodedRow(numbers, (), ())
+        faults = () if legal else [self._unknown(name) for name in row if name not in self._legal]
+        return self._cell_by_cell(get, faults)
+
+    def _cell_by_cell(self, get: Callable[[str], Any], found: Iterable[Fault]) -> EncodedRow:
+        """Read a row that is not all of plain numbers; `found` is what is wrong with it so far."""
+        faults = list(found)
+        values: list[float] = []
+        missing, unseen = [], []
+        missing_numbers = self._missing_numbers
+        for name, reader, is_number, is_plain in self._columns:
+            cell = get(name)
+            if is_plain and type(cell) in NUMBERS and -LARGEST <= cell <= LARGEST:
+                values.append(float(cell))
+                continue
+            if (
+                cell is None
+                or (isinstance(cell, str) and cell in self._missing_texts)
+                or cell != cell  # noqa: PLR0124
+                or (missing_numbers and type(cell) in NUMBERS and cell in missing_numbers)
+            ):
+                missing.append(name)
+                values.append(math.nan if is_number else MISSING)
+                continue
+            value = reader(cell)
+            if isinstance(value, str):
+                faults.append(Fault(pointer(name), "wrong_type", value))
+            elif value == UNSEEN and not is_number:
+                if isinstance(cell, str) and is_not_text(cell):
+                    faults.append(Fault(pointer(name), "characters", f"a category {NOT_TEXT}"))
+                unseen.append(name)
+                values.append(UNSEEN)
+            else:
+                values.append(value)
+        if faults:
+            raise RowError(faults)
+        if self.imputed is not None and (missing or unseen):
+            values = self._filled(values, self.imputed)
+        return EncodedRow(tuple(values), tuple(missing), tuple(unseen))
+
+    def _filled(self, values: Sequence[float], imputed: Sequence[float]) -> list[float]:
+        return [
+            replacement if value != value or (value < 0 and not is_number) else value  # noqa: PLR0124
+            for value, replacement, is_number in zip(values, imputed, self.is_number, strict=True)
+        ]
+
+    def _unknown(self, name: object) -> Fault:
+        legal = ", ".join(self.names[:20]) + (", …" if len(self.names) > 20 else "")
+        return Fault(pointer(str(name)), "unknown_attribute", f"there is no such attribute; there are: {legal}")
+
+
+def _numbers(cells: tuple[Any, ...]) -> tuple[float, ...] | None:
+    """Give cells as they are where all are finite numbers, at once; None where each must be looked at."""
+    if not NUMBER_TYPES.issuperset(map(type, cells)):
+        return None
+    try:
+        numbers = tuple(map(float, cells))
+    except OverflowError:
+        return None
+    # A sum is finite only if all that is added up is.
+    return numbers if math.isfinite(sum(numbers)) else None
+
+
+def encode_rows(encode: RowEncoder, rows: Sequence[Mapping[str, Any]]) -> list[EncodedRow]:
+    """Read rows into numbers.
+
+    Raises:
+        RowError: Every fault of every row, by ``/{row}/{attribute}``.
+    """
+    faults: list[Fault] = []
+    encoded = []
+    for place, row in enumerate(rows):
+        try:
+            encoded.append(encode(row))
+        except RowError as error:
+            faults += within(pointer(place), error.faults)
+    if faults:
+        raise RowError(faults)
+    return encoded
+
+
+def encode_each(encode: RowEncoder, rows: Iterable[Mapping[str, Any]]) -> Iterator[EncodedRow | RowError]:
+    """Read rows into numbers, one by one; give the error of a row that cannot be read."""
+    for row in rows:
+        try:
+            yield encode(row)
+        except RowError as error:
+            yield error
+
+
+def rows_from_text(schema: Schema, names: Sequence[str], lines: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
+    """Read lines of a text format as rows: numbers where an attribute is numeric, categories by how they are written.
+
+    Text that is no number stays text, so that answering the row says what is wrong with it.
+    """
+    by_name = {feature.name: feature for feature in schema.features if feature.role is Role.ATTRIBUTE}
+    readers = [_text_reader(by_name.get(name)) for name in names]
+    return [
+        {name: None if cell == "" else read(cell) for name, read, cell in zip(names, readers, line, strict=True)}
+        for line in lines
+    ]
+
+
+def _text_reader(feature: Feature | None) -> Callable[[str], Any]:
+    if feature is None or feature.kind is FeatureKind.DATETIME:
+        return lambda cell: cell
+    if not feature.coded:
+        return _number_or_text
+    by_text = {label_text(label): label for label in reversed(feature.categories)}
+    if any(isinstance(label, str) for label in feature.categories):
+        return lambda cell: by_text.get(cell, cell)
+    # The categories are numbers: another number is a category that was never seen, not a cell of a wrong type.
+    return lambda cell: by_text.get(cell, _number_or_text(cell))
+
+
+def _number_or_text(cell: str) -> Any:
+    value = number_from_text(cell)
+    return cell if value is None else value
+
+
+def _reader(feature: Feature) -> Callable[[Any], float | str]:
+    """Give the function that reads one known cell; it answers what must be given where the cell is of a wrong type."""
+    if feature.kind is FeatureKind.DATETIME:
+        return _read_instant
+    if not feature.coded:
+        return _read_number
+    codes = {label_key(label): float(code) for code, label in enumerate(feature.categories)}
+    numbers = {
+        label: float(code)
+        for code, label in reversed(list(enumerate(feature.categories)))
+        if isinstance(label, int | float) and not isinstance(label, bool)
+    }
+    # Of a column that was empty at training nothing is known, not even the type: any value is one never seen.
+    types = {_json_type(label) for label in feature.categories} or {"text", "a number", "true or false"}
+    legal = f"must be {' or '.join(sorted(types))}, or null for missing"
+
+    def read(cell: Any) -> float | str:
+        code = codes.get((type(cell).__name__, cell)) if isinstance(cell, str | int | float) else None
+        if code is not None:
+            return code
+        if _json_type(cell) not in types:
+            return legal
+        # 1.0 stands for the category 1 where there is no category 1.0, and the other way round.
+        return numbers.get(cell, UNSEEN) if _json_type(cell) == "a number" else UNSEEN
+
+    return read
+
+
+def _read_number(cell: Any) -> float | str:
+    if type(cell) is float and math.isfinite(cell):
+        return cell
+    legal = "must be a finite number, or null for missing"
+    if isinstance(cell, bool) or not isinstance(cell, int | float):
+        return legal
+    try:
+        value = float(cell)
+    except OverflowError:
+        return legal
+    return value if math.isfinite(value) else legal
+
+
+def _read_instant(cell: Any) -> float | str:
+    legal = "must be an ISO 8601 date or time as text, or null for missing"
+    if not isinstance(cell, str):
+        return legal
+    try:
+        return parse_instant(cell)
+    except (ValueError, OverflowError):
+        return legal
+
+
+def _json_type(cell: Any) -> str:
+    if isinstance(cell, bool):
+        return "true or false"
+    if isinstance(cell, int | float):
+        return "a number"
+    return "text" if isinstance(cell, str) else "something else"

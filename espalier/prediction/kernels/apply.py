@@ -1,0 +1,225 @@
+"""Find the leaf of each of many rows in one tree, and average several leaves where a row takes several branches.
+
+A node is 16 bytes: a step of a row reads one cache line. The children of a node are adjacent, in the order of its
+branches. An entry's number is its place here; ``node`` holds its number in the tree::
+
+    thresholds (float64)  | entry 0   |    ·      | entry 1   |    ·      | …
+    links (the same       |  ·  |  ·  |  f  |  b  |  ·  |  ·  |  f  |  b  | …   f: attribute, or OTHER
+           as int32)                                                            b: place of the first child
+
+A leaf is its own first child and its threshold is infinity: a row that has arrived stays. So sixteen rows take every
+step together without a branch in the code, and while one row waits for memory the others proceed.
+
+Rows that meet a missing value, and trees with other tests than numeric ones, are also processed sixteen at a time, but
+each row by its own test, and a row that has arrived leaves its slot to the next.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from espalier.growing.kernels.constants import NUMERIC, UNKNOWN
+from espalier.kernels.jit import compiled, inner
+
+__all__ = ["N_SLOTS", "OTHER", "PackedTree", "mix", "most_open", "route"]
+
+OTHER = -1
+"""Instead of an attribute: the test is not numeric."""
+SEVERAL = -1
+N_SLOTS = 16
+"""Rows that are processed together."""
+
+
+class PackedTree(NamedTuple):
+    """A tree as the kernel reads it; see `espalier.model.tree.Tree` and `espalier.model.surrogates.Surrogates`.
+
+    ``thresholds``, ``links`` and ``node`` as above; all others are indexed by the tree's node numbers. ``share`` is its
+    ``branch_weight``; ``other_start`` is all zeros without surrogates.
+    """
+
+    thresholds: Any
+    links: Any
+    node: Any
+    test: Any
+    feature: Any
+    threshold: Any
+    child_start: Any
+    child: Any
+    share: Any
+    code_start: Any
+    code_branch: Any
+    fallback: Any
+    other_start: Any
+    other_feature: Any
+    other_test: Any
+    other_threshold: Any
+    other_below: Any
+    other_code_start: Any
+    other_code_branch: Any
+
+
+@inner
+def code_branch(start, branches, test, value):  # type: ignore[no-untyped-def]
+    """Return the branch of a category at a nominal test, -1 if it was not seen there in training."""
+    place = start[test] + int(value)
+    return int(branches[place]) if place < start[test + 1] else -1
+
+
+@inner
+def branch_of(tree, node, values, first):  # type: ignore[no-untyped-def]
+    """Return the branch that a row takes at a node, SEVERAL for all of them; its cells are ``values[first + f]``.
+
+    A fallback below SEVERAL ends the row's path at the node. NaN is a missing number or category.
+    """
+    value = values[first + tree.feature[node]]
+    test = tree.test[node]
+    if test == UNKNOWN:
+        return 1 if math.isnan(value) else 0
+    if not math.isnan(value):
+        if test == NUMERIC:
+            return 0 if value <= tree.threshold[node] else 1
+        branch = code_branch(tree.code_start, tree.code_branch, node, value)
+        if branch >= 0:
+            return branch
+    for other in range(tree.other_start[node], tree.other_start[node + 1]):
+        value = values[first + tree.other_feature[other]]
+        if math.isnan(value):
+            continue
+        if tree.other_test[other] == NUMERIC:
+            below = int(tree.other_below[other])
+            return below if value <= tree.other_threshold[other] else 1 - below
+        branch = code_branch(tree.other_code_start, tree.other_code_branch, other, value)
+        if branch >= 0:
+            return branch
+    return int(tree.fallback[node])
+
+
+@inner
+def together(thresholds, links, values, first, row_step, at):  # type: ignore[no-untyped-def]
+    """Write to `at` the places of the leaves of N_SLOTS rows; return False if a tested value is missing.
+
+    All tests are numeric. The first row's cells begin at `first`. Places are unsigned: signed ones would be checked for
+    negative values.
+    """
+    for slot in range(N_SLOTS):
+        at[slot] = 0
+    moved = np.uint32(1)
+    while moved != 0:
+        moved = np.uint32(0)
+        missing = False
+        for slot in range(N_SLOTS):
+            place = np.uint64(at[slot])
+            value = values[np.uint64(first + slot * row_step) + np.uint64(links[4 * place + np.uint64(2)])]
+            # A sum instead of a branch: the processor could not predict it.
+            below = np.uint32(links[4 * place + np.uint64(3)]) + np.uint32(value > thresholds[2 * place])
+            missing |= value != value  # noqa: PLR0124 - NaN
+            moved |= below ^ at[slot]
+            at[slot] = below
+        if missing:
+            return False
+    return True
+
+
+@inner
+def one_by_one(tree, values, row_step, low, high, scratch, leaves):  # type: ignore[no-untyped-def]
+    """Find the leaves of rows ``low:high``; `scratch` is int64 (3, N_SLOTS)."""
+    thresholds, links = tree.thresholds, tree.links
+    at, first, row = scratch[0], scratch[1], scratch[2]
+    n_busy = min(N_SLOTS, high - low)
+    for slot in range(n_busy):
+        at[slot], first[slot], row[slot] = 0, (low + slot) * row_step, low + slot
+    coming = low + n_busy
+    while n_busy > 0:
+        slot = 0
+        while slot < n_busy:
+            place = at[slot]
+            feature, below = links[4 * place + 2], np.int64(links[4 * place + 3])
+            end = tree.node[place]
+            going_on = below != place
+            if going_on:
+                knows = feature >= 0
+                if knows:
+                    value = values[first[slot] + feature]
+                    at[slot] = below + np.int64(value > thresholds[2 * place])
+                    knows = not math.isnan(value)
+                if not knows:
+                    branch = branch_of(tree, end, values, first[slot])
+                    going_on = branch >= 0
+                    at[slot] = below + branch
+                    if branch == SEVERAL:
+                        end = SEVERAL
+            if not going_on:
+                leaves[row[slot]] = end
+                if coming < high:
+                    at[slot], first[slot], row[slot] = 0, coming * row_step, coming
+                    coming += 1
+                else:
+                    n_busy -= 1
+                    at[slot], first[slot], row[slot] = at[n_busy], first[n_busy], row[n_busy]
+                    slot -= 1
+            slot += 1
+
+
+@compiled
+def route(tree, is_all_numeric, values, row_step, n_rows, leaves):  # type: ignore[no-untyped-def]
+    """Find the leaf of each row.
+
+    is_all_numeric: whether there is a test, and all are numeric. values: float64 or float32, one axis; cell
+    (row, attribute) is at ``row * row_step + attribute``, NaN where missing. leaves: int32 (n_rows), written; SEVERAL
+    for a row that takes several branches.
+    """
+    at, scratch = np.zeros(N_SLOTS, np.uint32), np.zeros((3, N_SLOTS), np.int64)
+    done = 0
+    while is_all_numeric and done + N_SLOTS <= n_rows:
+        if together(tree.thresholds, tree.links, values, done * row_step, row_step, at):
+            for slot in range(N_SLOTS):
+                leaves[done + slot] = tree.node[at[slot]]
+        else:
+            one_by_one(tree, values, row_step, done, done + N_SLOTS, scratch, leaves)
+        done += N_SLOTS
+    one_by_one(tree, values, row_step, done, n_rows, scratch, leaves)
+
+
+@compiled
+def mix(tree, answers, values, row_step, rows, node, share, mixed):  # type: ignore[no-untyped-def]
+    """Average the answers of the leaves, weighted by the share of the row that reaches each (Quinlan 1993, chapter 3).
+
+    answers: float64 (nodes, classes or 1). values: as in `route`. rows: int64, those to be predicted. node: int32,
+    share: float64, both of `most_open` entries: scratch. mixed: float64 (rows, classes or 1), written.
+    """
+    width = mixed.shape[1]
+    for place in range(len(rows)):
+        first = rows[place] * row_step
+        mixed[place] = 0.0
+        node[0], share[0] = 0, 1.0
+        n_open = 1
+        while n_open > 0:
+            n_open -= 1
+            at, part = np.int64(node[n_open]), share[n_open]
+            branch = 0
+            while tree.child_start[at] < tree.child_start[at + 1] and branch >= 0:
+                branch = branch_of(tree, at, values, first)
+                if branch >= 0:
+                    at = np.int64(tree.child[tree.child_start[at] + branch])
+            if branch == SEVERAL:
+                for below in range(tree.child_start[at], tree.child_start[at + 1]):
+                    if tree.share[below] > 0.0:
+                        node[n_open], share[n_open] = tree.child[below], part * tree.share[below]
+                        n_open += 1
+                continue
+            for column in range(width):
+                mixed[place, column] += part * answers[at, column]
+
+
+@compiled
+def most_open(parent, child_start):  # type: ignore[no-untyped-def]
+    """Return how many nodes of one row wait at most, if it takes every branch; arrays as in a tree."""
+    open_ways = np.ones(len(parent), np.int64)
+    most = 1
+    for node in range(len(parent)):
+        if node > 0:
+            open_ways[node] = open_ways[parent[node]]
+        open_ways[node] += max(0, child_start[node + 1] - child_start[node] - 1)
+        most = max(most, open_ways[node])
+    return most

@@ -1,0 +1,208 @@
+"""What the leaves of a model tree answer: linear models, smoothed by the nodes above them, for one row and for many."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.model.linear import (
+    LARGEST_VALUE,
+    NOTHING_YET,
+    LeafModel,
+    LinearModels,
+    Smoothing,
+    kept_share,
+    smoothed_leaf,
+    smoothing_shares,
+)
+from espalier.model.tree import LEAF, Tree
+
+__all__ = ["LeafTable", "LinearAnswers", "SmoothingStep", "smoothed_constants"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class SmoothingStep:
+    """One node on the way back from a leaf to the root.
+
+    Attributes:
+        node: Its number.
+        weight: Of its training rows.
+        value: What its own model says of the row.
+        share: Its part in the answer; those of a path add up to 1.
+        smoothed: The answer so far, this node taken in.
+    """
+
+    node: int
+    weight: float
+    value: float
+    share: float
+    smoothed: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        return {name: getattr(self, name) for name in ("node", "weight", "value", "share", "smoothed")}
+
+
+@dataclass(frozen=True, slots=True)
+class LeafTable:
+    """What each leaf answers; as in `LinearModels`, with no terms at inner nodes."""
+
+    start: npt.NDArray[np.int64]
+    feature: Ints
+    cut: Ints
+    coefficient: Floats
+    intercept: Floats
+
+
+def smoothed_constants(tree: Tree, constant: float) -> Floats:
+    """Give what each node would answer as a leaf of a tree without linear models, smoothed: float64 (n)."""
+    value, weight, parents = tree.value.tolist(), tree.weight.tolist(), tree.parent.tolist()
+    above, left = [0.0] * tree.n_nodes, [1.0] * tree.n_nodes
+    for node in range(1, tree.n_nodes):
+        parent = parents[node]
+        keep = kept_share(weight[node], constant)
+        above[node] = above[parent] + left[parent] * (1 - keep) * value[parent]
+        left[node] = left[parent] * keep
+    smoothed: Floats = np.array(above) + np.array(left) * np.array(value, dtype=np.float64)
+    return smoothed
+
+
+class LinearAnswers:
+    """The leaves of one model tree; each leaf's model is worked out when it is first asked for.
+
+    Attributes:
+        models: None where leaves are constants.
+        constant: k of the smoothing; None where there is none.
+    """
+
+    def __init__(self, tree: Tree, models: LinearModels | None, constant: float | None) -> None:
+        self.tree = tree
+        self.models = models
+        self.constant = constant
+        self._leaves: dict[int, LeafModel] = {}
+        self._table: LeafTable | None = None
+
+    def leaf_model(self, path: Sequence[int]) -> LeafModel:
+        """Give what the leaf at the end of `path` (root first) answers."""
+        found = self._leaves.get(path[-1])
+        if found is None:
+            found = smoothed_leaf(self.tree.weight, self.tree.value, self.models, path, self.constant)
+            self._leaves[path[-1]] = found
+        return found
+
+    def value(self, path: Sequence[int], values: Sequence[float]) -> float:
+        """Answer one encoded row that ended at the leaf at the end of `path`."""
+        model = self.leaf_model(path)
+        answer = model.intercept
+        for feature, cut, coefficient in model.terms:
+            answer += coefficient * self.column_value(feature, cut, values)
+        return within_bounds(answer)
+
+    def column_value(self, feature: int, cut: int, values: Sequence[float]) -> float:
+        """Give what a term multiplies in an encoded row."""
+        return 0.0 if self.models is None else self.models.column_value(feature, cut, values[feature])
+
+    def smoothing(self, path: Sequence[int], values: Sequence[float]) -> tuple[SmoothingStep, ...]:
+        """Give the way of an encoded row's answer from the leaf at the end of `path` back to the root."""
+        weight = self.tree.weight
+        shares = smoothing_shares(weight, path, self.constant)
+        steps: list[SmoothingStep] = []
+        smoothed = 0.0
+        for place in reversed(range(len(path))):
+            own = self._own_value(path[place], values)
+            keep = kept_share(float(weight[path[place + 1]]), self.constant) if steps else 0.0
+            smoothed = keep * smoothed + (1 - keep) * own
+            steps.append(SmoothingStep(path[place], float(weight[path[place]]), own, shares[place], smoothed))
+        return tuple(steps)
+
+    def many(self, leaves: Ints, values: Floats) -> Floats:
+        """Answer rows that ended at `leaves`, float64 (rows), for encoded attributes (attributes, rows)."""
+        table, models = self.table, self.models
+        answers = table.intercept[leaves]
+        columns = values if models is None else _ranked(models, table, values)
+        first, count = table.start[leaves], np.diff(table.start)[leaves]
+        rows = np.flatnonzero(count > 0)
+        step = 0
+        while len(rows):
+            place = first[rows] + step
+            cell = columns[table.feature[place], rows]
+            cut = table.cut[place]
+            column = np.where(cut > 0, cell >= cut, np.clip(cell, -LARGEST_VALUE, LARGEST_VALUE))
+            answers[rows] += table.coefficient[place] * column
+            step += 1
+            rows = rows[count[rows] > step]
+        return np.clip(answers, -LARGEST_VALUE, LARGEST_VALUE)
+
+    @cached_property
+    def numbers(self) -> list[int]:
+        """The number by which each leaf is called, from 1 in preorder; at an inner node, that of the leaf before it."""
+        numbers: list[int] = np.cumsum(self.tree.test == LEAF).tolist()
+        return numbers
+
+    def leaf_models(self) -> Iterator[tuple[int, LeafModel]]:
+        """Give each leaf in preorder with what it answers."""
+        table = self.table
+        terms = list(zip(table.feature.tolist(), table.cut.tolist(), table.coefficient.tolist(), strict=True))
+        for node in np.flatnonzero(self.tree.test == LEAF).tolist():
+            part = terms[table.start[node] : table.start[node + 1]]
+            yield node, LeafModel(float(table.intercept[node]), tuple(part))
+
+    @property
+    def table(self) -> LeafTable:
+        """What each leaf answers, made on first use: the same sums as `leaf_model` takes, shared by the leaves."""
+        if self._table is None:
+            self._table = _leaf_table(self.tree, self.models, self.constant)
+        return self._table
+
+    def _own_value(self, node: int, values: Sequence[float]) -> float:
+        if self.models is None:
+            return float(self.tree.value[node])
+        answer = float(self.models.intercept[node])
+        for feature, cut, coefficient in self.models.terms(node):
+            answer += coefficient * self.models.column_value(feature, cut, values[feature])
+        return answer
+
+
+def within_bounds(answer: float) -> float:
+    """Keep an answer where its square is a number."""
+    return min(max(answer, -LARGEST_VALUE), LARGEST_VALUE)
+
+
+def _leaf_table(tree: Tree, models: LinearModels | None, constant: float | None) -> LeafTable:
+    """Walk down once; what a node adds to every answer below it is added up on the way."""
+    value, is_leaf = tree.value.tolist(), (tree.test == LEAF).tolist()
+    leaves: list[LeafModel] = [LeafModel(0.0)] * tree.n_nodes
+    arriving: dict[int, Smoothing] = {0: NOTHING_YET}
+    for node in range(tree.n_nodes):
+        so_far = arriving.pop(node)
+        if is_leaf[node]:
+            leaves[node] = so_far.leaf(models, value[node], node)
+            continue
+        for child in tree.children(node):
+            keep = kept_share(float(tree.weight[child]), constant)
+            arriving[child] = NOTHING_YET if constant is None else so_far.below(models, value[node], node, keep)
+    terms = [term for leaf in leaves for term in leaf.terms]
+    return LeafTable(
+        start=np.concatenate(([0], np.cumsum([len(leaf.terms) for leaf in leaves]))).astype(np.int64),
+        feature=np.array([feature for feature, _, _ in terms], dtype=np.int32),
+        cut=np.array([cut for _, cut, _ in terms], dtype=np.int32),
+        coefficient=np.array([coefficient for _, _, coefficient in terms], dtype=np.float64),
+        intercept=np.array([leaf.intercept for leaf in leaves]),
+    )
+
+
+def _ranked(models: LinearModels, table: LeafTable, values: Floats) -> Floats:
+    """Put ranks in the place of the codes of attributes that enter as binary columns."""
+    nominal = np.unique(table.feature[table.cut > 0])
+    if not len(nominal):
+        return values
+    columns = values.copy()
+    for place in nominal.tolist():
+        columns[place] = models.ranks(place)[values[place].astype(np.intp)]
+    return columns

@@ -1,0 +1,119 @@
+"""Missing values at prediction time: the same model with another strategy than it was trained with.
+
+The nodes, categories and leaves are the same, only the branch of a row without the tested value differs. So it is a
+model of its own, which shares all other arrays with the original.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.errors import ConfigError, Fault
+from espalier.model.model import Model
+from espalier.model.preparation import Preparation
+from espalier.model.rules import RuleList
+from espalier.model.tree import LEAF, Tree, cached_on_owner
+
+__all__ = ["PREDICTION_STRATEGIES", "STOP", "answering_with", "whole_shares"]
+
+STOP: Final = -2
+"""In the place of a node's fallback: a row without the value ends here; -1 is every branch."""
+
+PREDICTION_STRATEGIES: Final[Mapping[str, str]] = {
+    "fractional": "down every branch, each with its share of the training weight; what the leaves say is added up",
+    "spread": "as fractional",
+    "direction": "down the branch that was learned; where none was, down the heaviest",
+    "majority": "down the heaviest branch",
+    "surrogate": "where another attribute sends the row; only where the model has learned which",
+    "imputed": "the value is replaced by the one kept with the model; only where it keeps some",
+    "last_prediction": "the node that asks for the value answers",
+}
+"""What each does with a row at a node that asks for a value it does not have."""
+
+
+LEARNED: Final[Mapping[str, str]] = {"surrogate": "surrogates", "imputed": "values to put in"}
+"""What a strategy needs that only a training with it leaves behind."""
+
+
+def answering_with(model: Model, missing: str | None) -> Model:
+    """Return a model that handles missing values by another strategy.
+
+    Args:
+        model: The model.
+        missing: One of `PREDICTION_STRATEGIES`; None is the strategy of the training.
+
+    Returns:
+        `model` itself if the strategy is its own; otherwise a model that is cached with `model`.
+
+    Raises:
+        ConfigError: There is no such strategy, or the model lacks what it needs.
+    """
+    if missing is None or missing == model.config.missing:
+        return model
+    _check(model, missing)
+    cached = _by_strategy(model)
+    if missing not in cached:
+        cached[missing] = _with_strategy(model, missing)
+    return cached[missing]
+
+
+@cached_on_owner
+def _by_strategy(model: Model) -> dict[str, Model]:
+    return {}
+
+
+def _check(model: Model, missing: object) -> None:
+    if not isinstance(missing, str) or missing not in PREDICTION_STRATEGIES:
+        legal = f"must be one of {', '.join(PREDICTION_STRATEGIES)}, or null for the model's own"
+        raise ConfigError([Fault("/missing", "unknown_value", legal)])
+    own = f"this model takes missing values by {model.config.missing} only"
+    if isinstance(model.body, RuleList):
+        filled = model.preparation.imputed is not None
+        how = "its rules see what stands in" if filled else "a condition of its rules on a missing value does not hold"
+        message = f"{own}: {how}"
+    elif model.linear is not None:
+        message = f"{own}: its linear models need every value"
+    elif missing in LEARNED:
+        message = f"this model was trained with missing={model.config.missing}, and has learned no {LEARNED[missing]}"
+    else:
+        return
+    raise ConfigError([Fault("/missing", "not_legal", message)])
+
+
+def _with_strategy(model: Model, missing: str) -> Model:
+    tree = model.tree
+    fallback = np.where(tree.test == LEAF, -1, FALLBACKS[missing](tree)).astype(np.int32)
+    shares = whole_shares(tree) if missing in ("fractional", "spread") else tree.branch_weight
+    other = replace(tree, fallback=fallback, branch_weight=shares, surrogates=None)
+    return replace(model, body=other, preparation=Preparation(scales=model.preparation.scales))
+
+
+def _heaviest(tree: Tree) -> npt.NDArray[np.int64]:
+    """Give each node's heaviest branch, the first of equals; 0 at a leaf."""
+    parent = tree.parent[tree.child]
+    # Sorted by parent, then weight; of equal weights the earlier branch comes last, and the last one stays.
+    order = np.lexsort((-np.arange(len(parent)), tree.branch_weight, parent))
+    heaviest = np.zeros(tree.n_nodes, dtype=np.int64)
+    heaviest[parent[order]] = tree.branches[tree.child[order]]
+    return heaviest
+
+
+def whole_shares(tree: Tree) -> npt.NDArray[np.float64]:
+    """Give shares that add up to 1 at each node, even ones where no weight is known: what goes in must come out."""
+    parent = tree.parent[tree.child]
+    whole = np.bincount(parent, weights=tree.branch_weight, minlength=tree.n_nodes)[parent]
+    even = 1.0 / np.diff(tree.child_start)[parent]
+    shares: npt.NDArray[np.float64] = np.where(whole > 0, tree.branch_weight / np.where(whole > 0, whole, 1.0), even)
+    return np.where(np.isclose(whole, 1.0, rtol=0, atol=1e-12), tree.branch_weight, shares)
+
+
+FALLBACKS: Final[Mapping[str, Callable[[Tree], npt.NDArray[np.int64] | int]]] = {
+    "fractional": lambda tree: -1,
+    "spread": lambda tree: -1,
+    "direction": _heaviest,
+    "majority": _heaviest,
+    "last_prediction": lambda tree: STOP,
+}

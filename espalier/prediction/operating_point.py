@@ -1,0 +1,134 @@
+"""Operating points: one label is answered if its share reaches a given probability, not only if it is the largest.
+
+The nodes and shares are the same, only the labels differ. So it is a model of its own, which shares all else with the
+original.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.data.schema import label_key
+from espalier.errors import ConfigError, Fault
+from espalier.model.model import Model, OperatingPoint
+from espalier.model.rules import RuleList
+from espalier.model.tree import cached_on_owner
+from espalier.prediction.leaf_values import answer_table
+
+__all__ = ["answering_at", "operating_point_from_dict"]
+
+MAX_CACHED: Final = 8
+"""Operating points whose models are cached with a model."""
+MAX_CELLS: Final = 4_000_000
+"""Nodes times classes that are in memory at a time."""
+FIELDS: Final = ("label", "probability")
+
+
+def operating_point_from_dict(document: object, classes: Sequence[object]) -> OperatingPoint:
+    """Read an operating point from its JSON form, ``{"label": …, "probability": …}``.
+
+    Args:
+        document: The JSON form.
+        classes: The model's.
+
+    Raises:
+        ConfigError: Every fault: a field that is missing or unknown, a label that is no class, a probability that is
+            no number from 0 to 1.
+
+    >>> operating_point_from_dict({"label": "yes", "probability": 0.3}, ("no", "yes")).code
+    1
+    """
+    if not isinstance(document, dict):
+        raise ConfigError([Fault("", "wrong_type", 'must be an object such as {"label": "yes", "probability": 0.3}')])
+    faults = [
+        Fault(f"/{name}", "unknown_field", f"legal: {', '.join(FIELDS)}") for name in document if name not in FIELDS
+    ]
+    faults += [Fault(f"/{name}", "required", "must be given") for name in FIELDS if name not in document]
+    label, probability = document.get("label"), document.get("probability")
+    code = _code(label, classes)
+    if "label" in document and code < 0:
+        legal = "must be one of the model's classes" if classes else "the model answers with a number: it has no labels"
+        faults.append(Fault("/label", "unknown_value", legal))
+    if "probability" in document and not _is_share(probability):
+        faults.append(Fault("/probability", "not_legal", "must be a number from 0 to 1"))
+    if faults:
+        raise ConfigError(faults)
+    return OperatingPoint(code, float(probability))  # type: ignore[arg-type]
+
+
+def answering_at(model: Model, point: OperatingPoint | None) -> Model:
+    r"""Return a model that answers one label if its share reaches a given probability.
+
+    Where the label's share reaches the point's probability the label is given; where it does not, the most probable of
+    the other classes is, the first of equals. Shares, paths and leaves are the same.
+
+    Args:
+        model: The model.
+        point: The label and its probability; None: as trained.
+
+    Returns:
+        `model` itself without a point; otherwise a model that is cached with `model`.
+
+    Raises:
+        ConfigError: The model has no such class.
+
+    >>> import espalier
+    >>> rows = "wind,play\nweak,yes\nweak,no\nweak,no\nstrong,no\nstrong,no\n"
+    >>> model = espalier.train(espalier.dataset_from_csv(rows, target="play"), "id3")
+    >>> point = operating_point_from_dict({"label": "yes", "probability": 0.3}, model.schema.classes)
+    >>> [espalier.predict(each, [{"wind": "weak"}])[0].label for each in (model, answering_at(model, point))]
+    ['no', 'yes']
+    """
+    if point is None:
+        return model
+    if not 0 <= point.code < len(model.schema.classes):
+        raise ConfigError([Fault("/operating_point/label", "unknown_value", "must be one of the model's classes")])
+    cached = _by_point(model)
+    found = cached.get(point)
+    if found is None:
+        if len(cached) >= MAX_CACHED:
+            cached.clear()
+        found = cached[point] = _with_point(model, point)
+    return found
+
+
+@cached_on_owner
+def _by_point(model: Model) -> dict[OperatingPoint, Model]:
+    return {}
+
+
+def _with_point(model: Model, point: OperatingPoint) -> Model:
+    codes = _codes_of_all(model, point)
+    if isinstance(model.body, RuleList):
+        *rules, default = (
+            replace(rule, value=code) for rule, code in zip(model.body.answers, codes.tolist(), strict=True)
+        )
+        return replace(model, body=replace(model.body, rules=tuple(rules), default=default), operating_point=point)
+    codes.flags.writeable = False
+    return replace(model, body=replace(model.body, value=codes), operating_point=point)
+
+
+def _codes_of_all(model: Model, point: OperatingPoint) -> npt.NDArray[np.int32]:
+    """Return what each node or rule answers: int32 (nodes)."""
+    table = answer_table(model)
+    codes = np.empty(len(table), np.int32)
+    step = max(1, MAX_CELLS // len(model.schema.classes))
+    for first in range(0, len(codes), step):
+        codes[first : first + step] = point.decide_each(table[first : first + step])
+    return codes
+
+
+def _code(label: object, classes: Sequence[Any]) -> int:
+    if not isinstance(label, str | bool | int | float):
+        return -1
+    wanted = label_key(label)
+    return next((code for code, known in enumerate(classes) if label_key(known) == wanted), -1)
+
+
+def _is_share(probability: object) -> bool:
+    is_number = isinstance(probability, int | float) and not isinstance(probability, bool)
+    return is_number and math.isfinite(probability) and 0 <= probability <= 1  # type: ignore[arg-type,operator]

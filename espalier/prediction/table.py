@@ -1,0 +1,145 @@
+"""Answers to the rows of a table, column by column: no Python object is made for a row that one leaf answers alone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.data.dataset import Column, Dataset
+from espalier.data.schema import Feature, Schema, label_key
+from espalier.errors import DataError, Fault
+from espalier.model.model import Model
+from espalier.prediction.answers import Prediction
+from espalier.prediction.batch import predict_batch
+from espalier.prediction.encode_columns import cells_of
+from espalier.prediction.encode_rows import EncodedRow
+from espalier.prediction.missing import answering_with
+from espalier.prediction.predict import predictor_for
+
+__all__ = ["TableAnswers", "check_table", "predict_table"]
+
+Flags = npt.NDArray[np.bool_]
+
+SHOWN_NAMES: Final = 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableAnswers:
+    """What the rows of a table are answered.
+
+    What a leaf (or a rule) answers is the same for every row that it answers alone: `espalier.leaf_prediction` says it.
+
+    Attributes:
+        leaves: int32 (rows): the leaf, or the number of the rule; of the heaviest way where several leaves answer.
+        numbers: float64 (rows), what a regression answers; None for a classification.
+        several: The whole answer of each row that several leaves answer together, by the row's place.
+        missing: bool (attributes, rows): the row has no value of the attribute.
+        unseen: bool (attributes, rows): its category is none of the model's.
+    """
+
+    leaves: npt.NDArray[np.int32]
+    numbers: npt.NDArray[np.float64] | None
+    several: Mapping[int, Prediction]
+    missing: Flags
+    unseen: Flags
+
+
+def predict_table(model: Model, dataset: Dataset, *, missing: str | None = None) -> TableAnswers:
+    r"""Answer every row of a data set; an attribute that it does not have is missing in every row.
+
+    Args:
+        model: The model.
+        dataset: Its columns are matched by name, its categories by label; other columns are not looked at.
+        missing: What is done where a value is missing, one of `PREDICTION_STRATEGIES`; None: as in training.
+
+    Raises:
+        DataError: An attribute is of another kind than the model's.
+        ConfigError: There is no such strategy, or the model has not what it needs.
+
+    >>> import espalier
+    >>> data = espalier.dataset_from_csv("wind,play\nweak,yes\nstrong,no\n", target="play")
+    >>> model = espalier.train(data, "id3")
+    >>> [espalier.leaf_prediction(model, leaf).label for leaf in predict_table(model, data).leaves.tolist()]
+    ['yes', 'no']
+    """
+    reading = answering_with(model, missing)
+    whole = _with_all_attributes(reading, dataset)
+    cells = cells_of(reading, whole)
+    many = predict_batch(reading, cells)
+    absent, unseen = _flags(reading, whole)
+    numbers = None if reading.schema.classes else many.answers
+    leaves, several = many.leaves, {}
+    names = np.array([feature.name for feature in reading.schema.attributes], dtype=object)
+    predictor = predictor_for(reading)
+    cell = np.empty(1)
+    for row in np.flatnonzero(leaves < 0).tolist():
+        values = []
+        for attribute in range(len(names)):
+            cells.write(attribute, row, row + 1, cell)
+            values.append(float(cell[0]))
+        flags = tuple(names[absent[:, row]].tolist()), tuple(names[unseen[:, row]].tolist())
+        several[row] = answer = predictor.answer(EncodedRow(tuple(values), *flags))
+        leaves[row] = answer.leaf
+        if numbers is not None:
+            numbers[row] = answer.value
+    return TableAnswers(leaves, numbers, several, absent, unseen)
+
+
+def check_table(model: Model, schema: Schema) -> None:
+    """See whether `predict_table` can take a table of this schema.
+
+    Raises:
+        DataError: An attribute is of another kind than the model's, or there is none of them; every fault.
+    """
+    nothing: list[Column] = [np.empty(0, np.int32) if feature.coded else np.empty(0) for feature in schema.features]
+    cells_of(model, _with_all_attributes(model, Dataset(schema, tuple(nothing))))
+    if not any(schema.place(feature.name) is not None for feature in model.schema.attributes):
+        legal = ", ".join(feature.name for feature in model.schema.attributes[:SHOWN_NAMES])
+        raise DataError([Fault("", "no_attributes", f"has none of the attributes that the model asks for: {legal}")])
+
+
+def _with_all_attributes(model: Model, dataset: Dataset) -> Dataset:
+    there = {feature.name for feature in dataset.schema.features}
+    lacking = [feature for feature in model.schema.attributes if feature.name not in there]
+    if not lacking:
+        return dataset
+    nothing: list[Column] = [
+        np.full(dataset.n_rows, -1, np.int32) if feature.coded else np.full(dataset.n_rows, np.nan)
+        for feature in lacking
+    ]
+    features = (*dataset.schema.features, *lacking)
+    return Dataset(replace(dataset.schema, features=features), (*dataset.columns, *nothing))
+
+
+def _flags(model: Model, dataset: Dataset) -> tuple[Flags, Flags]:
+    shape = len(model.schema.attributes), dataset.n_rows
+    absent, unseen = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)
+    for place, feature in enumerate(model.schema.attributes):
+        at = dataset.schema.place(feature.name)
+        assert at is not None  # noqa: S101 - `_with_all_attributes` has seen to it
+        column = np.asarray(dataset.columns[at])
+        if not feature.coded:
+            np.isnan(column, out=absent[place])
+            continue
+        np.less(column, 0, out=absent[place])
+        strange = _strange(dataset.schema.features[at], feature)
+        if strange.any():
+            unseen[place] = np.append(strange, False)[column]
+    return absent, unseen
+
+
+def _strange(given: Feature, wanted: Feature) -> Flags:
+    """Say of each category of a column whether the model has none such; 1.0 stands for 1 where there is no 1.0."""
+    if given.categories is wanted.categories:
+        return np.zeros(len(wanted.categories), np.bool_)
+    known = {label_key(label) for label in wanted.categories}
+    numbers = {label for label in wanted.categories if isinstance(label, int | float) and not isinstance(label, bool)}
+    return np.array(
+        [
+            label_key(label) not in known and (isinstance(label, str | bool) or label not in numbers)
+            for label in given.categories
+        ],
+        dtype=np.bool_,
+    )

@@ -1,0 +1,1 @@
+"""Rules read off a tree, and made shorter."""

@@ -1,0 +1,230 @@
+"""From a tree to rules: one a path, and the disjunction of conjunctions that describes a class (Quinlan 1987)."""
+
+import dataclasses
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from espalier.data.schema import Feature, Label, label_key, label_text
+from espalier.errors import ConfigError, Fault, NotApplicable
+from espalier.model.model import Model
+from espalier.model.rules import ClassDescription, Condition, Rule, RuleList
+from espalier.model.tree import LEAF, NOMINAL, NUMERIC, Tree
+from espalier.prediction.tree_predictor import tree_predictor
+from espalier.rules.simplify import simplified
+
+__all__ = ["class_dnf", "edge_condition", "extract_rules", "intersection", "leaf_stats", "merged", "merged_paths"]
+
+AS_A_TREE: Final = "figures are those of the tree: a row with a missing value may be answered otherwise by its rules"
+
+
+def extract_rules(model: Model) -> Model:
+    """Give the same model as a list of rules, one a path of its tree, in the order of the leaves.
+
+    A row without missing values, whose categories training has seen at each test, gets the answer of the tree, number
+    for number; one with missing values gets the default, the answer of the root, where no rule holds. A category that a
+    node sends to its fallback branch is listed with that branch. A path that asks for two things at once that exclude
+    each other gives no rule, which a note counts: rows come there only by values that they miss. A list of rules is
+    given back as it is.
+
+    Raises:
+        NotApplicable: The leaves answer with linear models, not with a value.
+
+    >>> from espalier import dataset_from_rows, to_text, train
+    >>> rows = [{"wind": wind, "play": play} for wind, play in [("weak", "yes"), ("weak", "yes"), ("strong", "no")]]
+    >>> print(to_text(extract_rules(train(dataset_from_rows(rows, target="play"), "id3"))), end="")
+    rule 0: if wind is strong then no (1)
+    rule 1: if wind is weak then yes (2)
+    otherwise yes
+    """
+    if isinstance(model.body, RuleList):
+        return model
+    refuse_linear(model)
+    tree, answers = model.tree, tree_predictor(model).value.tolist()
+    rules = []
+    for leaf, conditions in merged_paths(model):
+        rules.append(Rule(conditions, answers[leaf], float(tree.weight[leaf]), leaf_stats(tree, leaf)))
+    default = Rule((), answers[0], 0.0, leaf_stats(tree, 0))
+    body = RuleList(tuple(rules), default, exclusive=True)
+    # What stands in for a missing value is a value like any other.
+    about = () if model.preparation.imputed is not None else (AS_A_TREE,)
+    return dataclasses.replace(model, body=body, notes=(*model.notes, *about, *_note_on_leaves(tree, len(rules))))
+
+
+def _note_on_leaves(tree: Tree, n_rules: int) -> Iterator[str]:
+    left = tree.n_leaves - n_rules
+    if left:
+        which = "1 leaf gives" if left == 1 else f"{left} of {tree.n_leaves} leaves give"
+        yield f"{which} no rule: rows come there only by values that they miss"
+
+
+def class_dnf(model: Model, label: Label) -> ClassDescription:
+    """Say what a row must be like to be of a class: a disjunction of conjunctions, simplified.
+
+    It holds for exactly the rows without missing values that the tree answers with `label`. Conjunctions that differ in
+    one attribute only are united, a test that no longer matters is left out.
+
+    Raises:
+        NotApplicable: The model is a regression, or an ordered list of rules, in which a rule speaks only where those
+            before it are silent.
+        ConfigError: There is no such class.
+    """
+    if model.task != "classification":
+        raise NotApplicable("the model answers with numbers: only a class has a disjunction of conjunctions")
+    body = extract_rules(model).rules
+    if not body.exclusive:
+        raise NotApplicable(
+            "the rules are an ordered list, in which a rule speaks only where those before it are silent: ask for the "
+            "list, or for the class in the tree that it was made from"
+        )
+    code = _class_code(model.schema.classes, label)
+    own, others = (
+        simplified([rule.conditions for rule in body.rules if (rule.value == code) is of_class])
+        for of_class in (True, False)
+    )
+    return ClassDescription(model.schema.classes[code], own, others)
+
+
+def merged_paths(model: Model) -> Iterator[tuple[int, tuple[Condition, ...]]]:
+    """Give each leaf with what its path asks for, as `merged` does; not those whose tests exclude each other.
+
+    A test is merged once, for all leaves below it.
+    """
+    tree = model.tree
+    depths, is_leaf = tree.depths.tolist(), (tree.test == LEAF).tolist()
+    found: dict[str, Condition] = {}
+    earlier: list[tuple[str, Condition | None]] = []  # for each test of the way, what was asked of its attribute before
+    reachable = tree.n_nodes  # nothing deeper is: a test excludes what is asked above it
+    for node, depth in enumerate(depths):
+        if depth > reachable:
+            continue
+        reachable = tree.n_nodes
+        while len(earlier) > max(depth - 1, 0):
+            name, condition = earlier.pop()
+            if condition is None:
+                del found[name]
+            else:
+                found[name] = condition
+        if depth:
+            condition = edge_condition(model, node)
+            name = condition.attribute.name
+            both = _conjunction(found[name], condition) if name in found else condition
+            if _is_impossible(both):
+                reachable = depth
+                continue
+            earlier.append((name, found.get(name)))
+            found[name] = both
+        if is_leaf[node]:
+            yield node, tuple(found.values())
+
+
+def edge_condition(model: Model, node: int, *, with_unseen: bool = True) -> Condition:
+    """Return the condition under which a row at the parent of `node` goes to `node`.
+
+    Args:
+        model: A tree.
+        node: Any node but the root.
+        with_unseen: Whether categories that training has not seen at the parent are listed with its fallback branch.
+    """
+    tree = model.tree
+    parent, branch = int(tree.parent[node]), int(tree.branches[node])
+    feature = model.schema.attributes[int(tree.feature[parent])]
+    if tree.test[parent] == NUMERIC:
+        threshold = float(tree.threshold[parent])
+        return Condition(feature, at_most=threshold) if branch == 0 else Condition(feature, above=threshold)
+    if tree.test[parent] == NOMINAL:
+        return Condition(feature, categories=_categories(tree, parent, branch, feature, with_unseen=with_unseen))
+    return Condition(feature, known=branch == 0)
+
+
+def merged(conditions: Sequence[Condition]) -> tuple[Condition, ...] | None:
+    """Merge to one condition an attribute, in the order in which they are first asked; None if they exclude each other.
+
+    >>> from espalier import Feature, FeatureKind
+    >>> x = Feature("x", FeatureKind.NUMERIC)
+    >>> [condition.to_dict()["text"] for condition in merged([Condition(x, at_most=5.0), Condition(x, above=1.0)])]
+    ['1 < x ≤ 5']
+    >>> merged([Condition(x, at_most=1.0), Condition(x, above=5.0)]) is None
+    True
+    """
+    found: dict[str, Condition] = {}
+    for condition in conditions:
+        name = condition.attribute.name
+        both = _conjunction(found[name], condition) if name in found else condition
+        if _is_impossible(both):
+            return None
+        found[name] = both
+    return tuple(found.values())
+
+
+def leaf_stats(tree: Tree, leaf: int) -> tuple[float, ...]:
+    """Give the statistics that a leaf answers from: its own, or those of the nearest node above that has rows."""
+    while tree.weight[leaf] <= 0 and leaf > 0:
+        leaf = int(tree.parent[leaf])
+    return tuple(tree.stats[leaf].tolist())
+
+
+def refuse_linear(model: Model) -> None:
+    """Refuse a model tree: its leaves have no value that a rule could give.
+
+    Raises:
+        NotApplicable: It is one.
+    """
+    if model.linear is not None:
+        raise NotApplicable("the leaves answer with linear models: only a leaf with a value gives a rule")
+
+
+def intersection(one: Condition, other: Condition) -> Condition:
+    """Return the condition that holds where both conditions on one attribute hold.
+
+    Whether the value must be known is taken from `other`, unless it says nothing of that.
+    """
+    categories = one.categories if other.categories is None else other.categories
+    if one.categories is not None and other.categories is not None:
+        kept = {label_key(label) for label in other.categories}
+        categories = tuple([label for label in one.categories if label_key(label) in kept])
+    above, at_most = max(one.above, other.above), min(one.at_most, other.at_most)
+    return Condition(one.attribute, above, at_most, categories, one.known if other.known is None else other.known)
+
+
+def _conjunction(one: Condition, other: Condition) -> Condition:
+    both = intersection(one, other)
+    if one.known is not None and other.known is not None and one.known != other.known:
+        # No value is missing and known: no category is listed in what cannot be.
+        both = dataclasses.replace(both, categories=())
+    says_more = both.categories is not None or both.above > -math.inf or both.at_most < math.inf
+    if both.known and says_more:
+        # A value within bounds is known: repeating that would make two rules of one.
+        both = dataclasses.replace(both, known=None)
+    return both
+
+
+def _is_impossible(condition: Condition) -> bool:
+    low, high = condition.above, condition.at_most
+    if condition.attribute.coded and math.isfinite(low) and math.isfinite(high):
+        low, high = math.floor(low), math.floor(high)
+    says_something = low > -math.inf or high < math.inf or condition.categories is not None
+    return low >= high or condition.categories == () or (condition.known is False and says_something)
+
+
+def _categories(tree: Tree, node: int, branch: int, feature: Feature, *, with_unseen: bool) -> tuple[Label, ...]:
+    codes = tree.codes(node)
+    surrogates = tree.surrogates
+    has_surrogates = surrogates is not None and surrogates.start[node + 1] > surrogates.start[node]
+    # Surrogates may send a category that was never seen here either way: no condition on this attribute says that.
+    unseen = None if has_surrogates or not with_unseen else int(tree.fallback[node])
+    takes = (codes == branch) | ((codes < 0) & (unseen == branch))  # at once: a node may have as many branches as codes
+    return tuple(feature.categories[code] for code in np.flatnonzero(takes).tolist())
+
+
+def _class_code(classes: tuple[Label, ...], label: Any) -> int:
+    for code, known in enumerate(classes):
+        if isinstance(label, str | int | float) and label_key(known) == label_key(label):
+            return code
+    for code, known in enumerate(classes):
+        if isinstance(label, str | int | float) and label_text(known) == label_text(label):
+            return code
+    legal = ", ".join(label_text(known) for known in classes)
+    raise ConfigError([Fault("/class", "unknown_class", f"must be one of {legal}")])

@@ -1,0 +1,150 @@
+"""Simplifying a disjunction of conjunctions: what differs in one attribute only is united.
+
+Two steps, each of which keeps what the whole says of rows without missing values::
+
+    (x ≤ 3 ∧ y is a) ∨ (x > 3 ∧ y is a)        →   (y is a)
+    (x is a ∧ y > 1) ∨ (x is b ∧ y > 1)        →   (x is a or b ∧ y > 1)
+"""
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from espalier.data.schema import Feature, label_key
+from espalier.model.rules import Condition
+
+__all__ = ["simplified"]
+
+Conjunction = tuple[Condition, ...]
+
+
+def simplified(conjunctions: Sequence[Conjunction]) -> tuple[Conjunction, ...]:
+    """Unite conjunctions, one condition an attribute in each, until no two differ in one attribute alone.
+
+    Of those that are united the first keeps its place, and its order of conditions. A conjunction without conditions
+    holds for every row; no conjunctions at all hold for none.
+    """
+    tokens = Tokens()
+    attributes = {condition.attribute.name: condition.attribute for each in conjunctions for condition in each}
+    places: dict[str, dict[Hashable, int]] = {
+        name: {label_key(label): code for code, label in enumerate(feature.categories)}
+        for name, feature in attributes.items()
+    }
+    listed = [
+        {(name := condition.attribute.name): tokens.of(_literal(condition, places[name])) for condition in each}
+        for each in conjunctions
+    ]
+    before = -1
+    while len(listed) != before:
+        before = len(listed)
+        for name, feature in attributes.items():
+            listed = _united(listed, name, feature, tokens)
+    return tuple(
+        tuple(_condition(attributes[name], tokens.literals[token]) for name, token in each.items()) for each in listed
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A condition in a form that is quick to compare: an interval, codes, or known against missing."""
+
+    above: float = -math.inf
+    at_most: float = math.inf
+    codes: frozenset[int] | None = None
+    known: bool | None = None
+
+
+ANYTHING: Final = Literal()
+
+
+class Tokens:
+    """A number for each different literal, so that conjunctions are compared as a few numbers; 0 is `ANYTHING`."""
+
+    def __init__(self) -> None:
+        self.literals = [ANYTHING]
+        self._numbers = {ANYTHING: 0}
+
+    def of(self, literal: Literal) -> int:
+        """Give the number of a literal."""
+        number = self._numbers.setdefault(literal, len(self.literals))
+        if number == len(self.literals):
+            self.literals.append(literal)
+        return number
+
+
+def _literal(condition: Condition, place: Mapping[Hashable, int]) -> Literal:
+    """Give a condition on an attribute whose categories, by `label_key`, have these places."""
+    codes = None
+    if condition.categories is not None:
+        codes = frozenset(place[label_key(label)] for label in condition.categories)
+    bounded = codes is not None or condition.above > -math.inf or condition.at_most < math.inf
+    # A value within bounds is known.
+    return Literal(condition.above, condition.at_most, codes, None if bounded else condition.known)
+
+
+def _condition(feature: Feature, literal: Literal) -> Condition:
+    codes = literal.codes
+    labels = None if codes is None else tuple(feature.categories[code] for code in sorted(codes))
+    return Condition(feature, literal.above, literal.at_most, labels, literal.known)
+
+
+def _united(conjunctions: list[dict[str, int]], name: str, feature: Feature, tokens: Tokens) -> list[dict[str, int]]:
+    """Unite those that are alike but for the attribute `name`."""
+    groups: dict[frozenset[tuple[str, int]], list[int]] = {}
+    for place, each in enumerate(conjunctions):
+        rest = frozenset(item for item in each.items() if item[0] != name)
+        groups.setdefault(rest, []).append(place)
+    if len(groups) == len(conjunctions):
+        return conjunctions
+    kept: dict[int, dict[str, int]] = {}
+    for places in groups.values():
+        given = [(place, tokens.literals[conjunctions[place].get(name, 0)]) for place in places]
+        for place, literal in _union(given, feature):
+            changed = {**conjunctions[place], name: tokens.of(literal)} if len(places) > 1 else conjunctions[place]
+            kept[place] = {key: token for key, token in changed.items() if token}
+    return [kept[place] for place in sorted(kept)]
+
+
+def _union(literals: list[tuple[int, Literal]], feature: Feature) -> list[tuple[int, Literal]]:
+    """Unite conditions on one attribute, each with the place of its conjunction; what remains keeps the least place."""
+    if len(literals) == 1:
+        return literals
+    first = min(place for place, _ in literals)
+    knowns = {literal.known for _, literal in literals if literal.known is not None}
+    if any(literal == ANYTHING for _, literal in literals) or len(knowns) == 2:
+        return [(first, ANYTHING)]
+    if feature.unordered:
+        listed = [(place, literal) for place, literal in literals if literal.codes is not None]
+        others = _first_of_each([(place, literal) for place, literal in literals if literal.codes is None])
+        return [*_union_of_codes(listed, feature), *others]
+    cuts = [(place, literal) for place, literal in literals if literal.known is None]
+    others = _first_of_each([(place, literal) for place, literal in literals if literal.known is not None])
+    return [*_union_of_intervals(cuts), *others]
+
+
+def _union_of_codes(literals: list[tuple[int, Literal]], feature: Feature) -> list[tuple[int, Literal]]:
+    if not literals:
+        return []
+    codes = frozenset(code for _, literal in literals for code in literal.codes or ())
+    whole = len(codes) == len(feature.categories)
+    return [(min(place for place, _ in literals), ANYTHING if whole else Literal(codes=codes))]
+
+
+def _union_of_intervals(literals: list[tuple[int, Literal]]) -> list[tuple[int, Literal]]:
+    """Join the intervals (above, at_most] that touch or overlap."""
+    joined: list[tuple[int, Literal]] = []
+    for place, literal in sorted(literals, key=lambda item: (item[1].above, item[1].at_most)):
+        if joined and literal.above <= joined[-1][1].at_most:
+            earlier, left = joined[-1]
+            joined[-1] = (min(place, earlier), Literal(left.above, max(left.at_most, literal.at_most)))
+        else:
+            joined.append((place, literal))
+    return joined
+
+
+def _first_of_each(literals: list[tuple[int, Literal]]) -> list[tuple[int, Literal]]:
+    found: dict[Literal, int] = {}
+    for place, literal in literals:
+        found.setdefault(literal, place)
+    return [(place, literal) for literal, place in found.items()]

@@ -1,0 +1,1 @@
+"""Train and prune: check the rows, set some aside, grow, prune, measure."""

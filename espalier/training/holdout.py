@@ -1,0 +1,177 @@
+"""Rows set aside before anything is learned: which, and what they are asked for."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.config.pruning import needs_held_out
+from espalier.config.training import Holdout, TrainingConfig, holdout_from_dict, holdout_to_dict
+from espalier.data.dataset import Dataset
+from espalier.errors import ConfigError, Fault, NotApplicable, within
+from espalier.model.model import Model
+
+__all__ = ["held_out_rows", "needed_holdout", "other_rows", "read_holdout", "row_order", "set_aside", "voting_rows"]
+
+LARGEST_SHORT: Final = 2**15
+
+PRESET_HOLDOUTS: Final[Mapping[str, float]] = MappingProxyType({"reptree": 1 / 3})
+"""The share of the rows that a preset sets aside for its pruning where nothing else is said."""
+
+
+def held_out_rows(holdout: Holdout, dataset: Dataset) -> npt.NDArray[np.intp]:
+    """Give the rows that `holdout` sets aside, ascending; the same for the same data set, everywhere.
+
+    A fraction is the first share of `row_order`; stratified, each class gives its own rounded share.
+
+    Raises:
+        ConfigError: A row that is not there, none or all of the rows, or none that has weight.
+    """
+    holdout = holdout_from_dict(holdout_to_dict(holdout))
+    if holdout.rows is not None:
+        beyond = [row for row in holdout.rows if row >= dataset.n_rows]
+        if beyond:
+            message = f"there are {dataset.n_rows} rows, counted from 0; {len(beyond)} numbers are beyond them"
+            raise ConfigError([Fault("/rows", "not_legal", message)])
+        chosen = np.array(sorted(holdout.rows), dtype=np.intp)
+    else:
+        numbers, share = _raw_numbers(dataset.n_rows, holdout.seed), float(holdout.fraction or 0.0)
+        groups = _strata(dataset) if holdout.stratified else [np.arange(dataset.n_rows)]
+        chosen = np.sort(np.concatenate([_drawn(numbers, group, round(share * len(group))) for group in groups]))
+    if not 0 < len(chosen) < dataset.n_rows:
+        message = f"sets aside {len(chosen)} of {dataset.n_rows} rows: some must be set aside and some must remain"
+        raise ConfigError([Fault("", "not_legal", message)])
+    return chosen
+
+
+def needed_holdout(config: TrainingConfig, holdout: Holdout | Dataset | None) -> Holdout | Dataset | None:
+    """Give what a training sets aside: `holdout`, or what the preset sets aside by itself; None for nothing.
+
+    Raises:
+        ConfigError: The configuration stops or prunes by held-out rows, and there are none.
+    """
+    if holdout is not None or not (config.validation_stop or needs_held_out(config.pruning)):
+        return holdout
+    fraction = PRESET_HOLDOUTS.get(config.preset)
+    if fraction is None:
+        message = "rows must be set aside: the configuration stops or prunes by rows that are not learned from"
+        raise ConfigError([Fault("/holdout", "required", message)])
+    return Holdout(fraction=fraction, seed=config.seed)
+
+
+def row_order(n_rows: int, seed: int) -> npt.NDArray[np.intp]:
+    """Give the rows in an order drawn for `seed`: by PCG64's raw numbers, a stream that never changes."""
+    return np.argsort(_raw_numbers(n_rows, seed), kind="stable")
+
+
+def other_rows(n_rows: int, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Give those of `n_rows` rows that are not among `rows`, ascending."""
+    remain = np.ones(n_rows, np.bool_)
+    remain[rows] = False
+    return np.flatnonzero(remain)
+
+
+def read_holdout(holdout: Any) -> Holdout | Dataset | None:
+    """Give what a caller means by rows set aside; the JSON form of a `Holdout` is read.
+
+    Raises:
+        ConfigError: A field, below /holdout.
+    """
+    if holdout is None or isinstance(holdout, Holdout | Dataset):
+        return holdout
+    try:
+        return holdout_from_dict(holdout)
+    except ConfigError as error:
+        raise ConfigError(within("/holdout", error.faults)) from None
+
+
+def set_aside(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[Dataset, Dataset | None]:
+    """Give the rows that are learned from, and those that are not; None for none.
+
+    Raises:
+        ConfigError: `held_out_rows`; or nothing that has weight remains.
+    """
+    if not isinstance(holdout, Holdout):
+        return dataset, holdout
+    try:
+        rows = held_out_rows(holdout, dataset)
+    except ConfigError as error:
+        raise ConfigError(within("/holdout", error.faults)) from None
+    kept = dataset.take(other_rows(dataset.n_rows, rows))
+    if not np.any(kept.weight > 0):
+        raise ConfigError([Fault("/holdout", "no_weight", "the rows that remain to learn from have no weight")])
+    return kept, dataset.take(rows)
+
+
+def voting_rows(
+    model: Model, dataset: Dataset | None, holdout: Holdout | Dataset | None, remembered: Dataset | None
+) -> Dataset:
+    """Give the rows that a model may be pruned by: of `holdout`, or those it remembers; none that it learned from.
+
+    Args:
+        model: The parent.
+        dataset: The data set that it was trained on, if that is at hand.
+        holdout: Other rows than those that were set aside at training.
+        remembered: Those that were, where `dataset` is at hand.
+
+    Raises:
+        NotApplicable: No such rows are at hand.
+    """
+    if isinstance(holdout, Dataset):
+        if holdout.fingerprint == model.training.fingerprint:
+            raise NotApplicable("the holdout is the data set that the model was trained on: give other rows")
+        return holdout
+    if holdout is None and model.training.holdout is None:
+        raise NotApplicable(
+            "the model was trained on all rows: pruning needs rows that it has not learned from. Give a holdout, or "
+            "train with one"
+        )
+    if dataset is None:
+        raise NotApplicable("the held-out rows are rows of the data set that the model was trained on: give that too")
+    if holdout is None or holdout == model.training.holdout:
+        return remembered or dataset
+    try:
+        asked = held_out_rows(holdout, dataset)
+    except ConfigError as error:
+        raise ConfigError(within("/holdout", error.faults)) from None
+    _refuse_training_rows(model, dataset, asked)
+    return dataset.take(asked)
+
+
+def _refuse_training_rows(model: Model, dataset: Dataset, asked: npt.NDArray[np.intp]) -> None:
+    """A model is never pruned on rows that it was grown from: they would vote for every subtree."""
+    aside = held_out_rows(model.training.holdout, dataset) if model.training.holdout is not None else asked[:0]
+    learned = int(np.count_nonzero(~np.isin(asked, aside)))
+    if learned:
+        raise NotApplicable(
+            f"{learned} of the {len(asked)} rows were learned from: pruning needs rows that were set aside at training"
+        )
+
+
+def _raw_numbers(n_rows: int, seed: int) -> npt.NDArray[np.uint64]:
+    return np.random.PCG64(seed).random_raw(n_rows)
+
+
+def _drawn(numbers: npt.NDArray[np.uint64], rows: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.intp]:
+    """Give the `count` rows of the smallest numbers, of equals the first; what is not drawn need not be sorted."""
+    if count == 0:
+        return rows[:0]
+    own = numbers[rows]
+    largest = np.partition(own, count - 1)[count - 1]
+    below = rows[own < largest]
+    return np.concatenate([below, rows[own == largest][: count - len(below)]])
+
+
+def _strata(dataset: Dataset) -> Sequence[npt.NDArray[np.intp]]:
+    """Give the rows of each class, ascending; all together where there are none."""
+    if dataset.schema.task != "classification" or dataset.target is None:
+        return [np.arange(dataset.n_rows)]
+    n_classes = len(dataset.schema.classes)
+    # Short whole numbers are sorted in as many steps as there are bytes.
+    target = np.asarray(dataset.target).astype(np.int16 if n_classes < LARGEST_SHORT else np.int32)
+    order = np.argsort(target, kind="stable")
+    bounds = np.searchsorted(target[order], np.arange(n_classes + 1))
+    return [order[low:high] for low, high in itertools.pairwise(bounds.tolist())]

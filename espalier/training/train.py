@@ -1,0 +1,382 @@
+"""Training and pruning: rows set aside, a tree grown, what remains measured, in that order."""
+
+import dataclasses
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+import numpy as np
+
+from espalier.config.checks import check_training
+from espalier.config.pruning import (
+    PRUNERS,
+    ModelTree,
+    Pruner,
+    ReducedError,
+    changed_pruner,
+    needs_held_out,
+    pruning_method,
+)
+from espalier.config.training import (
+    Holdout,
+    TrainingConfig,
+    changed_config,
+    config_from_dict,
+    resolved,
+    training_config,
+)
+from espalier.data.dataset import Dataset
+from espalier.data.schema import Feature, FeatureKind, Role, Schema
+from espalier.errors import ConfigError, DataError, Fault, NotApplicable
+from espalier.evaluation.metrics import evaluate
+from espalier.growing.grow import Grown, grow
+from espalier.growing.linear_models import fit_linear_models
+from espalier.model.model import Model, TrainingRecord
+from espalier.model.record import DIVIDING, is_among, recorded
+from espalier.model.rules import RuleList
+from espalier.model.tree import LEAF, Tree
+from espalier.progress import Progress
+from espalier.pruning import PRUNING_FUNCTIONS, Pruned, PruningRows, faults_of_backfit
+from espalier.small_work import run_uncompiled_if_small
+from espalier.training.holdout import needed_holdout, read_holdout, set_aside, voting_rows
+
+__all__ = ["prune", "summary", "train", "train_traced"]
+
+UNPRUNED: Final = "unpruned: the tree is as it was grown"
+USES: Final = ("holdout", "validation")
+"""What held-out rows were used for, by whether they had a part in making the model."""
+LARGEST_EXACT: Final = 2.0**53
+"""Sums of whole numbers below this are exact."""
+
+
+def train(
+    dataset: Dataset,
+    config: TrainingConfig | Mapping[str, Any] | str = "cart",
+    *,
+    holdout: Holdout | Dataset | Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+    **fields: Any,
+) -> Model:
+    """Grow a model, and prune it if the configuration says so.
+
+    Args:
+        dataset: With a target.
+        config: A preset's name, a configuration, or the JSON form of one.
+        holdout: Rows to set aside before anything is learned (or the JSON form of that), or a data set of its own: to
+            measure on, or to stop or prune by. The preset ``reptree`` sets aside a third of the rows if nothing is
+            said.
+        progress: Watched from, and stopped by, another thread.
+        **fields: Fields of `TrainingConfig` that differ from `config`.
+
+    Raises:
+        ConfigError: A field, or a configuration that cannot take this data.
+        DataError: Rows that cannot be learned from.
+        Cancelled: `progress` was stopped.
+
+    >>> from espalier import dataset_from_rows, to_text
+    >>> rows = [{"wind": wind, "play": play} for wind, play in [("weak", "yes"), ("weak", "yes"), ("strong", "no")]]
+    >>> print(to_text(train(dataset_from_rows(rows, target="play"), "id3")), end="")
+    wind is strong: no (1)
+    wind is weak: yes (2)
+    """
+    return _trained(dataset, config, holdout, fields, progress=progress)[0]
+
+
+def train_traced(
+    dataset: Dataset,
+    config: TrainingConfig | Mapping[str, Any] | str = "cart",
+    *,
+    holdout: Holdout | Dataset | Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+    **fields: Any,
+) -> tuple[Model, Mapping[str, Any] | None]:
+    """Do what `train` does, and give besides the trace of the pruning; None where the tree is as it was grown.
+
+    Raises:
+        ConfigError: A field, or a configuration that cannot take this data.
+        DataError: Rows that cannot be learned from.
+        Cancelled: `progress` was stopped.
+    """
+    model, pruned = _trained(dataset, config, holdout, fields, progress=progress)
+    return model, None if pruned is None else pruned.trace
+
+
+def prune(
+    model: Model,
+    method: Pruner | str,
+    *,
+    dataset: Dataset | None = None,
+    holdout: Holdout | Dataset | Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+    **params: Any,
+) -> Pruned:
+    """Prune a model; the model itself is unchanged.
+
+    Args:
+        model: The parent.
+        method: A pruning method's parameters, or its name.
+        dataset: The data set that the model was trained on: for methods that look at the training rows, and for the
+            held-out rows that the model remembers.
+        holdout: Rows to prune by or to measure on, instead of those that were set aside at training.
+        progress: Watched from, and stopped by, another thread.
+        **params: Parameters of the method that differ from `method`.
+
+    Raises:
+        ConfigError: A parameter.
+        NotApplicable: The method cannot take this model, or the rows that it needs are not there.
+        DataError: The rows do not have the model's columns, or `dataset` is another one than the model's.
+    """
+    watch = progress if progress is not None else Progress()
+    holdout = read_holdout(holdout)
+    chosen = _chosen_method(method, params)
+    if model.tree.linear is not None and not isinstance(chosen, ModelTree):
+        raise NotApplicable("the leaves are linear models, which only model_tree weighs: train with leaf=constant")
+    watch.begin("pruning")
+    if dataset is not None and dataset.fingerprint != model.training.fingerprint:
+        raise DataError([Fault("/dataset", "other_data", "is not the data set that the model was trained on")])
+    remembered = model.training.holdout
+    asks = needs_held_out(chosen) or holdout is not None or (dataset is not None and remembered is not None)
+    training, aside = (None, None) if dataset is None else set_aside(dataset, remembered)
+    held_out = voting_rows(model, dataset, holdout, aside) if asks else None
+    voters = holdout.fingerprint if isinstance(holdout, Dataset) else model.training.fingerprint
+    for fault in faults_of_backfit(model, chosen, voters):
+        raise NotApplicable(f"{fault.path.removeprefix('/')} {fault.message}")
+    watch.check()
+    rows, parent = PruningRows(training, held_out), dataclasses.replace(model, training=recorded(model))
+    method_of = PRUNING_FUNCTIONS[type(chosen)]
+    n_cells = _n_cells(model, training, held_out)
+    pruned = run_uncompiled_if_small(n_cells, lambda: method_of(parent, chosen, rows, watch))
+    record = _record_of(pruned.model, rows, watch, by=chosen, voters=voters)
+    watch.begin("done")
+    return dataclasses.replace(pruned, model=dataclasses.replace(pruned.model, training=record))
+
+
+def summary(model: Model) -> dict[str, Any]:
+    """Give what a person asks first, as JSON: size, task, and figures; what does not apply is None."""
+    record = model.training
+    return {
+        "task": model.task,
+        "preset": model.config.preset,
+        "n_rows": record.n_rows,
+        "n_training_rows": record.n_training_rows,
+        "n_attributes": len(model.schema.attributes),
+        **_sizes(model.body),
+        "train_errors": record.train.get("errors"),
+        "train_accuracy": record.train.get("accuracy"),
+        "rmse": record.train.get("rmse"),
+        "holdout": {"use": record.held_out_use, **record.held_out} if record.held_out is not None else None,
+        "pruning": model.pruning,
+        "notes": list(model.notes),
+    }
+
+
+def _trained(
+    dataset: Dataset,
+    config: TrainingConfig | Mapping[str, Any] | str,
+    holdout: Holdout | Dataset | Mapping[str, Any] | None,
+    fields: Mapping[str, Any],
+    *,
+    progress: Progress | None,
+) -> tuple[Model, Pruned | None]:
+    """Train; what was pruned writes its trace only where it is asked for."""
+    watch = progress if progress is not None else Progress()
+    chosen = config if isinstance(config, TrainingConfig) else _read_config(config)
+    chosen = changed_config(chosen, fields)
+    check_training(dataset.schema, chosen)
+    chosen = resolved(chosen, dataset.schema)
+    holdout = needed_holdout(chosen, read_holdout(holdout))
+    if isinstance(holdout, Dataset) and holdout.n_rows == dataset.n_rows and holdout == dataset:
+        raise ConfigError([Fault("/holdout", "not_legal", "is the data set that is learned from: give other rows")])
+    kept, held_out = set_aside(dataset, holdout)
+    remembered = holdout if isinstance(holdout, Holdout) else None
+    return run_uncompiled_if_small(
+        _n_cells(None, dataset), lambda: _learned(dataset, kept, held_out, chosen, remembered, watch)
+    )
+
+
+def _learned(  # noqa: PLR0917 - what one training is made of
+    dataset: Dataset,
+    kept: Dataset,
+    held_out: Dataset | None,
+    chosen: TrainingConfig,
+    holdout: Holdout | None,
+    watch: Progress,
+) -> tuple[Model, Pruned | None]:
+    """Grow a tree from the rows that are kept, prune it, and measure what remains."""
+    with ThreadPoolExecutor(1) as pool:
+        # Hashing needs no interpreter, so it goes on beside the growing.
+        fingerprint = pool.submit(getattr, dataset, "fingerprint")
+        grown = grow(kept, chosen, progress=watch, validation=held_out if chosen.validation_stop else None)
+    grown = _with_linear_models(grown, kept, chosen, watch)
+    record = TrainingRecord(
+        n_rows=dataset.n_rows,
+        n_training_rows=kept.n_rows,
+        fingerprint=fingerprint.result(),
+        holdout=holdout,
+        train={},
+    )
+    notes = (UNPRUNED, *grown.notes)
+    model = Model(_looked_at(dataset.schema), chosen, grown.preparation, grown.tree, record, notes=notes)
+    pruned = None
+    if chosen.pruning is not None:
+        watch.begin("pruning")
+        pruned = PRUNING_FUNCTIONS[type(chosen.pruning)](model, chosen.pruning, PruningRows(kept, held_out), watch)
+        model = pruned.model
+    watch.begin("measuring")
+    figures = _figures_of_training(model, kept, watch, counted=pruned is None or not _backfits(chosen.pruning))
+    held = _measured(model, held_out, watch) if held_out is not None else None
+    divided = _divides(grown.tree, kept) if chosen.missing in DIVIDING else None
+    record = dataclasses.replace(record, train=figures, held_out=held, divided=divided)
+    if held_out is not None:
+        record = _after_asking(record, chosen, record.fingerprint if holdout is not None else held_out.fingerprint)
+    watch.begin("done")
+    return dataclasses.replace(model, training=record), pruned
+
+
+def _after_asking(record: TrainingRecord, chosen: TrainingConfig, voters: str) -> TrainingRecord:
+    """Say in the record of a training what its held-out rows were used for; voters: as `faults_of_backfit` has it."""
+    had_a_part = chosen.validation_stop or needs_held_out(chosen.pruning)
+    return dataclasses.replace(
+        record,
+        held_out_use=USES[had_a_part],
+        asked=_with((), voters, if_so=had_a_part),
+        backfitted=_with((), voters, if_so=_backfits(chosen.pruning)),
+    )
+
+
+def _record_of(model: Model, rows: PruningRows, watch: Progress, *, by: Pruner, voters: str) -> TrainingRecord:
+    """Give the record of a model that was pruned, which has its parent's; voters: as `faults_of_backfit` has it."""
+    parent = model.training
+    asked = _with(parent.asked, voters, if_so=needs_held_out(by))
+    backfitted = _with(parent.backfitted, voters, if_so=_backfits(by))
+    if rows.training is None:
+        figures = _figures_of_leaves(model)
+    else:
+        figures = _figures_of_training(model, rows.training, watch, counted=not backfitted)
+    return dataclasses.replace(
+        parent,
+        train=figures,
+        held_out=None if rows.held_out is None else _measured(model, rows.held_out, watch),
+        # What had a part in making the parent had a part in making the child.
+        held_out_use=None if rows.held_out is None else USES[is_among(voters, asked)],
+        asked=asked,
+        backfitted=backfitted,
+    )
+
+
+def _with(before: tuple[str, ...], voters: str, *, if_so: bool) -> tuple[str, ...]:
+    """Give the fingerprints of data sets with one more, once."""
+    return tuple(dict.fromkeys((*before, voters))) if if_so else before
+
+
+def _backfits(pruner: Pruner | None) -> bool:
+    return isinstance(pruner, ReducedError) and pruner.backfit
+
+
+def _n_cells(model: Model | None, *datasets: Dataset | None) -> int:
+    """Give how much is read: the cells of the rows, and the nodes of the tree that is there already."""
+    nodes = model.body.n_nodes if model is not None and isinstance(model.body, Tree) else 0
+    return nodes + sum(each.n_rows * len(each.schema.attributes) for each in datasets if each is not None)
+
+
+def _with_linear_models(grown: Grown, kept: Dataset, config: TrainingConfig, watch: Progress) -> Grown:
+    if config.leaf != "linear":
+        return grown
+    linear = fit_linear_models(grown.tree, kept, grown.preparation.imputed or (), progress=watch)
+    return dataclasses.replace(grown, tree=dataclasses.replace(grown.tree, linear=linear))
+
+
+def _sizes(body: Tree | RuleList) -> dict[str, int | None]:
+    tree = body if isinstance(body, Tree) else None
+    rules = body if isinstance(body, RuleList) else None
+    return {
+        "n_leaves": tree.n_leaves if tree else None,
+        "n_nodes": tree.n_nodes if tree else None,
+        "depth": tree.depth if tree else None,
+        "n_rules": rules.n_rules if rules else None,
+        "n_conditions": rules.n_conditions if rules else None,
+    }
+
+
+def _read_config(config: Mapping[str, Any] | str) -> TrainingConfig:
+    return config_from_dict(config) if isinstance(config, Mapping) else training_config(config)
+
+
+def _looked_at(schema: Schema) -> Schema:
+    """Leave out the categories of ignored columns: a model must not carry the ids of the rows it was trained on."""
+    if not any(_may_hold_ids(feature) for feature in schema.features):
+        return schema
+    return Schema(
+        tuple(
+            dataclasses.replace(feature, categories=()) if _may_hold_ids(feature) else feature
+            for feature in schema.features
+        ),
+        schema.missing_values,
+    )
+
+
+def _may_hold_ids(feature: Feature) -> bool:
+    """Say whether an ignored column's categories come of its rows; those of an ordinal one were declared."""
+    return feature.role is Role.IGNORE and feature.kind is FeatureKind.NOMINAL
+
+
+def _chosen_method(method: Pruner | str, params: Mapping[str, Any]) -> Pruner:
+    if isinstance(method, str):
+        return pruning_method(method, **params)
+    if type(method) not in PRUNING_FUNCTIONS:
+        raise ConfigError([Fault("/method", "unknown_value", f"must be one of {', '.join(PRUNERS)}")])
+    return changed_pruner(method, params)
+
+
+def _measured(model: Model, rows: Dataset, watch: Progress) -> Mapping[str, float]:
+    return evaluate(model, rows, progress=watch).figures()
+
+
+def _figures_of_training(model: Model, kept: Dataset, watch: Progress, *, counted: bool) -> Mapping[str, float]:
+    """Give the training figures; without routing a row, where each was counted whole by the leaf that answers it.
+
+    counted: whether the leaves have counted those rows and no others.
+    """
+    told = counted and model.task == "classification" and isinstance(model.body, Tree)
+    told = told and model.config.class_weight is None and _has_whole_weights(kept)
+    if not told or _divides(model.tree, kept):
+        return _measured(model, kept, watch)
+    leaves = np.flatnonzero(model.tree.test == LEAF)
+    total = float(kept.weight.sum())
+    if float(model.tree.stats[leaves].sum()) != total:  # an old record does not say that they have counted others, too
+        return _measured(model, kept, watch)
+    errors = total - float(model.tree.stats[leaves, model.tree.value[leaves]].sum())
+    return {"n_rows": kept.n_rows, "errors": errors, "accuracy": 1 - errors / total}
+
+
+def _has_whole_weights(kept: Dataset) -> bool:
+    """Say whether the weights of rows are whole numbers whose sum is exact."""
+    if kept.schema.weight is None:
+        return True
+    return float(kept.weight.sum()) < LARGEST_EXACT and bool(np.all(kept.weight == np.rint(kept.weight)))
+
+
+def _divides(tree: Tree, kept: Dataset) -> bool:
+    """Say whether a value is missing that the tree asks for: by some strategies such a row goes several ways."""
+    return not {kept.schema.attributes[place].name for place in tree.tested()}.isdisjoint(kept.incomplete)
+
+
+def _figures_of_leaves(model: Model) -> Mapping[str, float]:
+    """Give the training figures where the rows are not at hand: what the leaves have counted, if that is the answers.
+
+    It is not where they have counted other rows, too, or weights of classes, or a row in several leaves, nor where the
+    nodes above mix in, or leaves answer with medians.
+    """
+    tree, record, config = model.tree, model.training, model.config
+    figures: dict[str, float] = {"n_rows": record.n_training_rows}
+    is_weighed = config.class_weight is not None or config.smoothing is not None
+    # What a leaf has counted is about its mean, and it answers with its median.
+    if record.backfitted or record.divided or is_weighed or config.criterion == "absolute_error":
+        return figures
+    leaves = tree.test == LEAF
+    weight = float(tree.weight[leaves].sum())
+    if model.task == "classification":
+        right = float(tree.stats[leaves, tree.value[leaves]].sum())
+        return figures | {"errors": weight - right, "accuracy": right / weight}
+    squares = tree.stats[leaves, 2] if tree.linear is None else tree.linear.squares[leaves]
+    return figures | {"rmse": float(np.sqrt(squares.sum() / weight))}

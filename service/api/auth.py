@@ -1,0 +1,137 @@
+"""Who may come in: before any view, the caller is found out by the key and held against the route's scope.
+
+Each route names its scope where it is declared (`blueprint.Blueprint`); routes of no such blueprint are in ``OPEN``.
+
+Where keys are off, whoever reaches the address may do all, and a browser on this machine reaches it for any web page.
+Two ways are closed: a name of the page's own that was made to point here (the header Host tells), and a request from a
+page of elsewhere (Origin and Sec-Fetch-Site tell; the page cannot set them).
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+from flask import Flask, g, request
+
+from service.api.blueprint import Blueprint
+from service.api.context import Service, here
+from service.database.tables import Scope
+from service.errors import Foreign, Unidentified
+from service.repositories.keys import EVERYBODY, Caller
+from service.settings import Settings, is_loopback
+
+__all__ = [
+    "OPEN",
+    "admit_only_callers",
+    "admitted",
+    "check_host",
+    "refuse_foreign_pages",
+    "scopes_of",
+    "still_admitted",
+]
+
+OPEN: frozenset[str] = frozenset({"openapi", "docs.page", "docs.static"})  # the description is for everybody
+SCHEME = "bearer "
+HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(:[0-9]+)?")
+LOOKING = frozenset({"GET", "HEAD", "OPTIONS"})  # change nothing; who may read the answer is for CORS to say
+WAY_OUT = "with ESPALIER_AUTH=keys the service answers to every name"
+HOW = "send the header Authorization: Bearer esp_<id>_<secret>"
+
+
+def scopes_of(resources: Sequence[Blueprint]) -> Mapping[str, tuple[Scope, ...]]:
+    """Return the scopes of each route by Flask's name for it; none: the route is open."""
+    named = {f"{resource.name}.{view}": scope for resource in resources for view, scope in resource.scopes.items()}
+    return dict.fromkeys(OPEN, ()) | named
+
+
+def admit_only_callers(app: Flask, scopes: Mapping[str, tuple[Scope, ...]]) -> None:
+    """Have every request checked before its view; a route without an entry in `scopes` is an error at the start."""
+    if undeclared := app.view_functions.keys() - scopes.keys():
+        raise RuntimeError(f"routes without a scope: {', '.join(sorted(undeclared))}")
+
+    @app.before_request
+    def admit() -> None:
+        needed = () if request.endpoint is None or request.method == "OPTIONS" else scopes[request.endpoint]
+        if not needed:  # open to all, or no route of ours: the answer is the same for everybody
+            return
+        g.caller = admitted(here(), request.headers.get("Authorization", ""))
+        g.caller.check_scope(*needed)
+        named = request.view_args or {}
+        g.caller.check_model(named.get("name"))
+        if "data_set_id" in named and request.method not in LOOKING:
+            g.caller.check_shared()
+
+
+def admitted(service: Service, authorization: str) -> Caller:
+    """Find out who asks, by what the header Authorization says, and count the request.
+
+    Raises:
+        OtherTables: The tables are not those of this program.
+        Unavailable: The database cannot be reached now.
+        Unidentified: Keys are on, and this is none, or none that is valid.
+        TooMany: The key makes more requests a second than it may.
+    """
+    service.check_tables()
+    caller = _identified(service, authorization)
+    service.rates.check(caller.key_id)
+    return caller
+
+
+def still_admitted() -> Callable[[], object]:
+    """Give what whoever answers the present request for long asks now and then: whether its key is still good.
+
+    It can be called when the request's own context has ended; it raises as `admitted` does, and counts nothing.
+    """
+    return partial(_identified, here(), request.headers.get("Authorization", ""))
+
+
+def _identified(service: Service, authorization: str) -> Caller:
+    if service.settings.auth == "none":
+        return EVERYBODY
+    if not authorization.lower().startswith(SCHEME):
+        raise Unidentified(f"this needs a key: {HOW}")
+    return service.keys.identify(service.sessions, authorization[len(SCHEME) :].strip())
+
+
+def refuse_foreign_pages(app: Flask, settings: Settings) -> None:
+    """Where keys are off, refuse every request that a web page of elsewhere may have caused."""
+    if settings.auth != "none":
+        return
+    origins = settings.shared_with
+
+    @app.before_request
+    def check() -> None:
+        check_host(request.environ, settings.host)
+        if request.method not in LOOKING and request.headers.get("Origin") not in origins:
+            _check_origin()
+
+
+def check_host(environ: Mapping[str, Any], own: str) -> None:
+    """Refuse a name that is not this machine's; a proxy may say another afterwards, and a page could say it, too.
+
+    Raises:
+        Foreign: The header Host says so.
+    """
+    given = environ.get("werkzeug.proxy_fix.orig", environ).get("HTTP_HOST")
+    if given is not None and not _is_own(given, own):  # without it: no browser
+        raise Foreign(
+            f"without keys this is answered at 127.0.0.1, [::1] and localhost only, not at {given}; {WAY_OUT}"
+        )
+
+
+@lru_cache(maxsize=64)
+def _is_own(given: str, own: str) -> bool:
+    parts = HOST.fullmatch(given.lower())
+    return parts is not None and (parts["name"] == own.lower() or is_loopback(parts["name"]))
+
+
+def _check_origin() -> None:
+    """Refuse what a page of another origin sends to change something."""
+    origin = request.headers.get("Origin")
+    if origin is not None and origin.lower().partition("://")[2] != request.host.lower():
+        raise Foreign(
+            f"a page of {origin} may not do this without a key: list it in ESPALIER_CORS_ORIGINS, or {WAY_OUT}"
+        )
+    if request.headers.get("Sec-Fetch-Site") == "cross-site":
+        raise Foreign(f"a page of another site may not do this without a key; {WAY_OUT}")

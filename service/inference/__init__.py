@@ -1,0 +1,1 @@
+"""The Open Inference Protocol: tensors of a request into rows, answers into tensors."""

@@ -1,0 +1,210 @@
+"""Aliases: names such as `production` that point at a version of a model, and the whole story of where they pointed.
+
+Nothing is ever overwritten: each change is an event, the last one is in force. An event remembers which one was in
+force before, so that going back twice goes back two steps::
+
+    1 set v1 ← 2 set v2 ← 3 set v3         going back from 3: in force is what was before 3, event 2
+                 ↑________________
+                                  4 rollback to v2, before it: what was before 2, event 1
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from service.database.clock import now
+from service.database.tables import AliasEvent, ModelName, Version
+from service.errors import Conflict, NotFound
+from service.repositories.catalog import find_model, find_version, hold_model
+from service.repositories.pages import Page, check_page
+from service.usecases.recent import Recent
+
+DEFAULT = "production"  # answers where neither a version nor an alias is named
+ANY = object()  # whatever is in force may be replaced
+
+
+@dataclass(slots=True)
+class AliasCache:
+    """The version ids that aliases point at; a change elsewhere is seen within a second."""
+
+    recent: Recent[tuple[str, str], str | None] = field(default_factory=Recent)
+
+    def find(self, session: Session, name: str, alias: str) -> str | None:
+        """Give the id of the version that `alias` of the model `name` points at; None where there is none."""
+        return self.recent.get((name, alias), lambda: version_id(session, name, alias))
+
+
+def point(
+    session: Session,
+    name: str,
+    alias: str,
+    version: int,
+    *,
+    if_current: object = ANY,
+    key_id: str | None = None,
+) -> AliasEvent:
+    """Have an alias point at a version.
+
+    Args:
+        session: Of a transaction for writing.
+        name: The model.
+        alias: Its alias; made if it is not there.
+        version: The number of the version.
+        if_current: Only if the alias points at this version now; None: only if there is no such alias.
+        key_id: Of the key that asks.
+
+    Raises:
+        NotFound: There is no such model or version.
+        Conflict: Another version is in force than the caller thinks, or the version is archived.
+    """
+    model = hold_model(session, name)
+    wanted = find_version(session, name, version)
+    _check_answers(wanted)
+    current = _current(session, model.id, alias)
+    number = None if current is None else current.version.number
+    if if_current is not ANY and if_current != number:
+        state = "there is no such alias yet" if number is None else f"it points at version {number}"
+        raise Conflict(f"alias {alias!r} of model {name!r} was left as it is: {state}")
+    return _append(session, model, alias, wanted.id, event="set", last=current, before=current, key_id=key_id)
+
+
+def roll_back(session: Session, name: str, alias: str, *, key_id: str | None = None) -> AliasEvent:
+    """Have an alias point again at what it pointed at before; doing so again goes back one step more.
+
+    Raises:
+        NotFound: There is no such model or alias.
+        Conflict: There is nothing before, or that version is archived.
+    """
+    model = hold_model(session, name)
+    current = _current(session, model.id, alias)
+    if current is None:
+        raise NotFound("alias", f"{name}/{alias}")
+    if current.before is None:
+        raise Conflict(f"alias {alias!r} of model {name!r} has pointed at nothing else before")
+    target = session.get_one(AliasEvent, (model.id, alias, current.before))
+    _check_answers(target.version)
+    earlier = None if target.before is None else session.get_one(AliasEvent, (model.id, alias, target.before))
+    return _append(
+        session, model, alias, target.version_id, event="rollback", last=current, before=earlier, key_id=key_id
+    )
+
+
+def history(
+    session: Session,
+    name: str,
+    alias: str,
+    *,
+    at: datetime | None = None,
+    limit: int = 50,
+    cursor: int | None = None,
+) -> Page[AliasEvent]:
+    """Every change of an alias, newest first; with `at` only the one that was in force at that moment, if any was.
+
+    Raises:
+        NotFound: There is no such model or alias.
+        Rejected: The limit is not legal.
+    """
+    check_page(limit=limit, cursor=None)
+    model = find_model(session, name)
+    if _current(session, model.id, alias) is None:
+        raise NotFound("alias", f"{name}/{alias}")
+    query = _events(model.id, alias)
+    if at is not None:
+        return Page(items=tuple(session.scalars(query.where(AliasEvent.at <= at).limit(1))), next=None)
+    if cursor is not None:
+        query = query.where(AliasEvent.number < cursor)
+    found: Sequence[AliasEvent] = session.scalars(query.limit(limit + 1)).all()
+    return Page(items=tuple(found[:limit]), next=str(found[limit - 1].number) if len(found) > limit else None)
+
+
+def list_current(session: Session, name: str, *, limit: int = 50, cursor: str | None = None) -> Page[AliasEvent]:
+    """Of each alias of a model the event that is in force, in the order of their names; `cursor` is a name.
+
+    Raises:
+        NotFound: There is no such model.
+        Rejected: The limit is not legal.
+    """
+    check_page(limit=limit, cursor=None)
+    model = find_model(session, name)
+    last = (
+        select(func.max(AliasEvent.number).label("number"), AliasEvent.alias)
+        .where(AliasEvent.model_id == model.id)
+        .group_by(AliasEvent.alias)
+        .subquery()
+    )
+    in_force = (AliasEvent.alias == last.c.alias) & (AliasEvent.number == last.c.number)
+    query = select(AliasEvent).join(last, in_force).where(AliasEvent.model_id == model.id)
+    if cursor is not None:
+        query = query.where(AliasEvent.alias > cursor)
+    found = session.scalars(query.order_by(AliasEvent.alias).limit(limit + 1)).all()
+    return Page(items=tuple(found[:limit]), next=found[limit - 1].alias if len(found) > limit else None)
+
+
+def version_id(session: Session, name: str, alias: str) -> str | None:
+    """Give the id of the version that an alias points at now; None where there is no such model or alias."""
+    return session.scalar(
+        select(AliasEvent.version_id)
+        .join(ModelName, AliasEvent.model_id == ModelName.id)
+        .where(ModelName.name == name, AliasEvent.alias == alias)
+        .order_by(AliasEvent.number.desc())
+        .limit(1)
+    )
+
+
+def pointing_at(session: Session, model_id: str, version_id: str) -> Sequence[str]:
+    """Give the aliases of a model that point at one of its versions now."""
+    last = (
+        select(func.max(AliasEvent.number).label("number"), AliasEvent.alias)
+        .where(AliasEvent.model_id == model_id)
+        .group_by(AliasEvent.alias)
+        .subquery()
+    )
+    in_force = (AliasEvent.alias == last.c.alias) & (AliasEvent.number == last.c.number)
+    mine = AliasEvent.model_id == model_id, AliasEvent.version_id == version_id
+    return session.scalars(select(AliasEvent.alias).join(last, in_force).where(*mine)).all()
+
+
+def _check_answers(version: Version) -> None:
+    if version.archived is not None:
+        raise Conflict(f"version {version.number} of model {version.model.name!r} is archived: it answers no more")
+
+
+def _events(model_id: str, alias: str) -> Any:
+    mine = (AliasEvent.model_id == model_id, AliasEvent.alias == alias)
+    return select(AliasEvent).where(*mine).order_by(AliasEvent.number.desc())
+
+
+def _current(session: Session, model_id: str, alias: str) -> AliasEvent | None:
+    found: AliasEvent | None = session.scalars(_events(model_id, alias).limit(1)).first()
+    return found
+
+
+def _append(
+    session: Session,
+    model: ModelName,
+    alias: str,
+    version_id: str,
+    *,
+    event: str,
+    last: AliasEvent | None,
+    before: AliasEvent | None,
+    key_id: str | None,
+) -> AliasEvent:
+    made = AliasEvent(
+        model_id=model.id,
+        alias=alias,
+        number=1 if last is None else last.number + 1,
+        version_id=version_id,
+        event=event,
+        before=None if before is None else before.number,
+        at=now(),
+        key_id=key_id,
+    )
+    session.add(made)
+    session.flush()
+    session.refresh(made)
+    return made

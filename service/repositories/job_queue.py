@@ -1,0 +1,401 @@
+"""The job queue: one table, leases, fencing tokens; the same code on SQLite and PostgreSQL.
+
+    (new) ─enqueue→ queued ─claim→ running ─succeed→ succeeded
+                      ↑ │             │ ├─fail→ failed           the same input would fail again
+                      │ │             │ ├─cancel→ cancelled
+                      │ └─cancel→ cancelled
+                      │               │ └─give_up→ dead          attempts used up
+                      └─back_off, release, lose_lease─┘
+                      └─retry─ failed | cancelled | dead
+
+A worker holds a claim: the job's id and the token of its lease. Each of its writes is guarded by both, so a worker
+that was away for longer than its lease can do no harm. Every transition is recorded in `job_events`.
+"""
+
+import random
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import exists, func, or_, select, update
+from sqlalchemy.orm import Session
+
+from service.database.clock import new_id, now
+from service.database.engine import take_turn
+from service.database.tables import Job, JobEvent, Kind, State
+from service.errors import Conflict, LeaseLost, NotFound, TooMany
+from service.repositories.pages import Page, page
+from service.settings import LONGEST_LEASE
+
+BACK_OFF_SECONDS = 1.0  # before the second attempt; doubled for each further one
+BACK_OFF_LONGEST = 60.0
+PUT_OFF_LONGEST = 1.5 * BACK_OFF_LONGEST  # what waits for longer was put off before the database's clock was set back
+ROOM_SECONDS = 5.0  # after which one that has too many jobs may look again
+
+
+class Event(StrEnum):
+    """What can happen to a job."""
+
+    ENQUEUE = "enqueue"
+    CLAIM = "claim"
+    SUCCEED = "succeed"
+    FAIL = "fail"
+    BACK_OFF = "back_off"
+    GIVE_UP = "give_up"
+    RELEASE = "release"
+    LOSE_LEASE = "lose_lease"
+    REQUEST_CANCEL = "request_cancel"
+    CANCEL = "cancel"
+    RETRY = "retry"
+
+
+TRANSITIONS: Mapping[tuple[State | None, Event], State] = {
+    (None, Event.ENQUEUE): State.QUEUED,
+    (State.QUEUED, Event.CLAIM): State.RUNNING,
+    (State.QUEUED, Event.CANCEL): State.CANCELLED,
+    (State.RUNNING, Event.SUCCEED): State.SUCCEEDED,
+    (State.RUNNING, Event.FAIL): State.FAILED,
+    (State.RUNNING, Event.BACK_OFF): State.QUEUED,
+    (State.RUNNING, Event.GIVE_UP): State.DEAD,
+    (State.RUNNING, Event.RELEASE): State.QUEUED,
+    (State.RUNNING, Event.LOSE_LEASE): State.QUEUED,
+    (State.RUNNING, Event.REQUEST_CANCEL): State.RUNNING,
+    (State.RUNNING, Event.CANCEL): State.CANCELLED,
+    (State.FAILED, Event.RETRY): State.QUEUED,
+    (State.CANCELLED, Event.RETRY): State.QUEUED,
+    (State.DEAD, Event.RETRY): State.QUEUED,
+}
+FINAL = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED, State.DEAD})
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A worker's hold on a job: what to do, and the token that guards its writes."""
+
+    job_id: str
+    token: str
+    kind: Kind
+    payload: dict[str, Any]
+    attempt: int
+    max_attempts: int
+
+
+# --- for those who ask for work
+
+
+def enqueue(
+    session: Session,
+    *,
+    kind: Kind,
+    payload: Mapping[str, Any],
+    max_attempts: int,
+    model: str | None = None,
+    data_set_id: str | None = None,
+    holdout_data_set_id: str | None = None,
+) -> Job:
+    """Put a job at the end of the queue; the data sets named here cannot be deleted until it is finished."""
+    job = Job(
+        id=new_id(),
+        kind=kind,
+        state=State.QUEUED,
+        model=model,
+        data_set_id=data_set_id,
+        holdout_data_set_id=holdout_data_set_id,
+        payload=dict(payload),
+        max_attempts=max_attempts,
+        run_at=now(),
+        created=now(),
+    )
+    session.add(job)
+    session.flush()
+    _record(session, job, event=Event.ENQUEUE, from_state=None)
+    session.refresh(job)
+    return job
+
+
+def check_room(session: Session, *, key_id: str | None, limit: int) -> None:
+    """Refuse another job of a key that has `limit` unfinished ones (None: of everybody, where keys are off).
+
+    Until the end of the transaction no other one adds a job of this key, so the limit is exact.
+
+    Raises:
+        TooMany: It has.
+    """
+    take_turn(session, f"jobs of {key_id}")
+    mine = Job.key_id.is_not_distinct_from(key_id)
+    unfinished = select(func.count()).where(mine, Job.state.in_((State.QUEUED, State.RUNNING)))
+    if (session.scalar(unfinished) or 0) >= limit:
+        raise TooMany(f"at most {limit} unfinished jobs of one key are taken", seconds=ROOM_SECONDS)
+
+
+def find_job(session: Session, job_id: str) -> Job:
+    """The job of this id.
+
+    Raises:
+        NotFound: there is none.
+    """
+    job = session.get(Job, job_id)
+    if job is None:
+        raise NotFound("job", job_id)
+    return job
+
+
+def list_jobs(
+    session: Session,
+    *,
+    state: str | None = None,
+    kind: str | None = None,
+    model: str | None = None,
+    models: Collection[str] | None = None,
+    key_id: str | None = None,
+    limit: int = 50,
+    cursor: str | None = None,
+) -> Page[Job]:
+    """Jobs, newest first, optionally of one state, kind or model only.
+
+    With `models` only the jobs for these, and those for no model that the key `key_id` asked for.
+
+    Raises:
+        Rejected: the limit or the cursor is not legal.
+    """
+    wanted = {Job.state: state, Job.kind: kind, Job.model: model}
+    where = [column == value for column, value in wanted.items() if value is not None]
+    where += [] if models is None else [or_(Job.model.in_(models), Job.model.is_(None) & (Job.key_id == key_id))]
+    return page(session, Job, where, limit=limit, cursor=cursor)
+
+
+def list_events(session: Session, job_id: str) -> Sequence[JobEvent]:
+    """All transitions of a job, in the order in which they happened."""
+    return session.scalars(select(JobEvent).where(JobEvent.job_id == job_id).order_by(JobEvent.id)).all()
+
+
+def cancel(session: Session, job_id: str) -> Job:
+    """Cancel a queued job at once; ask the worker of a running one to stop (asking again changes nothing).
+
+    Raises:
+        NotFound: there is no such job.
+        Conflict: the job is finished.
+    """
+    job = _locked(session, job_id)
+    if job.state == State.RUNNING:
+        if not job.cancel_requested:
+            _move(session, job, Event.REQUEST_CANCEL, cancel_requested=True)
+        return job
+    return _move(session, job, Event.CANCEL, cancel_requested=True, finished=now())
+
+
+def retry(session: Session, job_id: str) -> Job:
+    """Queue a failed, cancelled or dead job again, with all its attempts.
+
+    Raises:
+        NotFound: there is no such job.
+        Conflict: the job is queued, running or succeeded.
+    """
+    fresh: dict[str, Any] = {"attempt": 0, "progress": 0.0, "phase": "", "error": None, "finished": None}
+    return _move(session, _locked(session, job_id), Event.RETRY, cancel_requested=False, run_at=now(), **fresh)
+
+
+# --- for workers
+
+
+def has_work(session: Session) -> bool:
+    """Whether a claim would find a job now: a cheap look that takes no lock."""
+    return bool(session.scalar(select(exists().where(or_(_ready(), _expired())))))
+
+
+def claim(session: Session, *, worker: str, lease_seconds: float) -> Claim | None:
+    """Take the job that has waited longest, or None; jobs of lost workers are put back first."""
+    reap(session)
+    token = new_id()
+    next_id = (
+        select(Job.id)
+        .where(_ready())
+        .order_by(Job.run_at, Job.id)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+        .scalar_subquery()
+    )
+    job = session.scalars(
+        update(Job)
+        .where(Job.id == next_id, Job.state == State.QUEUED)
+        .values(
+            state=TRANSITIONS[State.QUEUED, Event.CLAIM],
+            attempt=Job.attempt + 1,
+            lease_token=token,
+            lease_expires_at=now(lease_seconds),
+            worker=worker,
+            started=now(),
+            progress=0.0,
+            phase="starting",
+        )
+        .returning(Job),
+        execution_options={"synchronize_session": False, "populate_existing": True},
+    ).one_or_none()
+    if job is None:
+        return None
+    _record(session, job, event=Event.CLAIM, from_state=State.QUEUED)
+    return Claim(
+        job_id=job.id,
+        token=token,
+        kind=Kind(job.kind),
+        payload=job.payload,
+        attempt=job.attempt,
+        max_attempts=job.max_attempts,
+    )
+
+
+def heartbeat(session: Session, held: Claim, *, lease_seconds: float, progress: float, phase: str) -> bool:
+    """Prolong the lease and publish the progress; True if the job is to be cancelled.
+
+    Raises:
+        LeaseLost: another worker has the job, or it is finished.
+    """
+    cancel_requested = session.execute(
+        update(Job)
+        .where(*_held(held))
+        .values(lease_expires_at=now(lease_seconds), progress=progress, phase=phase[:60])
+        .returning(Job.cancel_requested)
+    ).scalar()
+    if cancel_requested is None:
+        raise LeaseLost(held.job_id)
+    return cancel_requested
+
+
+def is_cancel_requested(session: Session, held: Claim) -> bool:
+    """The same look at the cancel flag without a write, for the time between heartbeats.
+
+    Raises:
+        LeaseLost: another worker has the job, or it is finished.
+    """
+    cancel_requested = session.scalar(select(Job.cancel_requested).where(*_held(held)))
+    if cancel_requested is None:
+        raise LeaseLost(held.job_id)
+    return cancel_requested
+
+
+def finish(session: Session, held: Claim, *, result: Mapping[str, Any]) -> Job:
+    """Mark the job succeeded; what it made is saved by the caller in the same transaction.
+
+    Raises:
+        LeaseLost: another worker has the job, or it is finished: nothing may be saved.
+    """
+    done: dict[str, Any] = {"result": dict(result), "error": None, "progress": 1.0, "phase": "", "finished": now()}
+    return _end_lease(session, held, Event.SUCCEED, **done)
+
+
+def fail_or_retry(session: Session, held: Claim, *, error: Mapping[str, Any], retryable: bool) -> Job:
+    """End an attempt that went wrong: failed at once, queued again after a pause, or dead if it was the last one.
+
+    The pause doubles with each attempt, up to a minute, and varies by half so that jobs do not return in step.
+
+    Raises:
+        LeaseLost: another worker has the job, or it is finished.
+    """
+    reason = str(error.get("message", ""))
+    if not retryable:
+        return _end_lease(session, held, Event.FAIL, reason=reason, error=dict(error), finished=now())
+    if held.attempt >= held.max_attempts:
+        return _end_lease(session, held, Event.GIVE_UP, reason=reason, error=dict(error), finished=now())
+    pause = min(BACK_OFF_SECONDS * 2 ** (held.attempt - 1), BACK_OFF_LONGEST) * random.uniform(0.5, 1.5)  # noqa: S311
+    return _end_lease(session, held, Event.BACK_OFF, reason=reason, error=dict(error), run_at=now(pause))
+
+
+def release(session: Session, held: Claim, *, reason: str) -> Job:
+    """Give a job back unfinished through no fault of its own: the attempt does not count.
+
+    Raises:
+        LeaseLost: another worker has the job, or it is finished.
+    """
+    back: dict[str, Any] = {"attempt": held.attempt - 1, "progress": 0.0, "phase": "", "run_at": now()}
+    return _end_lease(session, held, Event.RELEASE, reason=reason, **back)
+
+
+def mark_cancelled(session: Session, held: Claim) -> Job:
+    """End a running job whose cancel flag was seen.
+
+    Raises:
+        LeaseLost: another worker has the job, or it is finished.
+    """
+    return _end_lease(session, held, Event.CANCEL, finished=now())
+
+
+def reap(session: Session) -> int:
+    """Take back the jobs whose lease ran out: cancelled if asked for, dead after the last attempt, else queued.
+
+    Returns how many there were.
+    """
+    lost = session.scalars(
+        select(Job).where(_expired()).with_for_update(skip_locked=True), execution_options={"populate_existing": True}
+    ).all()
+    for job in lost:
+        reason = f"worker {job.worker} stopped reporting and its lease ran out"
+        error = {"code": "worker_lost", "message": reason, "errors": []}
+        if job.cancel_requested:
+            _move(session, job, Event.CANCEL, reason=reason, finished=now(), **NO_LEASE)
+        elif job.attempt >= job.max_attempts:
+            _move(session, job, Event.GIVE_UP, reason=reason, error=error, finished=now(), **NO_LEASE)
+        else:
+            _move(session, job, Event.LOSE_LEASE, reason=reason, error=error, run_at=now(), **NO_LEASE)
+    return len(lost)
+
+
+NO_LEASE: Mapping[str, Any] = {"lease_token": None, "lease_expires_at": None}
+
+
+def _ready() -> Any:
+    return (Job.state == State.QUEUED) & or_(Job.run_at <= now(), Job.run_at > now(PUT_OFF_LONGEST))
+
+
+def _expired() -> Any:
+    over = or_(Job.lease_expires_at < now(), Job.lease_expires_at > now(LONGEST_LEASE))  # the clock was set back
+    return (Job.state == State.RUNNING) & over
+
+
+def _held(held: Claim) -> tuple[Any, ...]:
+    return Job.id == held.job_id, Job.lease_token == held.token, Job.state == State.RUNNING
+
+
+def _locked(session: Session, job_id: str) -> Job:
+    job = session.get(Job, job_id, with_for_update=True, populate_existing=True)
+    if job is None:
+        raise NotFound("job", job_id)
+    return job
+
+
+def _end_lease(session: Session, held: Claim, event: Event, *, reason: str | None = None, **values: Any) -> Job:
+    query = select(Job).where(*_held(held)).with_for_update()
+    job = session.scalars(query, execution_options={"populate_existing": True}).one_or_none()
+    if job is None:
+        raise LeaseLost(held.job_id)
+    return _move(session, job, event, reason=reason, **NO_LEASE, **values)
+
+
+def _move(session: Session, job: Job, event: Event, *, reason: str | None = None, **values: Any) -> Job:
+    from_state = State(job.state)
+    to_state = TRANSITIONS.get((from_state, event))
+    if to_state is None:
+        legal = sorted(state.value for state, possible in TRANSITIONS if possible == event and state is not None)
+        raise Conflict(f"job {job.id} is {from_state.value}; {event.value} is possible only when {' or '.join(legal)}")
+    for name, value in {"state": to_state, **values}.items():
+        setattr(job, name, value)
+    session.flush()
+    _record(session, job, event=event, from_state=from_state, reason=reason)
+    session.refresh(job)
+    return job
+
+
+def _record(session: Session, job: Job, *, event: Event, from_state: State | None, reason: str | None = None) -> None:
+    session.add(
+        JobEvent(
+            job_id=job.id,
+            at=now(),
+            event=event,
+            from_state=from_state,
+            to_state=job.state,
+            attempt=job.attempt if event != Event.ENQUEUE else 0,
+            worker=job.worker,
+            reason=reason,
+        )
+    )
+    session.flush()

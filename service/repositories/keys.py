@@ -1,0 +1,295 @@
+"""API keys: made, shown once, kept as a hash, checked in constant time; and what each of them allows.
+
+    esp_<id>_<secret>    id: the key's UUID; secret: 32 random bytes as 43 signs of base64url
+
+Look-ups go through a cache of one second, so a key that was revoked stops working everywhere within a second. When a
+key expires is told by the database's clock: it is the same moment on every host.
+"""
+
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sqlalchemy import Connection, insert, select
+from sqlalchemy.orm import Session
+
+from service.database.clock import database_time, new_id, now, utc_now
+from service.database.engine import Sessions, reading
+from service.database.tables import Job, Key, Kind, Scope
+from service.errors import Fault, Forbidden, NotFound, Rejected, Unidentified
+from service.repositories.catalog import check_model_name
+from service.repositories.pages import Page, page
+from service.settings import TOKEN
+from service.usecases.recent import Recent
+
+NAME_LENGTH = 200
+SECRET_BYTES = 32
+NO_DIGEST = "0" * 64  # compared with where there is no such key: the time of an answer tells nothing
+FIRST_NAME = "first admin key"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, and how far that reaches.
+
+    Attributes:
+        key_id: Of the key; None where keys are off.
+        scopes: What it allows; `admin` allows everything.
+        models: Names of the models that it reaches; None for all.
+    """
+
+    key_id: str | None
+    scopes: frozenset[Scope]
+    models: frozenset[str] | None = None
+
+    def check_scope(self, *scopes: Scope) -> None:
+        """Refuse what the key was not made for.
+
+        Raises:
+            Forbidden: All of these scopes are missing.
+        """
+        if self.scopes.isdisjoint({*scopes, Scope.ADMIN}):
+            needed = " or ".join(scopes)
+            raise Forbidden(f"this needs a key with the scope {needed}; this one has {', '.join(sorted(self.scopes))}")
+
+    def check_model(self, name: str | None) -> None:
+        """Refuse a model that the key does not reach; None, what belongs to no model, is for all.
+
+        Raises:
+            Forbidden: The key is limited to other models.
+        """
+        if self.models is not None and name is not None and name not in self.models:
+            raise Forbidden(self._reach())
+
+    def check_job(self, job: Job, scope: Scope) -> None:
+        """Refuse a job for a model that the key does not reach; one for no model is for the key that asked for it.
+
+        With the scope `predict` alone a key reaches the prediction jobs that it asked for.
+
+        Raises:
+            Forbidden: The scope is missing, the key is limited to other models, or to some and another key asked for
+                the comparison.
+        """
+        if Scope.PREDICT not in self.scopes or job.kind != Kind.PREDICT or job.key_id != self.key_id:
+            self.check_scope(scope)
+        self.check_model(job.model)
+        if self.models is not None and job.model is None and job.key_id != self.key_id:
+            raise Forbidden(f"{self._reach()}; of the jobs without a model only those that it asked for")
+
+    def check_found(self, model: str | None) -> None:
+        """Refuse a decision by a model that the key does not reach, and in the same words one that is not there.
+
+        Raises:
+            Forbidden: The key is limited to some models, and `model`, None if there is no such decision, is another.
+        """
+        if self.models is not None and model not in self.models:
+            raise Forbidden(f"{self._reach()}, and none of them has made this decision")
+
+    def check_shared(self) -> None:
+        """Refuse to change or delete what is shared by all models.
+
+        Raises:
+            Forbidden: The key is limited to some models.
+        """
+        if self.models is not None:
+            raise Forbidden(f"{self._reach()}; data sets are shared: it may add some, not change or delete any")
+
+    def check_unlimited(self) -> None:
+        """Refuse what speaks of all models.
+
+        Raises:
+            Forbidden: The key is limited to some models.
+        """
+        if self.models is not None:
+            raise Forbidden(f"{self._reach()}; this speaks of all")
+
+    def _reach(self) -> str:
+        return f"this key reaches only the models {', '.join(sorted(self.models or ()))}"
+
+
+EVERYBODY = Caller(key_id=None, scopes=frozenset(Scope))
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A key as it is kept for a second: all that decides about a request.
+
+    Attributes:
+        caller: Whom it stands for.
+        secret_sha256: Of its secret only the hash is kept.
+        lasts: Seconds from the look-up until it expires; None: for ever.
+        looked_up: When that was, by the ring's clock.
+        revoked: When it was revoked, if it was.
+    """
+
+    caller: Caller
+    secret_sha256: str
+    lasts: float | None
+    looked_up: float
+    revoked: datetime | None
+
+
+@dataclass(slots=True)
+class KeyRing:
+    """Finds out who asks.
+
+    Attributes:
+        recent: Keys that were looked up a moment ago.
+        clock: Monotonic seconds.
+    """
+
+    recent: Recent[str, Record | None] = field(default_factory=Recent)
+    clock: Callable[[], float] = time.monotonic
+
+    def identify(self, source: Sessions, token: str) -> Caller:
+        """Give the caller that a token stands for.
+
+        Raises:
+            Unidentified: There is no such key, or it was revoked, or it has expired.
+        """
+        parts = TOKEN.fullmatch(token)
+        if parts is None:
+            raise Unidentified("this is not a key; a key looks like esp_<id>_<secret>")
+        key_id, secret = parts["id"], parts["secret"]
+        record = self.recent.get(key_id, lambda: _look_up(source, key_id, self.clock()))
+        matches = hmac.compare_digest(_digest(secret), NO_DIGEST if record is None else record.secret_sha256)
+        if record is None or not matches:
+            raise Unidentified("there is no such key")
+        if record.revoked is not None:
+            raise Unidentified("this key was revoked")
+        if record.lasts is not None and self.clock() - record.looked_up >= record.lasts:
+            raise Unidentified("this key has expired")
+        return record.caller
+
+
+def create(
+    session: Session,
+    *,
+    name: str,
+    scopes: Collection[Scope],
+    models: Collection[str] | None = None,
+    expires: datetime | None = None,
+) -> tuple[Key, str]:
+    """Make a key; its token is given here, and never again.
+
+    Raises:
+        Rejected: No name, no scope, a model's name that is none, an admin key that is limited to models, or an end
+            that has passed; every fault.
+    """
+    faults = list(_faults(name, scopes, models, expires, moment=database_time(session)))
+    if faults:
+        raise Rejected(faults)
+    key_id, secret = _made_up()
+    key = Key(
+        id=key_id,
+        name=name,
+        secret_sha256=_digest(secret),
+        scopes=sorted(set(scopes)),
+        models=None if models is None else sorted(set(models)),
+        created=utc_now(),
+        expires=expires,
+    )
+    session.add(key)
+    session.flush()
+    return key, _token(key_id, secret)
+
+
+def list_keys(session: Session, *, limit: int = 50, cursor: str | None = None) -> Page[Key]:
+    """Keys, newest first, those that were revoked or have expired among them.
+
+    Raises:
+        Rejected: The limit or the cursor is not legal.
+    """
+    return page(session, Key, limit=limit, cursor=cursor)
+
+
+def revoke(session: Session, key_id: str) -> Key:
+    """End a key for good; doing so again changes nothing.
+
+    Raises:
+        NotFound: There is no such key.
+    """
+    key = session.get(Key, key_id, with_for_update=True)
+    if key is None:
+        raise NotFound("key", key_id)
+    key.revoked = key.revoked or utc_now()
+    return key
+
+
+def make_first(connection: Connection, given: str) -> str | None:
+    """Make the first key, with the scope admin, where there is none; give its token if it was made up here.
+
+    Runs in the transaction of the migrations, which one process at a time may hold: of several that start together one
+    makes the key.
+
+    Args:
+        connection: Of that transaction.
+        given: A token; anything else asks for one that is made up.
+    """
+    if connection.scalar(select(Key.id).limit(1)) is not None:
+        return None
+    parts = TOKEN.fullmatch(given)
+    key_id, secret = _made_up() if parts is None else (parts["id"], parts["secret"])
+    connection.execute(
+        insert(Key).values(
+            id=key_id, name=FIRST_NAME, secret_sha256=_digest(secret), scopes=[Scope.ADMIN], created=utc_now()
+        )
+    )
+    return _token(key_id, secret) if parts is None else None
+
+
+def _made_up() -> tuple[str, str]:
+    return new_id(), secrets.token_urlsafe(SECRET_BYTES)
+
+
+def _token(key_id: str, secret: str) -> str:
+    return f"esp_{key_id}_{secret}"
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _look_up(source: Sessions, key_id: str, began: float) -> Record | None:
+    with reading(source) as session:
+        found = session.execute(select(Key, now().label("moment")).where(Key.id == key_id)).first()
+    if found is None:
+        return None
+    key: Key = found.Key
+    lasts = None if key.expires is None else (key.expires - found.moment).total_seconds()
+    caller = Caller(
+        key_id=key.id,
+        scopes=frozenset(Scope(scope) for scope in key.scopes),
+        models=None if key.models is None else frozenset(key.models),
+    )
+    return Record(caller, key.secret_sha256, lasts=lasts, looked_up=began, revoked=key.revoked)
+
+
+def _faults(
+    name: str,
+    scopes: Collection[Scope],
+    models: Collection[str] | None,
+    expires: datetime | None,
+    *,
+    moment: datetime,
+) -> Iterator[Fault]:
+    if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
+        yield Fault("/name", "invalid", f"the name of a key has 1 to {NAME_LENGTH} printable characters")
+    if not scopes:
+        yield Fault("/scopes", "required", f"give at least one of {', '.join(Scope)}")
+    if models is not None:
+        if Scope.ADMIN in scopes:
+            yield Fault("/models", "not_legal", "a key with the scope admin reaches all models: it can make such keys")
+        if not models:
+            yield Fault("/models", "required", "give at least one model, or null for all")
+        for position, model in enumerate(models):
+            try:
+                check_model_name(model, pointer=f"/models/{position}")
+            except Rejected as error:
+                yield from error.faults
+    if expires is not None and expires <= moment:
+        yield Fault("/expires", "out_of_range", "a key must expire in the future")

@@ -1,0 +1,122 @@
+"""What turned out to be true of decisions, and how often a version was right by that."""
+
+from typing import Any
+
+import orjson
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+import espalier
+from service.database.clock import utc_now
+from service.database.tables import Outcome
+from service.errors import Conflict, Fault, Rejected
+from service.repositories import decisions
+
+__all__ = ["MISSING", "accuracy", "is_right", "record"]
+
+MISSING = object()  # nothing was said
+SHOWN_CLASSES = 20
+
+
+def record(
+    session: Session,
+    decision: decisions.Decision,
+    schema: espalier.Schema,
+    *,
+    label: object = MISSING,
+    value: object = MISSING,
+    key_id: str | None = None,
+) -> Outcome:
+    """Keep what turned out to be true of a decision; said again, the last word counts.
+
+    Args:
+        session: Of a transaction for writing.
+        decision: The decision.
+        schema: Of the model that made it.
+        label: The true class.
+        value: The true number, of a regression.
+        key_id: Of the key that says so.
+
+    Raises:
+        Conflict: The row was refused: there was no answer.
+        Rejected: The class is none of the model's, or there is no number where one belongs.
+    """
+    if decision.leaf is None:
+        raise Conflict(f"decision {decision.id} is a row that was refused: there was no answer that could be right")
+    if schema.classes:
+        _check_label(schema, label, value)
+    else:
+        _check_value(label, value)
+    record_id, _, position = decision.id.partition(":")
+    answer = decision.answer
+    row = Outcome(
+        record_id=record_id,
+        position=int(position or 0),
+        version_id=decision.version_id,
+        label=_text(label) if schema.classes else None,
+        answered_label=_text(answer["label"]) if schema.classes else None,
+        value=None if schema.classes else value,
+        answered_value=None if schema.classes else answer["value"],
+        at=utc_now(),
+        key_id=key_id,
+    )
+    return session.merge(row)
+
+
+def is_right(outcome: Outcome) -> bool | None:
+    """Say whether the class that was answered was the true one; None of a regression."""
+    return None if outcome.label is None else outcome.label == outcome.answered_label
+
+
+def accuracy(session: Session, version_id: str, schema: espalier.Schema) -> dict[str, Any]:
+    """Say how often a version was right, of the decisions whose outcome is known."""
+    if not schema.classes:
+        return _errors(session, version_id)
+    counted = session.execute(
+        select(Outcome.answered_label, Outcome.label, func.count())
+        .where(Outcome.version_id == version_id)
+        .group_by(Outcome.answered_label, Outcome.label)
+    ).all()
+    places = {_text(label): place for place, label in enumerate(schema.classes)}
+    matrix = [[0] * len(places) for _ in places]
+    for answered, actual, count in counted:
+        matrix[places[actual or ""]][places[answered or ""]] += count
+    n_outcomes = sum(map(sum, matrix))
+    right = sum(matrix[place][place] for place in range(len(places)))
+    return {
+        "n_outcomes": n_outcomes,
+        "accuracy": right / n_outcomes if n_outcomes else None,
+        "classes": list(schema.classes),
+        "confusion": matrix,
+    }
+
+
+def _errors(session: Session, version_id: str) -> dict[str, Any]:
+    error = Outcome.answered_value - Outcome.value
+    n_outcomes, absolute, squared, bias = session.execute(
+        select(func.count(), func.avg(func.abs(error)), func.avg(error * error), func.avg(error)).where(
+            Outcome.version_id == version_id
+        )
+    ).one()
+    rmse = None if squared is None else squared**0.5
+    return {"n_outcomes": n_outcomes, "mae": absolute, "rmse": rmse, "bias": bias}
+
+
+def _check_label(schema: espalier.Schema, label: object, value: object) -> None:
+    if value is not MISSING:
+        raise Rejected([Fault("/value", "not_legal", "the model answers with a class: give its label")])
+    if label is MISSING or not any(_text(one) == _text(label) for one in schema.classes):
+        legal = ", ".join(map(espalier.label_text, schema.classes[:SHOWN_CLASSES]))
+        more = ", …" if len(schema.classes) > SHOWN_CLASSES else ""
+        raise Rejected([Fault("/label", "unknown_value", f"must be one of the model's classes: {legal}{more}")])
+
+
+def _check_value(label: object, value: object) -> None:
+    if label is not MISSING:
+        raise Rejected([Fault("/label", "not_legal", "the model answers with a number: give its value")])
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Rejected([Fault("/value", "wrong_type", "the model answers with a number: give the true one")])
+
+
+def _text(label: object) -> str:
+    return orjson.dumps(None if label is MISSING else label).decode()

@@ -1,0 +1,112 @@
+"""What is older than it is to be kept is deleted, some at a time, by whichever worker is idle.
+
+Decisions go when the days of their model are over, or of the settings where the model says nothing; ended jobs when
+those of the settings are, but not while a version or a decision refers to them. Days are told by the database's clock:
+a worker whose own is wrong deletes nothing before its time.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import delete, exists, func, or_, select
+from sqlalchemy.orm import Session
+
+from service.database.clock import database_time
+from service.database.engine import Sessions, reading, transaction
+from service.database.tables import DecisionRecord, Job, ModelName, Version
+from service.repositories.job_queue import FINAL
+
+__all__ = ["RECORDS_AT_ONCE", "Cleaner", "delete_ended_jobs", "delete_expired"]
+
+LOG = logging.getLogger(__name__)
+
+RECORDS_AT_ONCE = 500  # in one transaction: a writer of SQLite holds up the others
+PAUSE_SECONDS = 60.0  # after a look that found none
+
+
+@dataclass(slots=True)
+class Cleaner:
+    """Deletes, now and then, what is not to be kept any longer.
+
+    Attributes:
+        source: Where the log is.
+        retention_days: That decisions are kept by models that say nothing of it; 0: for ever.
+        job_days: That ended jobs are kept; 0: for ever.
+        clock: Monotonic seconds.
+        due: When to look again, by that clock.
+    """
+
+    source: Sessions
+    retention_days: int = 0
+    job_days: int = 0
+    clock: Callable[[], float] = time.monotonic
+    due: float = 0.0
+
+    def clean_up(self) -> None:
+        """Delete some, if it is time to: at once again while there are more. Nothing is raised."""
+        if self.clock() < self.due:
+            return
+        n_records = n_jobs = 0
+        try:
+            n_records = delete_expired(self.source, days=self.retention_days)
+            n_jobs = delete_ended_jobs(self.source, days=self.job_days)
+        except Exception:  # the worker outlives it, and the next look may go better
+            LOG.exception("what has had its time was not deleted")
+        if n_records or n_jobs:
+            LOG.info("deleted, since their time is over: %d records of decisions, %d jobs", n_records, n_jobs)
+        else:
+            self.due = self.clock() + PAUSE_SECONDS
+
+
+def delete_expired(source: Sessions, *, days: int = 0) -> int:
+    """Delete at most `RECORDS_AT_ONCE` records of the decision log whose time is over; give how many.
+
+    Outcomes stay: the accuracy of a version keeps its history.
+
+    Args:
+        source: Where the log is.
+        days: That decisions are kept by models that say nothing of it; 0: for ever.
+    """
+    with reading(source) as session:
+        if not _expired(session, days):
+            return 0
+    with transaction(source) as session:
+        ids = _expired(session, days)
+        session.execute(delete(DecisionRecord).where(DecisionRecord.id.in_(ids)))
+    return len(ids)
+
+
+def delete_ended_jobs(source: Sessions, *, days: int) -> int:
+    """Delete at most `RECORDS_AT_ONCE` jobs that ended so many days ago, and to which nothing refers; give how many.
+
+    Their events go with them. With 0 days nothing is deleted.
+    """
+    if days == 0:
+        return 0
+    refers = or_(exists().where(Version.job_id == Job.id), exists().where(DecisionRecord.job_id == Job.id))
+    with reading(source) as session:
+        ended = Job.state.in_(FINAL) & (Job.finished < database_time(session) - timedelta(days=days))
+        some = select(Job.id).where(ended, ~refers).limit(RECORDS_AT_ONCE)
+        if session.scalar(some.limit(1)) is None:
+            return 0
+    with transaction(source) as session:
+        # Locked, and looked at once more: one that is tried again meanwhile has not ended.
+        ids = session.scalars(some.with_for_update(skip_locked=True)).all()
+        session.execute(delete(Job).where(Job.id.in_(ids)))
+    return len(ids)
+
+
+def _expired(session: Session, days: int) -> Sequence[str]:
+    """Return the ids of some records whose time is over, of all models."""
+    kept, moment = func.coalesce(ModelName.retention_days, days or None), database_time(session)
+    lengths = session.scalars(select(kept).distinct().where(kept.is_not(None))).all()
+    # Moments, not the database's function: a volatile one cannot be looked for in an index.
+    is_over = [(kept == each) & (DecisionRecord.time < moment - timedelta(days=each)) for each in lengths]
+    if not is_over:
+        return []
+    records = select(DecisionRecord.id).join(Version, DecisionRecord.version_id == Version.id)
+    of_models = records.join(ModelName, Version.model_id == ModelName.id)
+    return session.scalars(of_models.where(or_(*is_over)).limit(RECORDS_AT_ONCE)).all()

@@ -11,8 +11,6 @@ import numpy as np
 
 from benchmarks.tables import Floats
 
-__all__ = ["ANSWERING_PEERS", "LEAVES", "SHARES", "Way"]
-
 LEAVES: Final = "leaf"
 SHARES: Final = "label and distribution"
 

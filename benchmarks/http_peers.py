@@ -17,11 +17,6 @@ from typing import Any, Final
 from benchmarks.loads import PATIENCE, Load, loads, memory_of, post
 from benchmarks.service import descendants, free_port
 
-__all__ = [
-    "BARE", "BARE_PINNED", "BENTOML", "CONNECTIONS", "FASTAPI", "FASTAPI_MANY", "FLASK_PATH",
-    "MLSERVER", "PEERS", "Answered", "Peer", "Rows", "measured", "named_rows", "tensor",
-]  # fmt: skip
-
 ROOT: Final = Path(__file__).resolve().parent.parent
 SCIKIT_LEARN: Final = "scikit-learn==1.9.1"
 CONNECTIONS: Final = (1, 16, 64)
@@ -58,7 +53,7 @@ class Peer:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class PredictionResults:
     """What a peer did: its loads by number of connections, seconds to its first answer, MiB (PSS) afterwards."""
 
     loads: Mapping[int, Load]
@@ -132,7 +127,7 @@ PEERS: Final[Mapping[str, Peer]] = MappingProxyType(
 """Versions are those that were asked for when this was written; each environment is made once, in ``.venv-bench-*``."""
 
 
-def measured(folder: Path, peer: Peer, rows: Rows, seconds: int) -> Answered:
+def measured(folder: Path, peer: Peer, rows: Rows, seconds: int) -> PredictionResults:
     """Start a peer, ask it, and end it.
 
     Raises:
@@ -155,7 +150,7 @@ def measured(folder: Path, peer: Peer, rows: Rows, seconds: int) -> Answered:
         _wait(process, address, body, folder / "peer.txt")
         start = time.perf_counter() - begun
         found = loads(folder, address, body, seconds, CONNECTIONS)
-        return Answered(found, start, memory_of([process.pid, *descendants(process.pid)]))
+        return PredictionResults(found, start, memory_of([process.pid, *descendants(process.pid)]))
 
 
 def _environment(peer: Peer) -> Path:

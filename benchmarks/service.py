@@ -85,7 +85,7 @@ def run(run: Run) -> None:
     _show_streams(streamed, asked.stat().st_size)
 
 
-def reading(file: str) -> Measurable:
+def read_session(file: str) -> Measurable:
     """Give the core's reading of the CSV text, from memory."""
     text = Path(file).read_text()
     few = "\n".join(text[: 100 * tables.FEW].splitlines()[:-1])

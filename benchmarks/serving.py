@@ -18,7 +18,7 @@ from benchmarks.http_peers import (
     BARE,
     CONNECTIONS,
     PEERS,
-    Answered,
+    PredictionResults,
     Rows,
     measured,
     named_rows,
@@ -90,7 +90,7 @@ def run(run: Run) -> None:
         print("\nServing: not measured, since there is no wrk here; on Debian and Ubuntu: apt-get install wrk")
         return
     seconds = max(1, round(SECONDS * min(1.0, run.share * 4)))
-    found: dict[str, Answered] = {}
+    found: dict[str, PredictionResults] = {}
     faults: list[str] = []
     rows, size = _espalier(run, seconds, found)
     for name, peer in PEERS.items():
@@ -104,7 +104,7 @@ def run(run: Run) -> None:
     judge(found)
 
 
-def _espalier(run: Run, seconds: int, found: dict[str, Answered]) -> tuple[Rows, int]:
+def _espalier(run: Run, seconds: int, found: dict[str, PredictionResults]) -> tuple[Rows, int]:
     """Measure our lines; give rows and the length of an answer, which is written for the peers, as is their tree."""
     path = tables.write("two_classes", run.rows(N_ROWS), run.folder)
     table = tables.read(path)[0]
@@ -161,7 +161,7 @@ def _write_scikit_learn(rows: tables.Rows, file: Path) -> None:
     joblib.dump(DecisionTreeClassifier(max_depth=MAX_DEPTH, random_state=0).fit(rows.features, rows.target), file)
 
 
-def _show(found: Mapping[str, Answered], size: int, faults: Sequence[str]) -> None:
+def _show(found: Mapping[str, PredictionResults], size: int, faults: Sequence[str]) -> None:
     lines = []
     for name, served in found.items():
         for n, load in served.loads.items():

@@ -12,23 +12,9 @@ from benchmarks.http_peers import (
     FASTAPI_MANY,
     FLASK_PATH,
     MLSERVER,
-    Answered,
+    PredictionResults,
 )
 from benchmarks.measuring import print_table
-
-__all__ = [
-    "DURABLE",
-    "FEW_ANSWERS",
-    "INFER",
-    "MANY",
-    "MANY_OFF",
-    "OFF",
-    "PINNED",
-    "POSTGRES",
-    "Served",
-    "judge",
-    "ratio",
-]
 
 DURABLE: Final = "Espalier, durable"
 POSTGRES: Final = f"{DURABLE}, PostgreSQL"
@@ -63,7 +49,7 @@ FEW_ANSWERS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Served(Answered):
+class Served(PredictionResults):
     """What a service of ours did.
 
     Attributes:
@@ -75,7 +61,7 @@ class Served(Answered):
     early: float | None = None
 
 
-def judge(found: Mapping[str, Answered]) -> None:
+def judge(found: Mapping[str, PredictionResults]) -> None:
     """Print what was promised, and whether it holds."""
     lines = []
     for ours, peer, least in TARGETS:
@@ -104,7 +90,7 @@ def _alone(served: Served) -> Iterator[tuple[str, float, float, str]]:
         yield f"all web processes (PSS), {after}", served.early, MOST_MEMORY, "{:.0f} MiB"
 
 
-def ratio(found: Mapping[str, Answered], ours: str, peer: str, connections: int) -> float | None:
+def ratio(found: Mapping[str, PredictionResults], ours: str, peer: str, connections: int) -> float | None:
     """Give how many times as many answers a second; None where one of them was not measured."""
     if ours not in found or peer not in found:
         return None

@@ -18,21 +18,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = [
-    "Cancelled",
-    "ConfigError",
-    "DataError",
-    "DocumentError",
-    "EspalierError",
-    "EstimatorError",
-    "Fault",
-    "InvalidInput",
-    "NotApplicable",
-    "RowError",
-    "SchemaError",
-    "TooLarge",
-]
-
 SHOWN_FAULTS = 5
 
 

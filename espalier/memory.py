@@ -11,8 +11,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["large_array"]
-
 LARGE_PAGE: Final = 2 << 20
 MIN_BYTES: Final = 2 * LARGE_PAGE
 """Less is allocated by numpy: mapping new pages takes longer than filling them."""

@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from espalier.errors import Cancelled
 
-__all__ = ["Progress"]
-
 
 class Progress:
     """Shared between the thread that works and those that watch; every method may be called from any thread.

@@ -12,8 +12,6 @@ from typing import Final, TypeVar
 
 from espalier.kernels.interpreting import interpreting
 
-__all__ = ["always_compiled", "run_uncompiled_if_small", "waits_for_compiler"]
-
 Result = TypeVar("Result")
 
 SMALL_CELLS: Final = 10_000

@@ -9,8 +9,6 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["Crew", "crew", "in_threads", "in_threads_if_many", "n_threads", "thread_pool"]
-
 MANY_CELLS: Final = 1_000_000
 
 

@@ -18,8 +18,6 @@ from espalier.evaluation.metrics import evaluate
 from espalier.small_work import always_compiled
 from espalier.training.train import prune, train
 
-__all__ = ["WARM_UPS", "CompiledCode", "compiled_code", "load_all", "warm_up"]
-
 Prunings = tuple[tuple[str, Mapping[str, Any]], ...]
 
 FEW_ROWS: Final = 1_500  # too many values for a column of bytes, and enough rows to be answered by compiled code

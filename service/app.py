@@ -11,7 +11,7 @@ from werkzeug.routing import MapAdapter
 
 from service.api.aliases import aliases
 from service.api.auth import admit_only_callers, refuse_foreign_pages, scopes_of
-from service.api.context import EXTENSION, Service, here
+from service.api.context import EXTENSION, Service, current_service
 from service.api.curation import curation
 from service.api.datasets import data_sets
 from service.api.decisions import asking, decisions, outcome_routes
@@ -30,8 +30,6 @@ from service.api.routing import CONVERTERS, NumberConverter
 from service.database.engine import connect, sessions
 from service.settings import Settings
 from service.tracing import spanning
-
-__all__ = ["create_app"]
 
 RESOURCES = (
     data_sets,
@@ -100,7 +98,7 @@ class Measured(Application):
         response = super().full_dispatch_request()
         rule = request.url_rule
         method, route = ("other", "none") if rule is None else (request.method, rule.rule)
-        here().metrics.request(method, route, response.status_code, time.perf_counter() - began)
+        current_service().metrics.request(method, route, response.status_code, time.perf_counter() - began)
         return response
 
 

@@ -18,13 +18,11 @@ from sqlalchemy import Engine, func, or_, select
 
 import espalier
 from service.database.clock import now, utc_now
-from service.database.engine import connect_to_look, reading, sessions
+from service.database.engine import connect_to_look, read_session, sessions
 from service.database.migrate import revisions
 from service.database.tables import Key, Scope
 from service.errors import SettingsError
 from service.settings import Settings, check_listening, unknown_variables, variables
-
-__all__ = ["CHECKS", "Finding", "Level", "examine"]
 
 LITTLE_DISK = 1024 * 2**20  # bytes; below it a person is warned
 TOO_LITTLE_DISK = 64 * 2**20  # below it an upload or a decision may not be kept
@@ -219,7 +217,7 @@ def _keys(place: Place) -> Iterator[Found]:
     if place.engine is None or revisions(place.engine)[0] != {revisions(place.engine)[1]}:
         return
     live = select(Key).where(Key.revoked.is_(None), or_(Key.expires.is_(None), Key.expires > now()))
-    with reading(sessions(place.engine)) as session:
+    with read_session(sessions(place.engine)) as session:
         keys, time = session.scalars(live).all(), session.scalars(select(now())).one()
     admins = [key for key in keys if Scope.ADMIN in key.scopes]
     soon = [key for key in keys if key.expires is not None and key.expires <= time + SOON]

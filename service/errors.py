@@ -56,7 +56,7 @@ class NotFound(ServiceError):  # noqa: N818 - each is named as what it is, like 
         super().__init__(f"there is no {kind} {key!r}{why and ': '}{why}")
 
 
-class Unidentified(ServiceError):  # noqa: N818 - as above
+class Unauthenticated(ServiceError):  # noqa: N818 - as above
     """Who asks is not known: no key was given, or one that is unknown, revoked or expired."""
 
     def __init__(self, message: str) -> None:
@@ -70,7 +70,7 @@ class Forbidden(ServiceError):  # noqa: N818 - as above
         super().__init__(message)
 
 
-class Foreign(ServiceError):  # noqa: N818 - as above
+class CrossOriginRequest(ServiceError):  # noqa: N818 - as above
     """Keys are off, and the request may come from a web page of elsewhere; the message says what gives that away."""
 
     def __init__(self, message: str) -> None:
@@ -84,21 +84,21 @@ class Conflict(ServiceError):  # noqa: N818 - as above
         super().__init__(message)
 
 
-class Changed(ServiceError):  # noqa: N818 - as above
+class PreconditionFailed(ServiceError):  # noqa: N818 - as above
     """What was to be changed is no longer as its caller has seen it; nothing was done. The message says what to do."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
 
 
-class StillRunning(ServiceError):  # noqa: N818 - as above
+class RequestInProgress(ServiceError):  # noqa: N818 - as above
     """The same request, by its Idempotency-Key, is being worked at; soon it can be asked for its answer."""
 
     def __init__(self) -> None:
         super().__init__("a request with this Idempotency-Key is still being worked at: ask again for its answer")
 
 
-class Rejected(ServiceError):  # noqa: N818 - as above
+class ValidationFailed(ServiceError):  # noqa: N818 - as above
     """The request is well-formed but not valid; `faults` lists all that is wrong with it."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
@@ -116,7 +116,7 @@ class TooLarge(ServiceError):  # noqa: N818 - as above
         super().__init__(f"{given} {what} were given, at most {limit} are allowed")
 
 
-class TooMany(ServiceError):  # noqa: N818 - as above
+class LimitExceeded(ServiceError):  # noqa: N818 - as above
     """One key asks for too much at a time; `seconds` later the same request may well be taken."""
 
     def __init__(self, message: str, *, seconds: float) -> None:
@@ -149,7 +149,7 @@ class Unavailable(ServiceError):  # noqa: N818 - as above
         return str(self) if self.reason is None else f"{self} ({self.reason})"
 
 
-class OtherTables(Unavailable):
+class SchemaMismatch(Unavailable):
     """The tables are not those of this version of the service; `newer`: it does not know theirs."""
 
     def __init__(self, *, found: str, needed: str, newer: bool) -> None:

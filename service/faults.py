@@ -6,8 +6,6 @@ from contextlib import contextmanager
 import espalier
 from service.errors import Fault
 
-__all__ = ["collected", "placed"]
-
 
 @contextmanager
 def collected(faults: list[Fault], pointer: Callable[[str], str]) -> Iterator[None]:

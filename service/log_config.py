@@ -24,8 +24,6 @@ import structlog
 import espalier
 from service import errors
 
-__all__ = ["FORMATS", "LEVELS", "Seldom", "about", "configuration", "formatter"]
-
 FORMATS = ("auto", "json", "text")
 LEVELS = ("debug", "info", "warning", "error")
 SPEAKING: tuple[type[BaseException], ...] = (
@@ -59,7 +57,7 @@ def about(**fields: Any) -> Iterator[None]:
         CONTEXT.reset(token)
 
 
-class Seldom:
+class RateLimitedWarning:
     """A warning that every request may give rise to: one line in ten seconds, which says how many were left out."""
 
     def __init__(self, log: logging.Logger) -> None:

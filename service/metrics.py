@@ -15,11 +15,9 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
 from prometheus_client.metrics_core import GaugeMetricFamily
 
-from service.database.engine import Sessions, reading
+from service.database.engine import Sessions, read_session
 from service.errors import Unavailable
 from service.repositories.job_figures import job_figures
-
-__all__ = ["CONTENT_TYPE", "FOLDER", "Metrics", "forget_process"]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # the client library's own name
@@ -70,7 +68,9 @@ class Metrics:
         )
 
         self._lost = Counter(
-            "espalier_decisions_lost", "Records that best_effort dropped, or that could not be written", **here
+            "espalier_decisions_lost",
+            "Records that best_effort dropped, or that could not be written",
+            **here,
         )
         self._waiting = Gauge(
             "espalier_decision_log_waiting",
@@ -135,7 +135,7 @@ class _Queue:
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Give each figure; only that the database is away, where it is."""
         try:
-            with reading(self._source) as session:
+            with read_session(self._source) as session:
                 figures = job_figures(session)
         except Unavailable:
             yield GaugeMetricFamily("espalier_database_up", "Whether the database answers", value=0)

@@ -15,8 +15,6 @@ from service.settings import Settings
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
 
-__all__ = ["Traces", "job_span", "spanning"]
-
 NAME: Final = "espalier"
 MISSING: Final = "ESPALIER_TRACES=on needs OpenTelemetry, which is not installed: pip install 'espalier[traces]'"
 

@@ -4,7 +4,5 @@ import espalier
 from service.app import create_app
 from service.settings import Settings
 
-__all__ = ["application"]
-
 espalier.load_all()  # before there are several processes: they share it, and no request waits for an import
 application = create_app(Settings.from_env())

@@ -13,8 +13,6 @@ from espalier.config.training import (
 from espalier.data.schema import FeatureKind, Schema, label_text
 from espalier.errors import ConfigError, Fault, pointer, within
 
-__all__ = ["check_training"]
-
 
 def check_training(schema: Schema, config: TrainingConfig) -> None:
     """See whether the configuration can take such data.

@@ -13,8 +13,6 @@ from typing import Any, Final, TypeVar
 
 from espalier.errors import ConfigError, Fault, pointer, within
 
-__all__ = ["FieldInfo", "field_table", "parameters_from", "parameters_to_dict"]
-
 Parameters = TypeVar("Parameters")
 Rule = Callable[[Any], bool]
 METADATA: Final = "espalier"

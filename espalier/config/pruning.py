@@ -21,21 +21,6 @@ from espalier.config.parameters import (
 )
 from espalier.errors import ConfigError, Fault
 
-__all__ = [
-    "PRUNERS",
-    "PRUNING",
-    "CostComplexity",
-    "ModelTree",
-    "Pessimistic",
-    "Pruner",
-    "ReducedError",
-    "RulePostPruning",
-    "needs_held_out",
-    "pruner_name",
-    "pruner_to_dict",
-    "pruning_method",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ReducedError:

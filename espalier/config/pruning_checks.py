@@ -6,8 +6,6 @@ from espalier.config.pruning import CostComplexity, ModelTree, Pessimistic, Prun
 from espalier.config.training import TrainingConfig
 from espalier.errors import Fault
 
-__all__ = ["pruning_faults"]
-
 WITHOUT_IMPURITY: Final = ("absolute_error", "poisson")
 """Criteria whose impurity is computed from more than a node keeps."""
 

@@ -2,8 +2,6 @@
 
 from typing import Final
 
-__all__ = ["NOT_TEXT", "is_not_text"]
-
 NOT_TEXT: Final = "must not hold NUL or lone surrogates"
 
 

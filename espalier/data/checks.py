@@ -9,8 +9,6 @@ import numpy.typing as npt
 from espalier.data.schema import Role
 from espalier.errors import Fault
 
-__all__ = ["WHOLE_CHECKS", "fault_of_rows", "faults_of_target", "faults_of_weights"]
-
 SHOWN_ROWS: Final = 3
 LARGEST_TARGET: Final = 1e100
 LARGEST_WEIGHT: Final = 1e50

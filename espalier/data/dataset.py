@@ -19,17 +19,6 @@ import orjson
 
 from espalier.data.schema import LARGEST_WHOLE, Feature, FeatureKind, Label, Role, Schema, instant_text
 
-__all__ = [
-    "Column",
-    "Dataset",
-    "Seen",
-    "fingerprint_of",
-    "is_beyond_whole",
-    "kept_fingerprint",
-    "lacks_values",
-    "notices_of",
-]
-
 Column = npt.NDArray[np.float64] | npt.NDArray[np.float32] | npt.NDArray[np.int32]
 
 CELLS_HASHED_AT_ONCE: Final = 65_536

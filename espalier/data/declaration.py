@@ -7,8 +7,6 @@ from typing import Any, Final
 from espalier.data.schema import ColumnDeclaration, Declaration, Feature, FeatureKind, Role, Schema, parse_declaration
 from espalier.errors import DataError, Fault, SchemaError
 
-__all__ = ["Declared"]
-
 NOBODY: Final = ColumnDeclaration("")
 SHOWN_NAMES: Final = 20
 

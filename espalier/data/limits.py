@@ -8,8 +8,6 @@ from typing import Final
 from espalier.data.schema import Feature
 from espalier.errors import TooLarge
 
-__all__ = ["UNLIMITED", "Limits"]
-
 NO_LIMIT: Final = sys.maxsize
 
 

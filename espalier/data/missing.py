@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Marks", "number_from_text"]
-
 
 @dataclass(frozen=True, slots=True)
 class Marks:

@@ -16,8 +16,6 @@ from typing import Any, Final, TypeVar
 from espalier.data.characters import NOT_TEXT, is_not_text
 from espalier.errors import Fault, SchemaError, pointer
 
-__all__ = ["DEFAULT_MISSING_VALUES", "Feature", "FeatureKind", "Label", "Role", "Schema", "label_text", "sorted_labels"]
-
 Label = str | int | float | bool
 Word = TypeVar("Word", bound=StrEnum)
 

@@ -10,8 +10,6 @@ from espalier.data.schema import Schema
 from espalier.errors import DocumentError, Fault
 from espalier.model.linear import LinearModels
 
-__all__ = ["faults_of_linear", "linear_document", "read_linear"]
-
 DTYPES: Final[Mapping[str, type]] = MappingProxyType(
     {
         "start": np.int32,

@@ -22,8 +22,6 @@ from espalier.model.model import Model
 from espalier.model.rules import RuleList
 from espalier.model.tree import LEAF, MAX_NODES, NOMINAL, NUMERIC, Surrogates, Tree
 
-__all__ = ["FORMAT_VERSION", "from_document", "from_json", "to_document", "to_json", "tree_document"]
-
 FORMAT: Final = "espalier"
 FORMAT_VERSION: Final = 1
 

@@ -10,8 +10,6 @@ from espalier.data.schema import EARLIEST_INSTANT, LATEST_INSTANT, Feature, Feat
 from espalier.errors import DocumentError, Fault
 from espalier.model.preparation import LARGEST_SPAN, STEPS, Preparation, Scale
 
-__all__ = ["preparation_document", "read_preparation"]
-
 Numbers = Callable[[Any, str, type, int], Any]
 """Reads one list of numbers that is not checked yet: (JSON, path, dtype, dimensions) -> array."""
 

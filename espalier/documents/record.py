@@ -8,8 +8,6 @@ from espalier.config.training import Holdout, holdout_from_dict, holdout_to_dict
 from espalier.errors import DocumentError, Fault, InvalidInput, within
 from espalier.model.model import TrainingRecord
 
-__all__ = ["read_record", "record_document"]
-
 RARE: Final = ("asked", "backfitted", "divided")
 
 

@@ -14,8 +14,6 @@ from espalier.errors import DocumentError, Fault, pointer
 from espalier.model.rules import Condition, LabelCodes, Rule, RuleList
 from espalier.model.tree import LARGEST
 
-__all__ = ["read_rules", "rules_document"]
-
 MAX_RULES: Final = 5_000_000
 LARGEST_VALUE: Final = 1e150
 """No number that a rule answers is larger, so that its square is a number."""

@@ -16,8 +16,6 @@ from espalier.model.model import Model
 from espalier.model.rules import RuleList
 from espalier.progress import Progress
 
-__all__ = ["LOSS_MEASURES", "PermutationImportance", "attribute_importances", "permutation_importances"]
-
 MOST_REPEATS: Final = 1000
 LOSS_MEASURES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {

@@ -6,17 +6,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "Cells",
-    "cells_of",
-    "chi_square_of",
-    "entropy_of",
-    "entropy_within",
-    "gini_of",
-    "gini_within",
-    "variance_of",
-]
-
 Floats = npt.NDArray[np.float64]
 
 

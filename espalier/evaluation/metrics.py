@@ -15,8 +15,6 @@ from espalier.prediction.batch import predict_batch
 from espalier.prediction.encode_columns import cells_of, target_of
 from espalier.progress import Progress
 
-__all__ = ["Evaluation", "answers_and_shares", "evaluate", "evaluate_rows"]
-
 LEAST_SHARE: Final = 1e-15
 
 

@@ -24,8 +24,6 @@ from espalier.evaluation.impurity import (
 from espalier.model.rules import shown_bound
 from espalier.stats import chi_square_tail
 
-__all__ = ["LOG_BASES", "AttributeProfile", "ClassShare", "Profile", "profile"]
-
 LOG_BASES: Final = {"2": (math.log(2), "bits"), "e": (1.0, "nats"), "10": (math.log(10), "bans")}
 """What entropies may be shown in: the natural logarithm of the base, and the unit."""
 BASE_NAMES: Final[Mapping[float, str]] = {2: "2", math.e: "e", 10: "10"}

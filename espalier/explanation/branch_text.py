@@ -10,18 +10,6 @@ from espalier.model.rules import bound_text, category_text, condition_text, labe
 from espalier.model.tree import NOMINAL, NUMERIC
 from espalier.prediction.tree_predictor import tree_predictor
 
-__all__ = [
-    "BranchWords",
-    "answer_text",
-    "branch_text",
-    "counted",
-    "cut",
-    "folded_text",
-    "leaf_text",
-    "top_line",
-    "weight_text",
-]
-
 LONGEST_LINE: Final = 2_000
 """Characters of one branch as text: a subset of thousands of categories is not told in full on every line."""
 

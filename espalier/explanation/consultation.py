@@ -24,8 +24,6 @@ from espalier.prediction.predict import predictor_for
 from espalier.prediction.rule_predictor import RulePredictor
 from espalier.prediction.tree_predictor import TreePredictor
 
-__all__ = ["Consultation", "Question", "consult"]
-
 Array = npt.NDArray[Any]
 
 

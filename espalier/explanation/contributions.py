@@ -12,8 +12,6 @@ from espalier.prediction.answers import Prediction
 from espalier.prediction.leaf_values import answer_table
 from espalier.prediction.tree_predictor import TreePredictor
 
-__all__ = ["contributions_of"]
-
 FEW_WAYS: Final = 1_000
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from espalier.model.model import Model
 
-__all__ = ["PathCost", "attribute_costs", "cost_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class PathCost:

@@ -28,8 +28,6 @@ from espalier.prediction.predict import predictor_for
 from espalier.prediction.rule_predictor import RulePredictor
 from espalier.prediction.tree_predictor import TreePredictor
 
-__all__ = ["Change", "Counterfactual", "Counterfactuals", "counterfactuals"]
-
 MOST_VISITED: Final = 400_000
 """Leaves that proposals come to before the search ends, about a second: a row without values comes to every leaf."""
 

@@ -13,8 +13,6 @@ from espalier.explanation.costs import attribute_costs
 from espalier.model.model import Model
 from espalier.prediction.answers import Prediction
 
-__all__ = ["MOST_COUNTERFACTUALS", "Wanted"]
-
 MOST_COUNTERFACTUALS: Final = 100
 """How many may be asked for at a time."""
 RANGE: Final = "must be [least, greatest], each a number, or null where that end is open (not both)"

@@ -24,8 +24,6 @@ from espalier.prediction.missing import STOP
 from espalier.prediction.rule_predictor import RulePredictor
 from espalier.prediction.tree_predictor import TreePredictor
 
-__all__ = ["BestFirstSearch", "Graph", "RuleGraph", "TreeGraph"]
-
 Mask = npt.NDArray[np.bool_]
 ALL: Final = -1
 MAX_TESTS: Final = 100_000

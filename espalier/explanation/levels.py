@@ -18,8 +18,6 @@ import numpy.typing as npt
 from espalier.model.tree import LEAF, Tree, cached_on_owner
 from espalier.prediction.missing import whole_shares
 
-__all__ = ["Level", "TreeLevels", "path_products", "tree_levels"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 Places = npt.NDArray[np.int64]

@@ -14,8 +14,6 @@ from espalier.model.rules import Condition, condition_text, number_text, one_lin
 from espalier.prediction.answers import Prediction
 from espalier.prediction.linear_leaves import LinearAnswers, SmoothingStep
 
-__all__ = ["LinearAnswer", "LinearTerm", "equation_text", "linear_answer", "linear_lines"]
-
 COLUMN_WORDS: Final[Mapping[FeatureKind, str]] = {FeatureKind.ORDINAL: "place of ", FeatureKind.DATETIME: "seconds of "}
 """What stands before the name of an attribute that is not a number by itself."""
 

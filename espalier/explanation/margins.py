@@ -19,8 +19,6 @@ from espalier.prediction.leaf_values import answer_table
 from espalier.prediction.missing import STOP
 from espalier.prediction.tree_predictor import TreePredictor
 
-__all__ = ["MarginBounds", "top_class"]
-
 Floats = npt.NDArray[np.float64]
 Array = npt.NDArray[Any]
 

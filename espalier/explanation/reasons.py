@@ -31,8 +31,6 @@ from espalier.prediction.linear_leaves import LinearAnswers
 from espalier.prediction.missing import STOP
 from espalier.prediction.tree_predictor import TreePredictor
 
-__all__ = ["MAX_REASONS", "SufficientReason", "sufficient_reasons"]
-
 Mask = npt.NDArray[np.bool_]
 
 MAX_REASONS: Final = 5

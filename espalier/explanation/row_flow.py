@@ -12,8 +12,6 @@ from espalier.model.tree import LEAF, NOMINAL, UNKNOWN, Tree
 from espalier.prediction.missing import STOP
 from espalier.prediction.tree_predictor import TreePredictor
 
-__all__ = ["ALL", "RowFlow", "row_flow", "tested_attributes"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]

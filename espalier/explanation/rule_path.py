@@ -9,8 +9,6 @@ from espalier.model.rules import Condition, sentence, shown_bound
 from espalier.prediction.answers import Prediction, answer_word
 from espalier.prediction.rule_predictor import RulePredictor, rule_predictor
 
-__all__ = ["looked_at", "passed_over", "rule_sentence", "rule_steps"]
-
 
 def rule_sentence(model: Model, number: int) -> str:
     """Write rule `number` as a sentence; the default, whose number is that of the rules, reads ``otherwise No``."""

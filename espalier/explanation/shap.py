@@ -30,8 +30,6 @@ from espalier.model.tree import LEAF, Tree, cached_on_owner
 from espalier.prediction.leaf_values import answer_table
 from espalier.prediction.tree_predictor import TreePredictor
 
-__all__ = ["ShapleyValues", "shapley_values"]
-
 Floats = npt.NDArray[np.float64]
 Array = npt.NDArray[Any]
 

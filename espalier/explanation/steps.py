@@ -8,18 +8,6 @@ from espalier.data.schema import Feature, FeatureKind, Label, instant_text
 from espalier.model.rules import Condition, condition_text, label_line, name_text, number_text
 from espalier.prediction.encode_rows import EncodedRow
 
-__all__ = [
-    "DecisionStep",
-    "PassedOver",
-    "StandIn",
-    "own_values",
-    "passed_over_text",
-    "shown_value",
-    "step_reason",
-    "step_text",
-    "value_text",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class StandIn:

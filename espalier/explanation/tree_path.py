@@ -19,8 +19,6 @@ from espalier.prediction.answers import LeafVisit, Prediction, answer_word
 from espalier.prediction.tree_predictor import SurrogateTests, TreePredictor
 from espalier.rules.extract import edge_condition, intersection
 
-__all__ = ["CachedText", "cached_text", "conditions_of", "rule_of_tree", "tree_steps"]
-
 MAX_CACHED: Final = 10_000
 """Leaves, and tests, whose text is cached with a model."""
 

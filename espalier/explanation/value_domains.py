@@ -28,8 +28,6 @@ from espalier.model.preparation import LARGEST_SPAN, Scale
 from espalier.model.rules import RuleList
 from espalier.model.tree import NUMERIC, UNKNOWN, Tree
 
-__all__ = ["EVERYTHING", "MARGIN", "Box", "ValueDomain", "bits_of", "branch_box", "codes_up_to", "value_domains"]
-
 MARGIN: Final = 1e-6
 """A proposed number exceeds a threshold by at most this part of its span, with as few digits as possible."""
 LARGEST_EXACT: Final = 2.0**53

@@ -20,8 +20,6 @@ from espalier.model.linear import LinearModels
 from espalier.model.tree import LEAF, Tree
 from espalier.progress import Progress
 
-__all__ = ["MAX_COLUMNS", "fit_linear_models"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 

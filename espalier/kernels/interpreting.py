@@ -9,8 +9,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-__all__ = ["Interpreting", "current", "interpreting"]
-
 
 @dataclass(slots=True)
 class Interpreting:

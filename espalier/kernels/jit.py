@@ -36,8 +36,6 @@ from numba.extending import register_jitable
 from espalier.kernels.interpreting import current
 from espalier.kernels.kept import KernelCache, cache_folder, filled_folders
 
-__all__ = ["compiled", "inlined", "inner", "maker", "must_compile", "phase_of", "shared"]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 ANSWERS: Final[dict[tuple[int, str], dict[Any, Any]]] = {}
 

@@ -31,8 +31,6 @@ try:
 except ImportError:  # no such locks on Windows
     flock = None  # type: ignore[assignment]
 
-__all__ = ["KernelCache", "baselines_of", "cache_folder", "filled_folders", "kept_code", "sources_hash"]
-
 CACHE_VARIABLE: Final = "NUMBA_CACHE_DIR"
 PACKAGE: Final = Path(__file__).parents[1]
 IMPORTED: Final = re.compile(r"from espalier\.((?:\w+\.)*kernels)(?:\.(\w+))? import (\([^)]*\)|.*)")

@@ -12,8 +12,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LARGEST_VALUE", "LeafModel", "LinearModels", "Smoothing", "Term", "smoothed_leaf", "smoothing_shares"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 

@@ -15,8 +15,6 @@ from espalier.model.preparation import Preparation
 from espalier.model.rules import RuleList
 from espalier.model.tree import Tree, field_state
 
-__all__ = ["Model", "OperatingPoint", "TrainingRecord"]
-
 
 @dataclass(frozen=True, slots=True)
 class TrainingRecord:

@@ -2,8 +2,6 @@
 
 from typing import Final
 
-__all__ = ["LEAF", "NOMINAL", "NUMERIC", "UNKNOWN"]
-
 LEAF: Final = 0
 """``test`` of a leaf."""
 NUMERIC: Final = 1

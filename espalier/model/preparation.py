@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from espalier.data.schema import EARLIEST_INSTANT, LATEST_INSTANT, Feature, FeatureKind
 
-__all__ = ["DAY", "LARGEST_SPAN", "STEPS", "Preparation", "Scale", "scales_of"]
-
 DAY: Final = 86_400.0
 STEPS: Final = {FeatureKind.NUMERIC: (1.0,), FeatureKind.DATETIME: (DAY, 1.0)}
 """What all values of a column may be multiples of, the coarsest first."""

@@ -9,8 +9,6 @@ from espalier.errors import ConfigError
 from espalier.model.model import Model, TrainingRecord
 from espalier.model.rules import RuleList
 
-__all__ = ["DIVIDING", "UNNAMED", "is_among", "recorded"]
-
 DIVIDING: Final = ("fractional", "spread")
 """Strategies for missing values by which a row goes several ways."""
 UNNAMED: Final = "*"

@@ -14,8 +14,6 @@ from unicodedata import category
 
 from espalier.data.schema import Feature, FeatureKind, Label, instant_text, label_key, label_text
 
-__all__ = ["ClassDescription", "Condition", "LabelCodes", "Rule", "RuleList", "number_text", "sentence"]
-
 LINE_BREAKERS: Final = frozenset({"Cc", "Zl", "Zp"})
 """Unicode categories of what ends a line or drives a terminal."""
 TURNING: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

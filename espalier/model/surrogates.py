@@ -8,8 +8,6 @@ import numpy.typing as npt
 
 from espalier.model.node_tests import NOMINAL, NUMERIC
 
-__all__ = ["Surrogates", "arranged_surrogates", "ragged", "surrogate_conditions"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 

@@ -12,8 +12,6 @@ from espalier.data.schema import Schema
 from espalier.errors import ConfigError, Fault, pointer, within
 from espalier.model_selection.folds import tests_of, why_not_divided, why_not_weighed, with_label_noise
 
-__all__ = ["Candidate", "check_candidate_rows", "check_candidates", "sets_aside"]
-
 OF_DATA: Final = ("/target", "/attributes")
 """Where `check_training` finds fault with the data, whatever the configuration is."""
 PRUNING_SHARE: Final = Holdout(fraction=1 / 3, seed=0)

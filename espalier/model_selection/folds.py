@@ -16,18 +16,6 @@ from espalier.data.schema import Role, Schema
 from espalier.errors import ConfigError, Fault
 from espalier.training.holdout import held_out_rows, other_rows, row_order
 
-__all__ = [
-    "DEFAULT_FOLDS",
-    "Test",
-    "check_comparison",
-    "fold_of_rows",
-    "parts_of",
-    "tests_of",
-    "why_not_divided",
-    "why_not_weighed",
-    "with_label_noise",
-]
-
 MAX_FOLDS: Final = 1_000
 DEFAULT_FOLDS: Final = 10
 

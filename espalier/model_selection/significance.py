@@ -8,8 +8,6 @@ import numpy.typing as npt
 
 from espalier.stats import student_t_two_sided
 
-__all__ = ["paired_differences", "resampled_t"]
-
 ROUNDING: Final = 1e-12
 """Figures that differ by less than this share of them are the same."""
 

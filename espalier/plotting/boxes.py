@@ -18,8 +18,6 @@ from espalier.plotting.lettering import LINE, text_width, wrapped
 from espalier.plotting.selection import Box, Drawing
 from espalier.prediction.tree_predictor import tree_predictor
 
-__all__ = ["BAR", "HEAD", "NOTE", "PAD", "Face", "faces"]
-
 HEAD: Final = 13.0
 NOTE: Final = 12.0
 """Sizes of letters."""

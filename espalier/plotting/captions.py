@@ -15,8 +15,6 @@ from espalier.plotting.selection import Drawing
 from espalier.plotting.shapes import rectangle, text
 from espalier.prediction.tree_predictor import tree_predictor
 
-__all__ = ["Block", "description", "headline", "lines_above", "lines_below"]
-
 TITLE: Final = 16.0
 LONGEST_NAME: Final = 300
 LONGEST_TEXT: Final = 600

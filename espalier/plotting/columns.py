@@ -9,8 +9,6 @@ from espalier.errors import NotApplicable
 from espalier.model.model import Model
 from espalier.plotting.selection import draw
 
-__all__ = ["to_columns"]
-
 
 def to_columns(
     model: Model, *, node: int = 0, depth: int | None = None, most_nodes: int | None = None

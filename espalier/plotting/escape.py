@@ -4,8 +4,6 @@ from typing import Final
 
 from espalier.model.rules import one_line
 
-__all__ = ["legal_text", "xml_text"]
-
 ENTITIES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"})
 
 

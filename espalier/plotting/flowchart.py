@@ -13,8 +13,6 @@ from espalier.plotting.rules import rules_to_mermaid
 from espalier.plotting.selection import Drawing
 from espalier.prediction.tree_predictor import tree_predictor
 
-__all__ = ["Arrow", "Cell", "dot_lines", "mermaid_lines", "rule_chart", "tree_chart"]
-
 LONGEST_TEXT: Final = 300
 """Characters in one box or on one arrow: the programs that read this lay out what they get."""
 PLAIN: Final = frozenset(" .,-_/()±≤:…")

@@ -15,8 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["CURVE", "LABEL_GAP", "Extent", "Layout", "Place", "laid_out"]
-
 GAP: Final = 14.0
 """Between two strips."""
 CURVE: Final = 34.0

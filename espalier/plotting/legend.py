@@ -7,8 +7,6 @@ from espalier.model.model import Model
 from espalier.model.rules import label_line
 from espalier.plotting.escape import legal_text
 
-__all__ = ["Legend", "legend_of"]
-
 COLOURS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#7a5195")
 """Told apart by most eyes that see fewer colours: seven of Okabe and Ito (2008), and a violet. Of more classes the
 lightest share one more colour."""

@@ -3,8 +3,6 @@
 from typing import Final
 from unicodedata import category, decomposition, east_asian_width
 
-__all__ = ["LINE", "text_width", "wrapped"]
-
 LINE: Final = 1.25
 """Height of a line, in sizes of its letters."""
 BOLD: Final = 1.16

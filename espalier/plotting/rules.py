@@ -20,8 +20,6 @@ from espalier.prediction.answers import LeafAnswer, answer_word
 from espalier.prediction.rule_predictor import rule_predictor
 from espalier.rules.extract import class_dnf, extract_rules
 
-__all__ = ["class_sentences", "logic_lines", "rules_to_dict", "rules_to_mermaid", "rules_to_text", "to_logic"]
-
 
 def to_logic(model: Model, label: Label | None = None) -> str:
     """Give the rules in the notation of logic.

@@ -16,8 +16,6 @@ from espalier.explanation.explain import Explanation, explain
 from espalier.model.model import Model
 from espalier.model.tree import LEAF, Tree
 
-__all__ = ["Box", "Drawing", "Path", "draw", "explained"]
-
 Path = Explanation | Mapping[str, Any]
 """Whose way is shown: that of a row, or one that was explained before."""
 

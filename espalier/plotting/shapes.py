@@ -4,8 +4,6 @@ from typing import Final
 
 from espalier.plotting.escape import xml_text
 
-__all__ = ["BOX", "BOX_ON_THE_WAY", "CANVAS", "EDGE", "INK", "SVG_STYLE", "WAY", "number", "rectangle", "text"]
-
 INK: Final = 'class="ink" fill="#1a1d21"'
 CANVAS: Final = 'class="canvas" fill="#ffffff"'
 EDGE: Final = 'class="edge" fill="none" stroke="#7d8793"'

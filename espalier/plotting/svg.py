@@ -18,8 +18,6 @@ from espalier.plotting.lettering import LINE
 from espalier.plotting.selection import Box, Drawing, Path, draw
 from espalier.plotting.shapes import BOX, BOX_ON_THE_WAY, CANVAS, EDGE, INK, SVG_STYLE, WAY, number, rectangle, text
 
-__all__ = ["svg_of"]
-
 ENOUGH: Final = 100
 ENOUGH_BESIDE_A_WAY: Final = 40
 MOST_BOXES: Final = 4_000

@@ -15,8 +15,6 @@ from espalier.plotting.selection import Box, Drawing, Path, draw, explained
 from espalier.plotting.svg import svg_of
 from espalier.prediction.tree_predictor import tree_predictor
 
-__all__ = ["to_dot", "to_mermaid", "to_svg", "to_text"]
-
 MAX_INDENT: Final = 60
 """Deeper nodes say how deep they are: a chain of n nodes must not take n² characters."""
 

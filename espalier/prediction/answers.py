@@ -9,8 +9,6 @@ from espalier.data.schema import Label, label_text
 from espalier.model.rules import label_line, number_text
 from espalier.prediction.encode_rows import EncodedRow
 
-__all__ = ["LeafAnswer", "LeafVisit", "Prediction", "answer_from", "answer_word", "wilson"]
-
 WILSON_Z: Final = 1.96
 
 

@@ -32,8 +32,6 @@ from espalier.progress import Progress
 from espalier.small_work import waits_for_compiler
 from espalier.threads import in_threads, n_threads
 
-__all__ = ["BatchPrediction", "apply", "class_codes", "class_shares", "numbers", "predict_batch"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 Array = npt.NDArray[Any]

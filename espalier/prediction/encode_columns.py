@@ -12,17 +12,6 @@ from espalier.errors import DataError, Fault
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
 
-__all__ = [
-    "Cells",
-    "MatrixCells",
-    "TableCells",
-    "cells_of",
-    "encoded_columns",
-    "stands_for",
-    "target_of",
-    "unseen_rows",
-]
-
 Floats = npt.NDArray[np.float64]
 
 UNSEEN: Final = -2.0

@@ -14,8 +14,6 @@ from espalier.data.missing import Marks, number_from_text
 from espalier.data.schema import Feature, FeatureKind, Role, Schema, label_key, label_text, parse_instant
 from espalier.errors import Fault, RowError, pointer, within
 
-__all__ = ["EncodedRow", "RowEncoder", "encode_each", "encode_rows", "rows_from_text"]
-
 MISSING: Final = -1.0
 """Code of a missing category; NaN is a missing number."""
 UNSEEN: Final = -2.0

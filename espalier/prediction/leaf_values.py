@@ -13,8 +13,6 @@ from espalier.model.tree import Tree, cached_on_owner
 from espalier.prediction.answers import LeafAnswer, answer_from
 from espalier.prediction.linear_leaves import smoothed_constants
 
-__all__ = ["LeafValues", "answer_table", "node_values", "rule_answers"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[Any]
 

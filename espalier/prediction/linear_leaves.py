@@ -20,8 +20,6 @@ from espalier.model.linear import (
 )
 from espalier.model.tree import LEAF, Tree
 
-__all__ = ["LeafTable", "LinearAnswers", "SmoothingStep", "smoothed_constants"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 

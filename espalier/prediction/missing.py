@@ -17,8 +17,6 @@ from espalier.model.preparation import Preparation
 from espalier.model.rules import RuleList
 from espalier.model.tree import LEAF, Tree, cached_on_owner
 
-__all__ = ["PREDICTION_STRATEGIES", "STOP", "answering_with", "whole_shares"]
-
 STOP: Final = -2
 """In the place of a node's fallback: a row without the value ends here; -1 is every branch."""
 

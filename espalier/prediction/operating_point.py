@@ -19,8 +19,6 @@ from espalier.model.rules import RuleList
 from espalier.model.tree import cached_on_owner
 from espalier.prediction.leaf_values import answer_table
 
-__all__ = ["answering_at", "operating_point_from_dict"]
-
 MAX_CACHED: Final = 8
 """Operating points whose models are cached with a model."""
 MAX_CELLS: Final = 4_000_000

@@ -14,8 +14,6 @@ from espalier.prediction.answers import LeafVisit, Prediction
 from espalier.prediction.encode_rows import EncodedRow, RowEncoder, encode_rows
 from espalier.prediction.leaf_values import node_values, rule_answers
 
-__all__ = ["RulePredictor", "condition_mask", "firing_rules", "rule_predictor"]
-
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 

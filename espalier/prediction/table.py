@@ -18,8 +18,6 @@ from espalier.prediction.encode_rows import EncodedRow
 from espalier.prediction.missing import answering_with
 from espalier.prediction.predict import predictor_for
 
-__all__ = ["TableAnswers", "check_table", "predict_table"]
-
 Flags = npt.NDArray[np.bool_]
 
 SHOWN_NAMES: Final = 20

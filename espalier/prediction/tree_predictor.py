@@ -17,8 +17,6 @@ from espalier.prediction.leaf_values import LeafValues, node_values
 from espalier.prediction.linear_leaves import LinearAnswers
 from espalier.prediction.missing import STOP
 
-__all__ = ["MAX_VISITS", "SurrogateTests", "TreePredictor", "tree_predictor"]
-
 MAX_VISITS: Final = 100
 """Paths of a fractional prediction whose nodes are listed: a row without values takes every path of a tree."""
 MAX_LEAVES_IN_PYTHON: Final = 1_000

@@ -7,8 +7,6 @@ from espalier.model.model import Model
 from espalier.model.record import is_among, recorded
 from espalier.model.rules import RuleList
 
-__all__ = ["check_pruning", "faults_of_backfit"]
-
 
 def check_pruning(model: Model, method: Pruner, *, has_training_rows: bool = True, voters: str | None = None) -> None:
     """See whether `method` can take `model`, before anything is pruned.

@@ -20,8 +20,6 @@ from espalier.progress import Progress
 from espalier.pruning.distribute import losses, node_sums, weighted_rows
 from espalier.pruning.result import Pruned, PruningRows, collapsed, counts, notes_on_rows, pruned_model, step_lines
 
-__all__ = ["PruningPath", "prune_cost_complexity", "pruning_path"]
-
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 

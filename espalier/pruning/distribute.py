@@ -14,8 +14,6 @@ from espalier.prediction.batch import apply
 from espalier.prediction.encode_columns import cells_of, target_of
 from espalier.threads import in_threads_if_many
 
-__all__ = ["WeightedRows", "losses", "node_sums", "rows_at_leaves", "shape_of", "tree_arrays", "weighted_rows"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 

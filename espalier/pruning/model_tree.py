@@ -13,8 +13,6 @@ from espalier.model.tree import LEAF, Tree
 from espalier.progress import Progress
 from espalier.pruning.result import Pruned, PruningRows, counts, pruned_model, step_lines
 
-__all__ = ["prune_model_tree"]
-
 Floats = npt.NDArray[np.float64]
 
 WITHOUT_FREEDOM: Final = 10.0

@@ -21,8 +21,6 @@ from espalier.pruning.distribute import WeightedRows, rows_at_leaves, shape_of, 
 from espalier.pruning.kernels import error_limits
 from espalier.pruning.result import Pruned, counts, pruned_model, step_lines
 
-__all__ = ["add_errs", "prune_pessimistic"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 

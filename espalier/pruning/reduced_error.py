@@ -16,8 +16,6 @@ from espalier.model.tree import LEAF, Tree
 from espalier.pruning.distribute import losses, node_sums, weighted_rows
 from espalier.pruning.result import Pruned, collapsed, counts, notes_on_rows, pruned_model, step_lines
 
-__all__ = ["prune_reduced_error"]
-
 Floats = npt.NDArray[np.float64]
 ROUNDING: Final = 1e-12
 """Slack for sums of fractional weights and of squares, as a share of the largest: whatever the target's unit is."""

@@ -18,8 +18,6 @@ from espalier.model.tree import Tree
 from espalier.prediction.batch import apply
 from espalier.prediction.encode_columns import cells_of, target_of, tested_places, unseen_rows
 
-__all__ = ["Pruned", "PruningRows", "collapsed", "counts", "notes_on_rows", "pruned_model", "step_lines"]
-
 
 @dataclass(frozen=True, slots=True)
 class PruningRows:

@@ -34,8 +34,6 @@ from espalier.pruning.pessimistic import add_errs
 from espalier.pruning.result import Pruned, PruningRows, notes_on_rows
 from espalier.rules.extract import edge_condition, leaf_stats, merged, refuse_linear
 
-__all__ = ["Evidence", "loss_of", "post_prune_rules"]
-
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 

@@ -15,8 +15,6 @@ from espalier.model.tree import LEAF, NOMINAL, NUMERIC, Tree
 from espalier.prediction.tree_predictor import tree_predictor
 from espalier.rules.simplify import simplified
 
-__all__ = ["class_dnf", "edge_condition", "extract_rules", "intersection", "leaf_stats", "merged", "merged_paths"]
-
 AS_A_TREE: Final = "figures are those of the tree: a row with a missing value may be answered otherwise by its rules"
 
 

@@ -14,8 +14,6 @@ from typing import Final
 from espalier.data.schema import Feature, label_key
 from espalier.model.rules import Condition
 
-__all__ = ["simplified"]
-
 Conjunction = tuple[Condition, ...]
 
 

@@ -14,8 +14,6 @@ from espalier.data.dataset import Dataset
 from espalier.errors import ConfigError, Fault, NotApplicable, within
 from espalier.model.model import Model
 
-__all__ = ["held_out_rows", "needed_holdout", "other_rows", "read_holdout", "row_order", "set_aside", "voting_rows"]
-
 LARGEST_SHORT: Final = 2**15
 
 PRESET_HOLDOUTS: Final[Mapping[str, float]] = MappingProxyType({"reptree": 1 / 3})

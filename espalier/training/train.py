@@ -40,8 +40,6 @@ from espalier.pruning import PRUNING_FUNCTIONS, Pruned, PruningRows, faults_of_b
 from espalier.small_work import run_uncompiled_if_small
 from espalier.training.holdout import needed_holdout, read_holdout, set_aside, voting_rows
 
-__all__ = ["prune", "summary", "train", "train_traced"]
-
 UNPRUNED: Final = "unpruned: the tree is as it was grown"
 USES: Final = ("holdout", "validation")
 """What held-out rows were used for, by whether they had a part in making the model."""

@@ -15,21 +15,11 @@ from typing import Any
 from flask import Flask, g, request
 
 from service.api.blueprint import Blueprint
-from service.api.context import Service, here
+from service.api.context import Service, current_service
 from service.database.tables import Scope
-from service.errors import Foreign, Unidentified
-from service.repositories.keys import EVERYBODY, Caller
+from service.errors import CrossOriginRequest, Unauthenticated
+from service.repositories.keys import ANONYMOUS, Caller
 from service.settings import Settings, is_loopback
-
-__all__ = [
-    "OPEN",
-    "admit_only_callers",
-    "admitted",
-    "check_host",
-    "refuse_foreign_pages",
-    "scopes_of",
-    "still_admitted",
-]
 
 OPEN: frozenset[str] = frozenset({"openapi", "docs.page", "docs.static"})  # the description is for everybody
 SCHEME = "bearer "
@@ -55,7 +45,7 @@ def admit_only_callers(app: Flask, scopes: Mapping[str, tuple[Scope, ...]]) -> N
         needed = () if request.endpoint is None or request.method == "OPTIONS" else scopes[request.endpoint]
         if not needed:  # open to all, or no route of ours: the answer is the same for everybody
             return
-        g.caller = admitted(here(), request.headers.get("Authorization", ""))
+        g.caller = authenticate(current_service(), request.headers.get("Authorization", ""))
         g.caller.check_scope(*needed)
         named = request.view_args or {}
         g.caller.check_model(named.get("name"))
@@ -63,34 +53,34 @@ def admit_only_callers(app: Flask, scopes: Mapping[str, tuple[Scope, ...]]) -> N
             g.caller.check_shared()
 
 
-def admitted(service: Service, authorization: str) -> Caller:
+def authenticate(service: Service, authorization: str) -> Caller:
     """Find out who asks, by what the header Authorization says, and count the request.
 
     Raises:
-        OtherTables: The tables are not those of this program.
+        SchemaMismatch: The tables are not those of this program.
         Unavailable: The database cannot be reached now.
-        Unidentified: Keys are on, and this is none, or none that is valid.
-        TooMany: The key makes more requests a second than it may.
+        Unauthenticated: Keys are on, and this is none, or none that is valid.
+        LimitExceeded: The key makes more requests a second than it may.
     """
-    service.check_tables()
+    service.check_schema_revision()
     caller = _identified(service, authorization)
     service.rates.check(caller.key_id)
     return caller
 
 
-def still_admitted() -> Callable[[], object]:
+def reauthenticate() -> Callable[[], object]:
     """Give what whoever answers the present request for long asks now and then: whether its key is still good.
 
-    It can be called when the request's own context has ended; it raises as `admitted` does, and counts nothing.
+    It can be called when the request's own context has ended; it raises as `authenticate` does, and counts nothing.
     """
-    return partial(_identified, here(), request.headers.get("Authorization", ""))
+    return partial(_identified, current_service(), request.headers.get("Authorization", ""))
 
 
 def _identified(service: Service, authorization: str) -> Caller:
     if service.settings.auth == "none":
-        return EVERYBODY
+        return ANONYMOUS
     if not authorization.lower().startswith(SCHEME):
-        raise Unidentified(f"this needs a key: {HOW}")
+        raise Unauthenticated(f"this needs a key: {HOW}")
     return service.keys.identify(service.sessions, authorization[len(SCHEME) :].strip())
 
 
@@ -111,11 +101,11 @@ def check_host(environ: Mapping[str, Any], own: str) -> None:
     """Refuse a name that is not this machine's; a proxy may say another afterwards, and a page could say it, too.
 
     Raises:
-        Foreign: The header Host says so.
+        CrossOriginRequest: The header Host says so.
     """
     given = environ.get("werkzeug.proxy_fix.orig", environ).get("HTTP_HOST")
     if given is not None and not _is_own(given, own):  # without it: no browser
-        raise Foreign(
+        raise CrossOriginRequest(
             f"without keys this is answered at 127.0.0.1, [::1] and localhost only, not at {given}; {WAY_OUT}"
         )
 
@@ -130,8 +120,8 @@ def _check_origin() -> None:
     """Refuse what a page of another origin sends to change something."""
     origin = request.headers.get("Origin")
     if origin is not None and origin.lower().partition("://")[2] != request.host.lower():
-        raise Foreign(
+        raise CrossOriginRequest(
             f"a page of {origin} may not do this without a key: list it in ESPALIER_CORS_ORIGINS, or {WAY_OUT}"
         )
     if request.headers.get("Sec-Fetch-Site") == "cross-site":
-        raise Foreign(f"a page of another site may not do this without a key; {WAY_OUT}")
+        raise CrossOriginRequest(f"a page of another site may not do this without a key; {WAY_OUT}")

@@ -18,7 +18,7 @@ from werkzeug.datastructures import MultiDict
 from service.api.idempotency import IdempotencyHeader, once
 from service.api.requests import JSON, read_json
 from service.database.tables import Scope
-from service.errors import Fault, Rejected
+from service.errors import Fault, ValidationFailed
 from service.schemas.fields import faults_of
 from service.schemas.inference import InferenceError
 
@@ -44,7 +44,7 @@ NOT_MODIFIED = "It is as it was when the ETag of If-None-Match was given"
 SECURITY = "key"  # the name of the security scheme in the OpenAPI document
 
 
-class MalformedRequest(Rejected):
+class MalformedRequest(ValidationFailed):
     """The body has faults of form; `sound` is the rest of it, in which a view can look for others."""
 
     def __init__(self, faults: Sequence[Fault], sound: Mapping[str, Any]) -> None:
@@ -80,11 +80,11 @@ def refuse_repeated(query: MultiDict[str, str]) -> None:
     """Refuse a query that gives a field more than once.
 
     Raises:
-        Rejected: Every field that is repeated.
+        ValidationFailed: Every field that is repeated.
     """
     repeated = [name for name, values in query.lists() if len(values) > 1]
     if repeated:
-        raise Rejected([Fault(f"/{name}", "repeated", "may be given once") for name in repeated])
+        raise ValidationFailed([Fault(f"/{name}", "repeated", "may be given once") for name in repeated])
 
 
 class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is untyped
@@ -161,8 +161,8 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc] # the parent is 
     def lenient_arguments(self, schema: type[ma.Schema]) -> Callable[[View[..., R]], View[..., R]]:
         """Read the body as JSON, but let the view look for more faults where the form has some.
 
-        The view gets what is sound, and the faults of form; with such faults it raises `Rejected`, with these and its
-        own.
+        The view gets the sound fields and the faults of form; where there are any, it raises `ValidationFailed` with
+        these and its own.
         """
 
         def decorate(view: View[..., R]) -> View[..., R]:

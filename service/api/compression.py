@@ -8,8 +8,6 @@ from werkzeug.datastructures import Accept
 from werkzeug.exceptions import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
 from werkzeug.http import parse_accept_header
 
-__all__ = ["packed", "unpacked"]
-
 BLOCK = 65536
 MOST_MEMBERS = 10_000  # of a gzip file: each begins anew, which takes its time
 LEVEL = 1  # answers are made while somebody waits

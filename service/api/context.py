@@ -12,19 +12,17 @@ from typing import cast
 from flask import current_app, g, request
 
 from service.api.rates import Rates
-from service.database.engine import Sessions, reading
-from service.database.migrate import check_tables
-from service.log_config import Seldom
+from service.database.engine import Sessions, read_session
+from service.database.migrate import check_schema_revision
+from service.log_config import RateLimitedWarning
 from service.metrics import Metrics
 from service.repositories.catalog import NEWEST, LoadedVersion
 from service.repositories.decision_log import DecisionLog
 from service.repositories.keys import Caller, KeyRing
 from service.settings import Settings
-from service.usecases.answering import Finder
+from service.usecases.answering import VersionResolver
 from service.usecases.model_cache import ModelCache
 from service.usecases.recent import Recent
-
-__all__ = ["EXTENSION", "REQUEST_ID", "Service", "caller", "here", "request_id"]
 
 EXTENSION = "espalier"
 REQUEST_ID = "X-Request-Id"
@@ -50,13 +48,13 @@ class Service:
 
     settings: Settings
     sessions: Sessions
-    finder: Finder = field(init=False)
+    finder: VersionResolver = field(init=False)
     keys: KeyRing = field(default_factory=KeyRing)
     log: DecisionLog = field(init=False)
     metrics: Metrics = field(default_factory=Metrics)
     rates: Rates = field(init=False)
     waiting: threading.Semaphore = field(init=False)
-    away: Seldom = field(default_factory=lambda: Seldom(logging.getLogger("service")))
+    away: RateLimitedWarning = field(default_factory=lambda: RateLimitedWarning(logging.getLogger("service")))
     is_stopping: Callable[[], bool] = bool  # bool() is False
     _tables: Recent[None, None] = field(default_factory=Recent)
 
@@ -77,36 +75,36 @@ class Service:
         return partial(self.metrics.predictions, version.model_name, version.number)
 
     def __post_init__(self) -> None:
-        self.finder = Finder(self._newest)
+        self.finder = VersionResolver(self._newest)
         counted = {"on_lost": self.metrics.lost} if self.settings.metrics == "on" else {}
         self.log = DecisionLog(self.sessions.engine, **counted)
         self.rates = Rates(self.settings.max_requests)
         self.waiting = threading.Semaphore(self.settings.web_threads // 4)
 
-    def check_tables(self) -> None:
+    def check_schema_revision(self) -> None:
         """Refuse to work on tables of another version; a migration is noticed within a second.
 
         Raises:
-            OtherTables: They are not those of this program.
+            SchemaMismatch: They are not those of this program.
             Unavailable: The database cannot be reached now.
         """
         self._tables.get(None, self._look_at_tables)
 
     def _newest(self, name: str) -> str | None:
-        with reading(self.sessions) as session:
+        with read_session(self.sessions) as session:
             return session.scalar(NEWEST, {"model": name})
 
     def _look_at_tables(self) -> None:
-        with reading(self.sessions) as session:
-            check_tables(session)
+        with read_session(self.sessions) as session:
+            check_schema_revision(session)
 
 
-def here() -> Service:
+def current_service() -> Service:
     """Give the service that the current request came to."""
     return cast(Service, current_app.extensions[EXTENSION])
 
 
-def caller() -> Caller:
+def current_caller() -> Caller:
     """Give the one who asks, as `service.api.auth` found out before the view began."""
     return cast(Caller, g.caller)
 
@@ -117,6 +115,6 @@ def request_id() -> str:
     Behind a proxy that is trusted, it is the proxy's, so that one name leads through the logs of both.
     """
     if "request_id" not in g:
-        given = request.headers.get(REQUEST_ID, "") if here().settings.proxies else ""
+        given = request.headers.get(REQUEST_ID, "") if current_service().settings.proxies else ""
         g.request_id = given if LEGAL_ID.fullmatch(given) else uuid.uuid4().hex
     return cast(str, g.request_id)

@@ -10,15 +10,13 @@ from sqlalchemy.orm import Session
 
 from service import schemas
 from service.api.blueprint import ETAG, Blueprint
-from service.api.context import here
+from service.api.context import current_service
 from service.api.responses import changed_answer, has_condition, json_answer, refuse_if_changed
 from service.api.routing import MODEL, VERSION
 from service.database.engine import transaction
 from service.database.tables import Scope
-from service.repositories.catalog import find_version, hold_model
+from service.repositories.catalog import find_version, lock_model
 from service.usecases import curation as said, disposal
-
-__all__ = ["curation"]
 
 curation = Blueprint("curation", __name__, description="What is said of models, and what is put away")
 
@@ -37,10 +35,10 @@ def change_model(changes: dict[str, Any], name: str) -> Response:
     Values of masked inputs are not logged from then on, everywhere within a second. Decisions older than
     `retention_days` are deleted by the workers.
     """
-    with transaction(here().sessions) as session:
+    with transaction(current_service().sessions) as session:
         _refuse_if_changed(session, name)
-        shown = SHOWN.dump(said.change(session, here().models, name, changes))
-    here().finder.forget()
+        shown = SHOWN.dump(said.change(session, current_service().models, name, changes))
+    current_service().finder.forget()
     return changed_answer(shown)
 
 
@@ -53,9 +51,9 @@ def archive_version(name: str, number: int) -> Response:
     Refused while an alias points at it. Asked again, it stays as it was. There is no way back but to import the
     version's document, which makes a new version.
     """
-    with transaction(here().sessions) as session:
+    with transaction(current_service().sessions) as session:
         shown = SHOWN_VERSION.dump(disposal.archive(session, name, number))
-    here().finder.forget()
+    current_service().finder.forget()
     return json_answer(shown)
 
 
@@ -65,10 +63,10 @@ def archive_version(name: str, number: int) -> Response:
 @curation.guarded
 def delete_version(name: str, number: int) -> Response:
     """Delete a version that no decision, no alias, no unfinished job and no other version refers to."""
-    with transaction(here().sessions) as session:
+    with transaction(current_service().sessions) as session:
         _refuse_if_changed(session, name, number)
         disposal.delete_version(session, name, number)
-    here().finder.forget()
+    current_service().finder.forget()
     return Response(status=204)
 
 
@@ -78,10 +76,10 @@ def delete_version(name: str, number: int) -> Response:
 @curation.guarded
 def delete_model(name: str) -> Response:
     """Delete a model with its versions and aliases; refused while there are decisions by it, or unfinished jobs."""
-    with transaction(here().sessions) as session:
+    with transaction(current_service().sessions) as session:
         _refuse_if_changed(session, name)
         disposal.delete_model(session, name)
-    here().finder.forget()
+    current_service().finder.forget()
     return Response(status=204)
 
 
@@ -90,9 +88,9 @@ def _refuse_if_changed(session: Session, name: str, number: int | None = None) -
 
     Raises:
         NotFound: There is no such model or version.
-        Changed: It is another by now.
+        PreconditionFailed: It is another by now.
     """
     if has_condition():
-        model = hold_model(session, name)  # its versions, too, change only for who holds it
+        model = lock_model(session, name)  # its versions, too, change only for who holds it
         shown = SHOWN.dump(model) if number is None else SHOWN_VERSION.dump(find_version(session, name, number))
         refuse_if_changed(shown)

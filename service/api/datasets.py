@@ -10,7 +10,7 @@ from werkzeug.exceptions import BadRequest
 import espalier
 from service import schemas
 from service.api.blueprint import ETAG, Blueprint
-from service.api.context import here
+from service.api.context import current_service
 from service.api.idempotency import creating, remember
 from service.api.responses import (
     changed_answer,
@@ -21,7 +21,7 @@ from service.api.responses import (
     tagged_answer,
 )
 from service.api.uploading import open_upload
-from service.database.engine import reading, transaction
+from service.database.engine import read_session, transaction
 from service.database.tables import Scope
 from service.errors import Conflict
 from service.repositories import catalog, storage
@@ -29,8 +29,6 @@ from service.usecases import datasets as usecases
 from service.usecases.datasets import NewDataSet
 from service.usecases.schema_changes import redeclared
 from service.usecases.uploads import read_upload
-
-__all__ = ["data_sets"]
 
 data_sets = Blueprint("data sets", __name__, description="Tables to learn from")
 
@@ -64,7 +62,7 @@ def upload_data_set(query: dict[str, Any]) -> Response:
 @data_sets.refuses(422)
 def list_data_sets(query: dict[str, Any]) -> Response:
     """List data sets, newest first."""
-    with reading(here().sessions) as session:
+    with read_session(current_service().sessions) as session:
         return page_answer(catalog.list_data_sets(session, **query), SHOWN)
 
 
@@ -73,7 +71,7 @@ def list_data_sets(query: dict[str, Any]) -> Response:
 @data_sets.refuses(404)
 def get_data_set(data_set_id: str) -> Response:
     """Look at a data set."""
-    with reading(here().sessions) as session:
+    with read_session(current_service().sessions) as session:
         return tagged_answer(SHOWN.dump(catalog.find_data_set(session, data_set_id)))
 
 
@@ -84,7 +82,7 @@ def get_data_set(data_set_id: str) -> Response:
 def get_data_set_rows(query: dict[str, Any], data_set_id: str) -> Response:
     """Look at some rows of a data set, in the order of the upload."""
     start, stop = query["cursor"], query["cursor"] + query["limit"]
-    with reading(here().sessions) as session:
+    with read_session(current_service().sessions) as session:
         n_rows = catalog.find_data_set(session, data_set_id).n_rows
         items = storage.rows(session, data_set_id, start=start, stop=stop)
     return tagged_answer({"items": items, "next": stop if stop < n_rows else None})
@@ -99,7 +97,7 @@ def get_data_set_profile(query: dict[str, Any], data_set_id: str) -> Response:
 
     Gini or variance decrease and chi-square besides. A data set without a target has no profile.
     """
-    with reading(here().sessions) as session:
+    with read_session(current_service().sessions) as session:
         dataset = storage.load(session, data_set_id)
     if dataset.schema.target is None:
         raise Conflict("the data set declares no target, of which its attributes could say something: declare one")
@@ -116,8 +114,8 @@ def redeclare_data_set(changes: dict[str, Any], data_set_id: str) -> Response:
 
     Refused while an unfinished job uses the data set, and once a version was trained on it.
     """
-    service = here()
-    with reading(service.sessions) as session:
+    service = current_service()
+    with read_session(service.sessions) as session:
         row = catalog.find_data_set(session, data_set_id)
         dataset = storage.load(session, data_set_id)
     new = NewDataSet.of(redeclared(dataset, changes), name=row.name, settings=service.settings)
@@ -133,7 +131,7 @@ def redeclare_data_set(changes: dict[str, Any], data_set_id: str) -> Response:
 @data_sets.guarded
 def delete_data_set(data_set_id: str) -> Response:
     """Delete a data set that no unfinished job uses and no version was trained on."""
-    with transaction(here().sessions) as session:
+    with transaction(current_service().sessions) as session:
         _refuse_if_changed(session, data_set_id)
         catalog.delete_data_set(session, data_set_id)
     return Response(status=204)
@@ -144,14 +142,14 @@ def _refuse_if_changed(session: Session, data_set_id: str) -> None:
 
     Raises:
         NotFound: There is none.
-        Changed: It is another by now.
+        PreconditionFailed: It is another by now.
     """
     if has_condition():
-        refuse_if_changed(SHOWN.dump(catalog.hold_data_set(session, data_set_id)))
+        refuse_if_changed(SHOWN.dump(catalog.lock_data_set(session, data_set_id)))
 
 
 def _read(query: Mapping[str, Any]) -> NewDataSet:
-    settings = here().settings
+    settings = current_service().settings
     catalog.check_data_set_name(query["name"])
     with open_upload(request, limit=settings.max_upload_mb * 2**20) as upload:
         declared = {

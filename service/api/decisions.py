@@ -11,11 +11,11 @@ from sqlalchemy.orm import Session
 import espalier
 from service import schemas
 from service.api.blueprint import Blueprint
-from service.api.context import caller, here
+from service.api.context import current_caller, current_service
 from service.api.rendering import SVG, pictured
 from service.api.responses import JSON, TEXT, bytes_answer, json_answer, page_answer, tagged_answer
 from service.api.routing import MODEL, VERSION
-from service.database.engine import reading, transaction
+from service.database.engine import read_session, transaction
 from service.database.tables import Scope
 from service.errors import Conflict, NotFound
 from service.repositories import catalog, decisions as log
@@ -48,8 +48,8 @@ def list_decisions(query: dict[str, Any]) -> Response:
     The search is thin: a page may hold fewer than `limit`, even none, and still have a `next`.
     """
     limit, cursor = query.pop("limit"), query.pop("cursor")
-    with reading(here().sessions) as session:
-        wanted = log.Filter(**query, models=caller().models)
+    with read_session(current_service().sessions) as session:
+        wanted = log.Filter(**query, models=current_caller().models)
         return page_answer(log.list_decisions(session, wanted, limit=limit, cursor=cursor), SHOWN)
 
 
@@ -62,7 +62,7 @@ def erase_subject(query: dict[str, Any]) -> Response:
 
     Asked again, it erases what has come since.
     """
-    return json_answer(asdict(erasure.erase(here().sessions, query["subject"])))
+    return json_answer(asdict(erasure.erase(current_service().sessions, query["subject"])))
 
 
 @decisions.get(DECISION, scope=Scope.AUDIT)
@@ -70,7 +70,7 @@ def erase_subject(query: dict[str, Any]) -> Response:
 @decisions.refuses(404)
 def get_decision(decision_id: str) -> Response:
     """Look a decision up."""
-    with reading(here().sessions) as session:
+    with read_session(current_service().sessions) as session:
         decision = _find(session, decision_id)
     return tagged_answer(SHOWN.dump(decision))
 
@@ -86,9 +86,9 @@ def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
 
     As json, as lines (text), or as a picture of the tree with the way that led to the answer (svg).
     """
-    with reading(here().sessions) as session:
+    with read_session(current_service().sessions) as session:
         decision = _find(session, decision_id)
-        version = here().models.get(session, decision.version_id)
+        version = current_service().models.get(session, decision.version_id)
     if decision.leaf is None:
         raise Conflict(f"decision {decision_id} is a row that was refused: its errors stand in the decision itself")
     replay = usecases.replay(version, decision)
@@ -124,9 +124,9 @@ def find_counterfactuals(asked: dict[str, Any], decision_id: str) -> Response:
     They are exact: of each leaf the nearest row that it answers, by the spans of the training values and the costs of
     the attributes; whole numbers, days and categories stay what they are.
     """
-    with reading(here().sessions) as session:
+    with read_session(current_service().sessions) as session:
         decision = _find(session, decision_id)
-        version = here().models.get(session, decision.version_id)
+        version = current_service().models.get(session, decision.version_id)
     request = {CHANGE_NAMES.get(name, name): value for name, value in asked.items()}
     found = usecases.counterfactuals(version, decision, request)
     head = {"decision_id": decision.id, "model": decision.model_name, "version": decision.version}
@@ -143,7 +143,7 @@ def consult(query: Mapping[str, Any], asked: Mapping[str, Any], name: str) -> Re
 
     Nothing is remembered: each time all that is known is sent. The version is found as for a prediction.
     """
-    service = here()
+    service = current_service()
     version = service.finder.find(service.sessions, name, alias=query["alias"]).version
     check_cells([asked["known"]], limit=service.settings.max_cell_chars)
     found = usecases.consult(version, asked["known"], missing=asked["missing"])
@@ -159,12 +159,12 @@ def report_outcome(reported: Mapping[str, Any], decision_id: str) -> Response:
 
     Said again, the last word counts. It feeds the accuracy of the version that made the decision.
     """
-    service = here()
-    with reading(service.sessions) as session:
+    service = current_service()
+    with read_session(service.sessions) as session:
         decision = _find(session, decision_id)
         schema = service.models.get(session, decision.version_id).model.schema
     with transaction(service.sessions) as session:
-        row = outcomes.record(session, decision, schema, key_id=caller().key_id, **reported)
+        row = outcomes.record(session, decision, schema, key_id=current_caller().key_id, **reported)
         session.flush()
         head = {"decision_id": decision.id, "at": row.at, "right": outcomes.is_right(row)}
         return json_answer(SHOWN_OUTCOME.dump({**head, **reported}))
@@ -179,8 +179,8 @@ def get_version_accuracy(name: str, number: int) -> Response:
     Of a classification the accuracy and the confusion matrix, a row for each true class and a column for each answer;
     of a regression the mean absolute error, the root mean squared one, and the mean one (answer minus truth).
     """
-    service = here()
-    with reading(service.sessions) as session:
+    service = current_service()
+    with read_session(service.sessions) as session:
         version = catalog.find_version(session, name, number)
         schema = service.models.get(session, version.id).model.schema
         figures = outcomes.accuracy(session, version.id, schema)
@@ -197,9 +197,9 @@ def _find(session: Session, decision_id: str) -> log.Decision:
     try:
         decision = log.find(session, decision_id)
     except NotFound:
-        caller().check_found(None)
+        current_caller().check_found(None)
         raise
-    caller().check_found(decision.model_name)
+    current_caller().check_found(decision.model_name)
     return decision
 
 

@@ -4,14 +4,12 @@ from flask import Response
 
 from service import schemas
 from service.api.blueprint import Blueprint
-from service.api.context import caller, here
+from service.api.context import current_caller, current_service
 from service.api.responses import json_answer
 from service.database import migrate
 from service.database.tables import Scope
 from service.errors import NotFound, Unavailable
 from service.metrics import CONTENT_TYPE
-
-__all__ = ["health"]
 
 health = Blueprint("health", __name__, description="For those who watch over the process")
 
@@ -28,9 +26,9 @@ def is_live() -> Response:
 @health.refuses(503)
 def is_ready() -> Response:
     """Say whether requests can be answered: the database is there, its tables are ours, nobody has asked to stop."""
-    if here().is_stopping():
+    if current_service().is_stopping():
         raise Unavailable("this process was asked to stop: it finishes what it has begun, and takes nothing new")
-    if not migrate.is_ready(here().sessions.engine):
+    if not migrate.is_ready(current_service().sessions.engine):
         raise Unavailable("the database does not answer, or its tables are not of this version (espalier migrate)")
     return json_answer({"status": "ready"})
 
@@ -43,8 +41,8 @@ def get_metrics() -> Response:
 
     They speak of all models: a key that is limited to some is refused. Where `ESPALIER_METRICS` is off there are none.
     """
-    caller().check_unlimited()
-    service = here()
+    current_caller().check_unlimited()
+    service = current_service()
     if service.settings.metrics == "off":
         raise NotFound("figures, since ESPALIER_METRICS is", "off")
     return Response(service.metrics.text(service.sessions), content_type=CONTENT_TYPE)

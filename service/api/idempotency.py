@@ -19,9 +19,9 @@ from sqlalchemy.orm import Session
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.wsgi import get_input_stream
 
-from service.api.context import caller, here
+from service.api.context import current_caller, current_service
 from service.database.engine import transaction
-from service.errors import Conflict, Fault, Rejected, Unavailable
+from service.errors import Conflict, Fault, Unavailable, ValidationFailed
 from service.repositories import idempotency
 from service.schemas.fields import coded
 
@@ -101,10 +101,10 @@ def once(view: Callable[..., Response]) -> Callable[..., Response]:
         key = header.get("key")
         if key is None:
             return view(*args, **more)
-        service = here()
+        service = current_service()
         with transaction(service.sessions) as session:
             found = idempotency.claim(
-                session, owner=caller().key_id, key=key, keep_seconds=service.settings.replay_seconds
+                session, owner=current_caller().key_id, key=key, keep_seconds=service.settings.replay_seconds
             )
         body = Hashed(get_input_stream(request.environ))
         request.environ["wsgi.input"] = body  # whoever reads the request reads it through this
@@ -133,7 +133,7 @@ def creating() -> Iterator[Session]:
     present: Once | None = g.get("once")
     if present is not None:
         present.digest = _digest(present.body)
-    with transaction(here().sessions) as session:
+    with transaction(current_service().sessions) as session:
         yield session
 
 
@@ -165,7 +165,7 @@ def remember(session: Session, response: Response, *, secret: bool = False) -> R
 def _again(found: idempotency.Kept, body: Hashed) -> Response:
     if _digest(body) != found.request_sha256:
         message = "was sent with another request before: take a new one for each request"
-        raise Rejected([Fault(f"/{HEADER}", "reused", message)])
+        raise ValidationFailed([Fault(f"/{HEADER}", "reused", message)])
     if found.answer.body is None:
         raise Conflict(
             "this request was answered before, with a secret that is shown once and stored nowhere: if it is lost, "
@@ -177,7 +177,7 @@ def _again(found: idempotency.Kept, body: Hashed) -> Response:
 
 def _digest(body: Hashed) -> str:
     """Return the digest of the whole request; what was not read of its body yet is read."""
-    most = max(here().settings.max_body_mb, here().settings.max_upload_mb) * 2**20
+    most = max(current_service().settings.max_body_mb, current_service().settings.max_upload_mb) * 2**20
     while body.read(BLOCK):
         if body.n_bytes > most:
             raise RequestEntityTooLarge

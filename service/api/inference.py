@@ -11,21 +11,19 @@ from flask import Response, current_app, request
 
 from service import schemas
 from service.api.blueprint import Blueprint
-from service.api.context import caller, here
-from service.api.recording import Inquiry
+from service.api.context import current_caller, current_service
+from service.api.recording import PredictionContext
 from service.api.responses import json_answer
 from service.api.routing import INFERENCE, INFERENCE_MODEL, INFERENCE_VERSION
-from service.database.engine import reading
+from service.database.engine import read_session
 from service.database.migrate import is_ready
 from service.database.tables import Scope
-from service.errors import Fault, Rejected, Unavailable
+from service.errors import Fault, Unavailable, ValidationFailed
 from service.inference.body import HEADER_LENGTH, read_framed
 from service.inference.request import describe_inputs, describe_outputs
 from service.inference.response import answer_inference
 from service.repositories import catalog
-from service.usecases.answering import Answering
-
-__all__ = ["inference"]
+from service.usecases.answering import ResolvedVersion
 
 inference = Blueprint("inference", __name__, description="The Open Inference Protocol, for its clients")
 
@@ -67,7 +65,7 @@ def inference_is_live() -> Response:
 @inference.refuses_inference(503)
 def inference_is_ready() -> Response:
     """Say whether requests can be answered."""
-    if here().is_stopping() or not is_ready(here().sessions.engine):
+    if current_service().is_stopping() or not is_ready(current_service().sessions.engine):
         raise Unavailable("the database does not answer, or its tables are not of this version (espalier migrate)")
     return json_answer({"live": True, "ready": True})
 
@@ -130,9 +128,11 @@ def list_inference_models() -> Response:
     """List the versions of models that the key reaches, archived ones as not ready; with `ready` only the others."""
     asked = read_framed(request, optional=True).json.get("ready", False)
     if not isinstance(asked, bool):
-        raise Rejected([Fault("/ready", "wrong_type", "must be true or false; archived versions are not ready")])
-    with reading(here().sessions) as session:
-        found = catalog.version_numbers(session, names=caller().models)
+        raise ValidationFailed(
+            [Fault("/ready", "wrong_type", "must be true or false; archived versions are not ready")]
+        )
+    with read_session(current_service().sessions) as session:
+        found = catalog.version_numbers(session, names=current_caller().models)
     entries = [
         {"name": name, "version": str(number), **(READY if answers_still else ARCHIVED)}
         for name, number, answers_still in found
@@ -143,7 +143,7 @@ def list_inference_models() -> Response:
 
 def _metadata(name: str, number: int | None) -> Response:
     version = _loaded(name, number).version
-    with reading(here().sessions) as session:
+    with read_session(current_service().sessions) as session:
         numbers = [
             str(one) for _, one, answers_still in catalog.version_numbers(session, names=[name]) if answers_still
         ]
@@ -161,7 +161,7 @@ def _metadata(name: str, number: int | None) -> Response:
 
 def _infer(name: str, number: int | None) -> Response:
     began = time.perf_counter()
-    inquiry = Inquiry(here(), lambda: _loaded(name, number), caller().key_id, began)
+    inquiry = PredictionContext(current_service(), lambda: _loaded(name, number), current_caller().key_id, began)
     inferred = answer_inference(inquiry, read_framed(request))
     body, headers = inferred.packed(request.headers.get("Accept-Encoding"))
     response = Response(body, headers=headers)
@@ -169,5 +169,5 @@ def _infer(name: str, number: int | None) -> Response:
     return response
 
 
-def _loaded(name: str, number: int | None) -> Answering:
-    return here().finder.find(here().sessions, name, number)
+def _loaded(name: str, number: int | None) -> ResolvedVersion:
+    return current_service().finder.find(current_service().sessions, name, number)

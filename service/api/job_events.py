@@ -28,12 +28,10 @@ import orjson
 
 from service import schemas
 from service.database.clock import now
-from service.database.engine import Sessions, reading
+from service.database.engine import Sessions, read_session
 from service.database.tables import Job, JobEvent, State
-from service.errors import Unavailable, Unidentified
+from service.errors import Unauthenticated, Unavailable
 from service.repositories import job_queue
-
-__all__ = ["CONTENT_TYPE", "Look", "events", "look"]
 
 CONTENT_TYPE = "text/event-stream"
 LOOK_SECONDS = 0.25  # between looks at the job
@@ -74,7 +72,7 @@ def look(source: Sessions, job_id: str, *, after: int) -> Look:
         NotFound: There is no such job.
         Unavailable: The database cannot be reached now.
     """
-    with reading(source) as session:
+    with read_session(source) as session:
         job = job_queue.find_job(session, job_id)
         transitions = tuple(event for event in job_queue.list_events(session, job_id) if event.id > after)
         moment = session.scalar(now().select())
@@ -113,7 +111,7 @@ def events(first: Look, again: Callable[[int], Look], is_over: Callable[[], bool
         after = max([after, *(one.id for one in seen.transitions)])
         try:
             seen = again(after)
-        except (Unavailable, Unidentified):  # the client comes again, and is told why
+        except (Unavailable, Unauthenticated):  # the client comes again, and is told why
             return
 
 

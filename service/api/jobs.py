@@ -10,21 +10,19 @@ from flask import Response, request
 
 from service import schemas
 from service.api import job_events
-from service.api.auth import still_admitted
+from service.api.auth import reauthenticate
 from service.api.blueprint import Blueprint
-from service.api.context import caller, here
+from service.api.context import current_caller, current_service
 from service.api.idempotency import creating, remember
 from service.api.responses import json_answer, page_answer, tagged_answer
-from service.database.engine import reading, transaction
+from service.database.engine import read_session, transaction
 from service.database.tables import Job, Kind, Scope, State
-from service.errors import Conflict, Fault, NotFound, Rejected
+from service.errors import Conflict, Fault, NotFound, ValidationFailed
 from service.repositories import job_queue
 from service.repositories.decisions import NONE_KEPT, answers_of_job
 from service.serialization.answer_rows import RESULT_TYPES, written
 from service.usecases import job_requests
 from service.usecases.batch_prediction import plan_prediction
-
-__all__ = ["jobs"]
 
 jobs = Blueprint("jobs", __name__, description="Work that takes its time")
 
@@ -89,8 +87,10 @@ def predict_data_set(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Respo
 @jobs.refuses(422)
 def list_jobs(query: dict[str, Any]) -> Response:
     """List jobs, newest first."""
-    with reading(here().sessions) as session:
-        return page_answer(job_queue.list_jobs(session, models=caller().models, key_id=caller().key_id, **query), SHOWN)
+    with read_session(current_service().sessions) as session:
+        return page_answer(
+            job_queue.list_jobs(session, models=current_caller().models, key_id=current_caller().key_id, **query), SHOWN
+        )
 
 
 @jobs.get("/v1/jobs/<id:job_id>", scope=WATCHING)
@@ -119,15 +119,15 @@ def watch_job(job_id: str) -> Response:
     After a break the events go on behind the one named in `Last-Event-ID`. Streams and those who `wait` may hold a
     quarter of the threads between them; beyond that a stream says what there is and ends, and is to be asked for again.
     """
-    service, source = here(), here().sessions
+    service, source = current_service(), current_service().sessions
     after = _last_seen()
     first = job_events.look(source, job_id, after=after)
-    caller().check_job(first.job, Scope.READ)
+    current_caller().check_job(first.job, Scope.READ)
     stays = service.waiting.acquire(blocking=False)
-    admitted = still_admitted()
+    authenticate = reauthenticate()
 
     def again(seen: int) -> job_events.Look:
-        admitted()
+        authenticate()
         return job_events.look(source, job_id, after=seen)
 
     told = job_events.events(
@@ -154,9 +154,9 @@ def get_job_result(query: dict[str, Any], job_id: str) -> Response:
 
     The answers of a prediction job come as lines of JSON, as CSV or as Parquet, by `format` or by the header Accept.
     """
-    with reading(here().sessions) as session:
+    with read_session(current_service().sessions) as session:
         job = job_queue.find_job(session, job_id)
-    caller().check_job(job, Scope.READ)
+    current_caller().check_job(job, Scope.READ)
     if job.state != State.SUCCEEDED:
         raise Conflict(f"the job is {job.state}: only one that has succeeded has a result")
     if job.kind == Kind.PREDICT:
@@ -169,8 +169,8 @@ def get_job_result(query: dict[str, Any], job_id: str) -> Response:
 @jobs.refuses(404, 409)
 def cancel_job(job_id: str) -> Response:
     """Cancel a job."""
-    with transaction(here().sessions) as session:
-        caller().check_job(job_queue.find_job(session, job_id), Scope.TRAIN)
+    with transaction(current_service().sessions) as session:
+        current_caller().check_job(job_queue.find_job(session, job_id), Scope.TRAIN)
         return json_answer(SHOWN.dump(job_queue.cancel(session, job_id)), status=202)
 
 
@@ -183,12 +183,12 @@ def retry_job(job_id: str) -> Response:
     Refused where its version was deleted or archived since, or one of its data sets deleted or declared anew: ask for a
     new job.
     """
-    with transaction(here().sessions) as session:
+    with transaction(current_service().sessions) as session:
         job = job_queue.find_job(session, job_id)
-        caller().check_job(job, Scope.TRAIN)
-        job_queue.check_room(session, key_id=caller().key_id, limit=here().settings.max_jobs)
+        current_caller().check_job(job, Scope.TRAIN)
+        job_queue.check_room(session, key_id=current_caller().key_id, limit=current_service().settings.max_jobs)
         again = job_requests.try_again(session, job)
-        again.key_id = caller().key_id
+        again.key_id = current_caller().key_id
         return _accepted(again)
 
 
@@ -196,15 +196,15 @@ def _last_seen() -> int:
     """Give the number of the last event that the caller has seen; 0: of none."""
     given = request.headers.get("Last-Event-ID", "")
     if given and not EVENT_ID.fullmatch(given):
-        raise Rejected([Fault("/Last-Event-ID", "invalid", "must be an id that an event had: a whole number")])
+        raise ValidationFailed([Fault("/Last-Event-ID", "invalid", "must be an id that an event had: a whole number")])
     return int(given or 0)
 
 
 def _answers_of(job: Job, form: str) -> Response:
     """Stream the answers of a prediction job from its records in the log."""
-    service = here()
+    service = current_service()
     try:
-        with reading(service.sessions) as session:
+        with read_session(service.sessions) as session:
             model = service.models.get(session, job.payload["version_id"]).model
     except NotFound:  # a version goes only after its decisions
         raise Conflict(NONE_KEPT.format(first_row=0)) from None
@@ -222,14 +222,14 @@ def _accepted_form() -> str:
 
 def _requested(plan: Callable[..., job_requests.Plan], asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
     """Plan what was asked for, and queue it in the name of the caller."""
-    service = here()
-    caller().check_model(asked.get("model"))
-    with reading(service.sessions) as session:
+    service = current_service()
+    current_caller().check_model(asked.get("model"))
+    with read_session(service.sessions) as session:
         planned = plan(session, service.models, asked, faults=faults)
     with creating() as session:
-        job_queue.check_room(session, key_id=caller().key_id, limit=service.settings.max_jobs)
+        job_queue.check_room(session, key_id=current_caller().key_id, limit=service.settings.max_jobs)
         job = job_requests.submit(session, planned, settings=service.settings)
-        job.key_id = caller().key_id
+        job.key_id = current_caller().key_id
         return remember(session, _accepted(job))
 
 
@@ -239,15 +239,15 @@ def _accepted(job: Job) -> Response:
 
 
 def _show(job_id: str) -> dict[str, Any]:
-    with reading(here().sessions) as session:
+    with read_session(current_service().sessions) as session:
         job = job_queue.find_job(session, job_id)
-        caller().check_job(job, Scope.READ)
+        current_caller().check_job(job, Scope.READ)
         shown: dict[str, Any] = SHOWN.dump(job)
         return shown
 
 
 def _wait(job_id: str, *, seconds: float) -> dict[str, Any]:
-    service = here()
+    service = current_service()
     deadline = time.monotonic() + seconds
     if not service.waiting.acquire(blocking=False):
         return _show(job_id)

@@ -6,15 +6,13 @@ from flask import Response
 
 from service import schemas
 from service.api.blueprint import Blueprint
-from service.api.context import here
+from service.api.context import current_service
 from service.api.idempotency import creating, remember
 from service.api.responses import json_answer, page_answer
-from service.database.engine import reading, transaction
+from service.database.engine import read_session, transaction
 from service.database.tables import Scope
 from service.errors import Conflict
 from service.repositories import keys as ring
-
-__all__ = ["keys"]
 
 keys = Blueprint("keys", __name__, description="Who may call, and what for")
 
@@ -32,7 +30,7 @@ def create_key(asked: dict[str, Any]) -> Response:
     Several keys may bear one name. To change a key, make a new one, give it out, and revoke the old one when it is no
     longer used: until then both work. Refused where keys are off: it would open nothing.
     """
-    if here().settings.auth == "none":
+    if current_service().settings.auth == "none":
         raise Conflict("keys are off here (ESPALIER_AUTH=none), so a key would guard nothing: set ESPALIER_AUTH=keys")
     with creating() as session:
         key, token = ring.create(session, **asked | {"scopes": [Scope(scope) for scope in asked["scopes"]]})
@@ -46,7 +44,7 @@ def create_key(asked: dict[str, Any]) -> Response:
 @keys.refuses(422)
 def list_keys(query: dict[str, Any]) -> Response:
     """List keys, newest first; of their secrets nothing is shown."""
-    with reading(here().sessions) as session:
+    with read_session(current_service().sessions) as session:
         return page_answer(ring.list_keys(session, **query), SHOWN)
 
 
@@ -55,7 +53,7 @@ def list_keys(query: dict[str, Any]) -> Response:
 @keys.refuses(404)
 def revoke_key(key_id: str) -> Response:
     """Revoke a key, for good."""
-    with transaction(here().sessions) as session:
+    with transaction(current_service().sessions) as session:
         ring.revoke(session, key_id)
-    here().keys.recent.forget(key_id)
+    current_service().keys.recent.forget(key_id)
     return Response(status=204)

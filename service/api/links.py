@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["add_links"]
-
 DATA_SET = "/v1/datasets/{data_set_id}"
 JOB = "/v1/jobs/{job_id}"
 MODEL = "/v1/models/{name}"

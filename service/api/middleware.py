@@ -8,8 +8,6 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from service.settings import Settings
 
-__all__ = ["surround"]
-
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 # On every answer, unless a page has set its own. An answer of the API is no page: a browser that is made to show one

@@ -9,20 +9,18 @@ from werkzeug.exceptions import BadRequest
 import espalier
 from service import schemas
 from service.api.blueprint import Blueprint
-from service.api.context import caller, here
+from service.api.context import current_caller, current_service
 from service.api.idempotency import creating, remember
 from service.api.rendering import DOT, SVG, drawn
 from service.api.requests import read_bytes
 from service.api.responses import JSON, TEXT, bytes_answer, json_answer, page_answer, tagged_answer
 from service.api.routing import MODEL, VERSION
-from service.database.engine import reading
+from service.database.engine import read_session
 from service.database.tables import Scope
 from service.errors import NotFound
 from service.repositories import catalog
 from service.schemas.row_schemas import row_schema
 from service.usecases.models import read_document
-
-__all__ = ["models"]
 
 models = Blueprint("models", __name__, description="Trees and their versions")
 
@@ -51,8 +49,8 @@ NO_TRACE = "a pruning leaves one, or a training that ends with pruning, and none
 @models.refuses(422)
 def list_models(query: dict[str, Any]) -> Response:
     """List models, newest first."""
-    with reading(here().sessions) as session:
-        return page_answer(catalog.list_models(session, names=caller().models, **query), SHOWN)
+    with read_session(current_service().sessions) as session:
+        return page_answer(catalog.list_models(session, names=current_caller().models, **query), SHOWN)
 
 
 @models.get(MODEL, scope=Scope.READ)
@@ -60,7 +58,7 @@ def list_models(query: dict[str, Any]) -> Response:
 @models.refuses(404)
 def get_model(name: str) -> Response:
     """Look at a model."""
-    with reading(here().sessions) as session:
+    with read_session(current_service().sessions) as session:
         return tagged_answer(SHOWN.dump(catalog.find_model(session, name)))
 
 
@@ -70,7 +68,7 @@ def get_model(name: str) -> Response:
 @models.refuses(404, 422)
 def list_versions(query: dict[str, Any], name: str) -> Response:
     """List the versions of a model, newest first."""
-    with reading(here().sessions) as session:
+    with read_session(current_service().sessions) as session:
         return page_answer(catalog.list_versions(session, name, **query), SHOWN_VERSION)
 
 
@@ -89,7 +87,7 @@ def import_version(name: str) -> Response:
         shown = SHOWN_VERSION.dump(catalog.add_version(session, new))
         place = f"{request.root_path}/v1/models/{name}/versions/{shown['version']}"
         made = remember(session, json_answer(shown, status=201, headers={"Location": place}))
-    here().finder.forget()
+    current_service().finder.forget()
     return made
 
 
@@ -98,7 +96,7 @@ def import_version(name: str) -> Response:
 @models.refuses(404)
 def get_version(name: str, number: int) -> Response:
     """Look at a version: how it was made, and its figures."""
-    with reading(here().sessions) as session:
+    with read_session(current_service().sessions) as session:
         return tagged_answer(SHOWN_VERSION.dump(catalog.find_version(session, name, number)))
 
 
@@ -160,7 +158,7 @@ def get_importances(name: str, number: int) -> Response:
 @models.refuses(404)
 def get_document(name: str, number: int) -> Response:
     """Fetch the whole model as its JSON document, which the core and the command line read too."""
-    with reading(here().sessions) as session:
+    with read_session(current_service().sessions) as session:
         version = catalog.find_version(session, name, number)
         return bytes_answer(catalog.document(session, version.id), content_type=JSON)
 
@@ -178,7 +176,7 @@ def get_schema(name: str, number: int) -> Response:
 @models.refuses(404)
 def get_pruning(name: str, number: int) -> Response:
     """Look at what the pruning that made this version, or ended its training, did: node by node."""
-    with reading(here().sessions) as session:
+    with read_session(current_service().sessions) as session:
         version = catalog.find_version(session, name, number)
         trace = catalog.trace(session, version.id)
     if trace is None:
@@ -188,7 +186,7 @@ def get_pruning(name: str, number: int) -> Response:
 
 def _read_document(name: str) -> catalog.NewVersion:
     try:
-        return read_document(read_bytes(request, kinds=(JSON,)), name=name, settings=here().settings)
+        return read_document(read_bytes(request, kinds=(JSON,)), name=name, settings=current_service().settings)
     except espalier.DocumentError as error:
         if error.faults[0].code == "not_json":
             raise BadRequest(f"the body is {error.faults[0].message}") from None
@@ -196,9 +194,9 @@ def _read_document(name: str) -> catalog.NewVersion:
 
 
 def _model(name: str, number: int) -> espalier.Model:
-    with reading(here().sessions) as session:
+    with read_session(current_service().sessions) as session:
         version = catalog.find_version(session, name, number)
-        return here().models.get(session, version.id).model
+        return current_service().models.get(session, version.id).model
 
 
 def _refuse_many_rules(model: espalier.Model) -> None:

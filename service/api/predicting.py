@@ -10,46 +10,44 @@ import orjson
 
 import espalier
 from service.api.context import Service
-from service.api.recording import Inquiry, record_answers
+from service.api.recording import PredictionContext, record_answers
 from service.api.requests import decoded
-from service.errors import Fault, Rejected
+from service.errors import Fault, ValidationFailed
 from service.repositories import catalog, decisions
 from service.schemas.predictions import OPTION_NAMES, read_options
 from service.serialization.answer_rows import TableBatch, json_items
 from service.serialization.json_columns import MANY_ROWS, table_of
 from service.usecases import prediction_streams, predictions, refusals
-from service.usecases.answering import Answering
+from service.usecases.answering import ResolvedVersion
 from service.usecases.limits import check_size
-
-__all__ = ["FIELDS", "answer_body"]
 
 FIELDS = frozenset({"rows", "columns", *OPTION_NAMES})
 
 
-def answer_body(inquiry: Inquiry, content: bytes | bytearray) -> bytes:
+def answer_body(inquiry: PredictionContext, content: bytes | bytearray) -> bytes:
     """Answer a prediction request as it came and log the decisions; give the answer as JSON.
 
     What is to answer is looked for once the request is known to be well-formed.
 
     Raises:
         BadRequest: It is not JSON.
-        Rejected: The request is not valid; every fault.
+        ValidationFailed: The request is not valid; every fault.
         espalier.RowError: Rows that the model cannot take; every fault, by its place in the body.
         TooLarge: More rows, longer texts or more explanation than the settings allow.
         NotFound: As `find`.
         Conflict: As `find`, or the version that answered was deleted meanwhile.
-        TooMany: The log takes no more decisions.
+        LimitExceeded: The log takes no more decisions.
         Unavailable: The database cannot be reached or written now.
     """
     return _rows_answered(inquiry, decoded(content))
 
 
-def _takes_tables(inquiry: Inquiry) -> bool:
+def _takes_tables(inquiry: PredictionContext) -> bool:
     """Whether rows may be answered and logged as one table."""
     return inquiry.service.settings.decisions != "best_effort"
 
 
-def _rows_answered(inquiry: Inquiry, body: object) -> bytes:
+def _rows_answered(inquiry: PredictionContext, body: object) -> bytes:
     service, settings = inquiry.service, inquiry.service.settings
     asked = _read(body, limit=settings.max_predict_rows)
     predictions.check_cells(asked.rows, limit=settings.max_cell_chars)
@@ -64,7 +62,7 @@ def _rows_answered(inquiry: Inquiry, body: object) -> bytes:
     record = partial(record_answers, inquiry, answering, asked.rows, missing=asked.missing, subject=asked.subject)
     try:
         answered = _answered(version, asked, limit=settings.max_full_nodes)
-    except (espalier.RowError, Rejected) as error:
+    except (espalier.RowError, ValidationFailed) as error:
         record(refusals.failed(len(asked.rows), error, place=asked.place))
         raise _placed(error, asked) if isinstance(error, espalier.RowError) else error from None
     ids = record(answered)
@@ -72,7 +70,7 @@ def _rows_answered(inquiry: Inquiry, body: object) -> bytes:
     return orjson.dumps({**_head(service, answering), "predictions": answers}, option=orjson.OPT_NON_STR_KEYS)
 
 
-def _head(service: Service, answering: Answering) -> dict[str, Any]:
+def _head(service: Service, answering: ResolvedVersion) -> dict[str, Any]:
     """Give what an answer says before its predictions."""
     return {
         "model": answering.version.model_name,
@@ -87,12 +85,16 @@ def _as_table(version: catalog.LoadedVersion, asked: "Asked") -> tuple[espalier.
     table = table_of(version.model, asked.rows)
     try:
         return None if table is None else (predictions.reading_of(version, asked.missing), table)
-    except Rejected:  # which goes into the log on the other way
+    except ValidationFailed:  # which goes into the log on the other way
         return None
 
 
 def _table_answered(
-    inquiry: Inquiry, answering: Answering, asked: "Asked", model: espalier.Model, table: espalier.Dataset
+    inquiry: PredictionContext,
+    answering: ResolvedVersion,
+    asked: "Asked",
+    model: espalier.Model,
+    table: espalier.Dataset,
 ) -> Callable[[], bytes]:
     """Answer rows as the table that they are; give what logs them, and gives the answer as JSON."""
     service, version = inquiry.service, answering.version
@@ -113,7 +115,7 @@ def _table_answered(
     entry = None
     if service.settings.decisions != "off":
         milliseconds = (time.perf_counter() - inquiry.began) * 1000
-        entry = decisions.packed_entry(
+        entry = decisions.table_record(
             wanted.origin, n_rows=rows.n_rows, content=rows.to_bytes(), milliseconds=milliseconds
         )
     batch = TableBatch(0, "" if entry is None else entry["id"], rows)
@@ -153,7 +155,7 @@ class Asked:
         return f"/columns{path}/{row}" if path else "/columns"
 
 
-def _answered(version: catalog.LoadedVersion, asked: Asked, *, limit: int) -> predictions.Answered:
+def _answered(version: catalog.LoadedVersion, asked: Asked, *, limit: int) -> predictions.PredictionResults:
     if asked.skip:
         return predictions.predict_each(
             version, asked.rows, explain=asked.explain, missing=asked.missing, place=asked.place, limit=limit
@@ -165,16 +167,16 @@ def _read(body: object, *, limit: int) -> Asked:
     """Check the frame of a request; what the rows hold is checked by the model.
 
     Raises:
-        Rejected: Every fault, by its place.
+        ValidationFailed: Every fault, by its place.
         TooLarge: More rows than one request may have.
     """
     if not isinstance(body, dict):
-        raise Rejected([Fault("", "wrong_type", 'must be {"rows": [{…}, …], "explain": "path"}')])
+        raise ValidationFailed([Fault("", "wrong_type", 'must be {"rows": [{…}, …], "explain": "path"}')])
     faults: list[Fault] = []
     options = read_options(body, beside=("rows", "columns"), faults=faults)
     if ("rows" in body) == ("columns" in body):
         faults.append(Fault("", "required", "give either rows or columns"))
-        raise Rejected(faults)
+        raise ValidationFailed(faults)
     by_column = "columns" in body
     rows = _rows_of_columns(body["columns"], faults) if by_column else body["rows"]
     if not by_column and not (isinstance(rows, list) and rows):
@@ -182,7 +184,7 @@ def _read(body: object, *, limit: int) -> Asked:
             Fault("/rows", "wrong_type", "must be a list of at least one object of attribute names and values")
         )
     if faults:
-        raise Rejected(faults)
+        raise ValidationFailed(faults)
     check_size("rows", given=len(rows), limit=limit)
     decisions.check_subject(options.subject)
     return Asked(rows, by_column, options.explain, options.missing, options.skip, options.subject)

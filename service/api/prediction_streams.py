@@ -22,19 +22,17 @@ from flask import Request, Response, request
 from werkzeug.exceptions import BadRequest, UnsupportedMediaType
 
 from service.api import problems
-from service.api.auth import still_admitted
+from service.api.auth import reauthenticate
 from service.api.blueprint import refuse_repeated
-from service.api.context import caller, here, request_id
-from service.errors import Fault, Rejected
+from service.api.context import current_caller, current_service, request_id
+from service.errors import Fault, ValidationFailed
 from service.repositories import decisions
 from service.schemas.predictions import read_options
 from service.serialization.answer_rows import AnswerLines, lines_of
 from service.usecases import prediction_streams
-from service.usecases.answering import Answering
-from service.usecases.policies import Policy
+from service.usecases.answering import ResolvedVersion
+from service.usecases.policies import ModelSettings
 from service.usecases.predictions import reading_of
-
-__all__ = ["KINDS", "answer_stream"]
 
 log = logging.getLogger("service")
 
@@ -47,13 +45,13 @@ SMALLEST_PIECE, LARGEST_PIECE = 2_048, 65_536
 SHARE_OF_BUFFER = 8
 
 
-def answer_stream(kind: str, answering: Answering) -> Response:
+def answer_stream(kind: str, answering: ResolvedVersion) -> Response:
     """Answer the rows of the request's body as they come.
 
     The first batch is answered before anything is sent: what is wrong with it is a problem document as ever.
 
     Raises:
-        Rejected: What is asked in the query is not legal.
+        ValidationFailed: What is asked in the query is not legal.
         UnsupportedMediaType: The body is in another encoding than gzip.
         BadRequest: It is not the gzip that it should be.
     """
@@ -63,31 +61,31 @@ def answer_stream(kind: str, answering: Answering) -> Response:
     with_rule = asked.explain != "none"
     lines = lines_of(kind, is_regression=not asked.model.schema.classes, with_rule=with_rule)
     progress = prediction_streams.Progress()
-    pieces = prediction_streams.READERS[kind](here().sessions, asked, stream, lines, progress)
+    pieces = prediction_streams.READERS[kind](current_service().sessions, asked, stream, lines, progress)
     head = next(pieces) + next(pieces)
     safe = _ended_by_failure(pieces, lines, progress, request.root_path + request.path, name=request_id())
     sent = _interleaved(head, safe, request.environ.get("gunicorn.socket"))
     return Response(sent, content_type=lines.content_type, headers=_headers(answering))
 
 
-def _headers(answering: Answering) -> dict[str, str]:
+def _headers(answering: ResolvedVersion) -> dict[str, str]:
     """Say which version answers, and by which operating point if by any, as JSON in ASCII."""
     headers = {"Espalier-Version": str(answering.version.number)}
     if answering.policy.operating_point is not None:
         headers["Espalier-Operating-Point"] = json.dumps(answering.policy.operating_point)
-    if here().settings.decisions == "off":
+    if current_service().settings.decisions == "off":
         headers["Espalier-Audited"] = "false"
     return headers
 
 
-def _asked(kind: str, answering: Answering) -> prediction_streams.Asked:
+def _asked(kind: str, answering: ResolvedVersion) -> prediction_streams.Asked:
     refuse_repeated(request.args)
     faults: list[Fault] = []
     options = read_options(request.args.to_dict(), beside=("alias",), faults=faults)
     if kind == "text/csv" and options.explain == "full":
         faults.append(Fault("/explain", "not_legal", "a line of CSV has no room for it: send lines of JSON"))
     if faults:
-        raise Rejected(faults)
+        raise ValidationFailed(faults)
     decisions.check_subject(options.subject)
     return prediction_streams.Asked(
         version=answering.version,
@@ -98,19 +96,19 @@ def _asked(kind: str, answering: Answering) -> prediction_streams.Asked:
         missing=options.missing,
         skip=options.skip,
         subject=options.subject,
-        key_id=caller().key_id,
-        settings=here().settings,
-        count=here().counting(answering.version),
+        key_id=current_caller().key_id,
+        settings=current_service().settings,
+        count=current_service().counting(answering.version),
         look=_looking(answering),
     )
 
 
-def _looking(answering: Answering) -> Callable[[], Policy]:
+def _looking(answering: ResolvedVersion) -> Callable[[], ModelSettings]:
     """Give what looks whether the key is still good and the version still answers, and what is not logged by now."""
-    admitted, finder, source = still_admitted(), here().finder, here().sessions
+    authenticate, finder, source = reauthenticate(), current_service().finder, current_service().sessions
 
-    def look() -> Policy:
-        admitted()
+    def look() -> ModelSettings:
+        authenticate()
         return finder.policy_now(source, answering)
 
     return look

@@ -9,18 +9,16 @@ from flask import Response, request
 
 from service import schemas
 from service.api.blueprint import Blueprint, refuse_repeated
-from service.api.context import caller, here
+from service.api.context import current_caller, current_service
 from service.api.predicting import FIELDS, answer_body
 from service.api.prediction_streams import KINDS, answer_stream
-from service.api.recording import Inquiry
+from service.api.recording import PredictionContext
 from service.api.requests import JSON, read_bytes
 from service.api.routing import MODEL, VERSION
 from service.database.tables import Scope
-from service.errors import Fault, Rejected
+from service.errors import Fault, ValidationFailed
 from service.schemas.predictions import ALIAS_PARAMETER, STREAM_PARAMETERS
-from service.usecases.answering import Answering
-
-__all__ = ["predictions"]
+from service.usecases.answering import ResolvedVersion
 
 predictions = Blueprint("predictions", __name__, description="Answers, each with the path that led to it")
 
@@ -73,15 +71,15 @@ def _answer(name: str, number: int | None) -> Response:
     began = time.perf_counter()
     if request.query_string:
         _check_query()
-    inquiry = Inquiry(here(), lambda: _answering(name, number), caller().key_id, began)
+    inquiry = PredictionContext(current_service(), lambda: _answering(name, number), current_caller().key_id, began)
     content = answer_body(inquiry, read_bytes(request, kinds=(JSON,)))
     return Response(content, content_type=JSON)
 
 
-def _answering(name: str, number: int | None) -> Answering:
+def _answering(name: str, number: int | None) -> ResolvedVersion:
     """Find what is to answer."""
     alias = None if number is not None else _asked_alias()
-    return here().finder.find(here().sessions, name, number, alias)
+    return current_service().finder.find(current_service().sessions, name, number, alias)
 
 
 def _check_query() -> None:
@@ -91,14 +89,14 @@ def _check_query() -> None:
         for name in sorted(FIELDS & request.args.keys())
     ]
     if faults:
-        raise Rejected(faults)
+        raise ValidationFailed(faults)
 
 
 def _asked_alias() -> str | None:
     refuse_repeated(request.args)
     given = request.args.get("alias")
     if given is not None and not ALIAS.fullmatch(given):
-        raise Rejected(
+        raise ValidationFailed(
             [Fault("/alias", "invalid", "an alias has 1 to 64 of the signs A-Z a-z 0-9 . _ -, first a letter")]
         )
     return given

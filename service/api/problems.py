@@ -19,23 +19,9 @@ from werkzeug.exceptions import ClientDisconnected, HTTPException, MethodNotAllo
 
 import espalier
 from service import errors
-from service.api.context import REQUEST_ID, here, request_id
+from service.api.context import REQUEST_ID, current_service, request_id
 from service.api.requests import JSON, discard_rest
 from service.api.routing import INFERENCE
-
-__all__ = [
-    "CONTENT_TYPE",
-    "DETAILS",
-    "PROBLEMS",
-    "Problem",
-    "answer",
-    "content_of",
-    "document_of",
-    "inference_content_of",
-    "is_inference",
-    "problem_for",
-    "route_of",
-]
 
 log = logging.getLogger("service")
 
@@ -68,17 +54,17 @@ PROBLEMS: Mapping[type[Exception], Entry] = {
     espalier.Cancelled: Entry(409, "cancelled", "The work was cancelled"),
     espalier.EspalierError: Entry(422, "refused", "The request cannot be done"),
     errors.NotFound: Entry(404, "not-found", "Not found"),
-    errors.Unidentified: Entry(401, "unauthorized", "A key is needed"),
+    errors.Unauthenticated: Entry(401, "unauthorized", "A key is needed"),
     errors.Forbidden: Entry(403, "forbidden", "The key does not allow this"),
-    errors.Foreign: Entry(403, "foreign-page", "Without keys only this machine may call"),
+    errors.CrossOriginRequest: Entry(403, "foreign-page", "Without keys only this machine may call"),
     errors.Conflict: Entry(409, "conflict", "The present state does not allow this"),
-    errors.Changed: Entry(412, "changed", "It is no longer as you have seen it"),
-    errors.StillRunning: Entry(409, "still-running", "The same request is being worked at", retryable=True),
-    errors.Rejected: Entry(422, "invalid-request", "The request is not valid"),
-    errors.TooMany: Entry(429, "too-many", "Too many at a time", retryable=True),
+    errors.PreconditionFailed: Entry(412, "changed", "It is no longer as you have seen it"),
+    errors.RequestInProgress: Entry(409, "still-running", "The same request is being worked at", retryable=True),
+    errors.ValidationFailed: Entry(422, "invalid-request", "The request is not valid"),
+    errors.LimitExceeded: Entry(429, "too-many", "Too many at a time", retryable=True),
     errors.TooLarge: Entry(413, "too-large", "Too large"),
     errors.Unavailable: Entry(503, "unavailable", "Not available at the moment", retryable=True),
-    errors.OtherTables: Entry(503, "other-tables", "The tables are of another version", retryable=True),
+    errors.SchemaMismatch: Entry(503, "other-tables", "The tables are of another version", retryable=True),
     errors.LeaseLost: Entry(409, "lease-lost", "The job is no longer held", retryable=True),
     ParseException: Entry(400, "bad-request", "Bad Request"),  # of the server, while a body is read: its chunks
     errors.SettingsError: Entry(500, "internal-error", "Something went wrong on our side"),
@@ -137,7 +123,9 @@ def answer(error: Exception) -> Response:
     if problem.status >= 500 and problem.status != 503:
         log.error("a request failed", exc_info=error, extra={"request_id": name, **route_of(request)})
     elif isinstance(error, errors.Unavailable):
-        here().away.warn("requests are answered 503", reason=error.told, request_id=name, **route_of(request))
+        current_service().away.warn(
+            "requests are answered 503", reason=error.told, request_id=name, **route_of(request)
+        )
     if problem.status == 413:
         discard_rest(request)
     instance = request.root_path + request.path
@@ -198,14 +186,14 @@ def _detail(error: Exception, entry: Entry, faults: Sequence[errors.Fault]) -> s
 
 def _later(error: Exception, entry: Entry) -> tuple[tuple[str, str], ...]:
     """Say in whole seconds when to try again, where that may help."""
-    seconds = math.ceil(error.seconds) if isinstance(error, errors.TooMany) else RETRY_SECONDS
+    seconds = math.ceil(error.seconds) if isinstance(error, errors.LimitExceeded) else RETRY_SECONDS
     return (("Retry-After", str(seconds)),) if entry.retryable else ()
 
 
 def _faults(error: Exception) -> tuple[errors.Fault, ...]:
     if isinstance(error, espalier.InvalidInput):
         return tuple(errors.Fault(fault.path, fault.code, fault.message) for fault in error.faults)
-    return tuple(error.faults) if isinstance(error, errors.Rejected) else ()
+    return tuple(error.faults) if isinstance(error, errors.ValidationFailed) else ()
 
 
 def _sentence(faults: Sequence[errors.Fault]) -> str:

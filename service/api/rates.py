@@ -5,9 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from service.errors import TooMany
-
-__all__ = ["Rates"]
+from service.errors import LimitExceeded
 
 BURST_SECONDS = 1.0  # a second's worth of requests may come at once
 
@@ -33,7 +31,7 @@ class Rates:
         """Count a request of this key (None: of everybody, where keys are off).
 
         Raises:
-            TooMany: It comes too early; the error says how many seconds too early.
+            LimitExceeded: It comes too early; the error says how many seconds too early.
         """
         if self.per_second == 0:
             return
@@ -44,4 +42,4 @@ class Rates:
             if early <= 1e-9:  # the sum of a second's parts may miss the second by a rounding
                 self._even[key_id] = even
                 return
-        raise TooMany(f"at most {self.per_second} requests a second of one key are taken", seconds=early)
+        raise LimitExceeded(f"at most {self.per_second} requests a second of one key are taken", seconds=early)

@@ -8,10 +8,8 @@ from typing import Any
 from service.api.context import Service
 from service.repositories import decisions
 from service.repositories.catalog import LoadedVersion
-from service.usecases.answering import Answering
-from service.usecases.predictions import Answered
-
-__all__ = ["Inquiry", "Record", "record_answers"]
+from service.usecases.answering import ResolvedVersion
+from service.usecases.predictions import PredictionResults
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +17,7 @@ class Record:
     """The answers to one request, on their way into the log.
 
     Attributes:
-        entry: As `decisions.new_entry` makes it.
+        entry: As `decisions.row_record` makes it.
         version: That answered.
         labels: Of each answer, as it is counted.
     """
@@ -30,7 +28,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Inquiry:
+class PredictionContext:
     """A request for predictions, whatever its body looks like.
 
     Attributes:
@@ -41,16 +39,16 @@ class Inquiry:
     """
 
     service: Service
-    find: Callable[[], Answering]
+    find: Callable[[], ResolvedVersion]
     key_id: str | None
     began: float
 
 
 def record_answers(
-    inquiry: Inquiry,
-    answering: Answering,
+    inquiry: PredictionContext,
+    answering: ResolvedVersion,
     rows: Sequence[Mapping[str, Any]],
-    answered: Answered,
+    answered: PredictionResults,
     *,
     missing: str | None = None,
     subject: str | None = None,
@@ -65,7 +63,7 @@ def record_answers(
         missing: The strategy for missing values that was asked for.
         subject: Whom the decisions are about.
     """
-    entry = decisions.new_entry(
+    entry = decisions.row_record(
         version=answering.version,
         inputs=rows,
         answers=answered.answers,

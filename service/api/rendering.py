@@ -13,8 +13,6 @@ from flask import Response
 import espalier
 from service.api.responses import TEXT, bytes_answer, tagged_answer
 
-__all__ = ["DOT", "SVG", "drawn", "pictured"]
-
 SVG = "image/svg+xml"
 DOT = "text/vnd.graphviz"
 MOST_NODES = 20_000

@@ -8,8 +8,6 @@ from flask import Flask, Response, g, request
 from service.api.context import REQUEST_ID, request_id
 from service.api.problems import route_of
 
-__all__ = ["write_lines"]
-
 log = logging.getLogger("service.requests")
 
 

@@ -6,8 +6,6 @@ from service.api.context import REQUEST_ID, request_id
 from service.api.problems import route_of
 from service.tracing import Traces
 
-__all__ = ["trace_requests"]
-
 
 def trace_requests(app: Flask, traces: Traces) -> None:
     """Have a span begin with each request and end with its last byte; the answer says how the request is called."""

@@ -10,8 +10,6 @@ from werkzeug.exceptions import BadRequest, ClientDisconnected, RequestEntityToo
 
 from service.api.compression import unpacked
 
-__all__ = ["CSV", "JSON", "decoded", "discard_rest", "read_bytes", "read_json", "read_whole"]
-
 JSON = "application/json"
 CSV = "text/csv"
 BLOCK = 65536

@@ -8,22 +8,10 @@ import marshmallow as ma
 import orjson
 from flask import Response, request
 
-from service.errors import Changed
+from service.errors import PreconditionFailed
 from service.repositories.pages import Page
 
 Item = TypeVar("Item")
-
-__all__ = [
-    "JSON",
-    "TEXT",
-    "bytes_answer",
-    "changed_answer",
-    "has_condition",
-    "json_answer",
-    "page_answer",
-    "refuse_if_changed",
-    "tagged_answer",
-]
 
 JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
@@ -65,10 +53,12 @@ def refuse_if_changed(payload: object) -> None:
     To be called in the transaction of the change, once nobody else can change what is shown.
 
     Raises:
-        Changed: No ETag of the header is that of the answer that GET would give now.
+        PreconditionFailed: No ETag of the header is that of the answer that GET would give now.
     """
     if has_condition() and not request.if_match.contains(_tag_of(orjson.dumps(payload))):
-        raise Changed("its ETag is none of those in If-Match: GET it again, and decide again; nothing was changed")
+        raise PreconditionFailed(
+            "its ETag is none of those in If-Match: GET it again, and decide again; nothing was changed"
+        )
 
 
 def has_condition() -> bool:

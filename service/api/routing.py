@@ -6,17 +6,6 @@ from werkzeug.routing import BaseConverter, IntegerConverter
 
 from service.schemas import ALIAS as ALIAS_NAME, DECISION_ID, ID, MODEL_NAME
 
-__all__ = [
-    "ALIAS",
-    "CONVERTERS",
-    "INFERENCE",
-    "INFERENCE_MODEL",
-    "INFERENCE_VERSION",
-    "MODEL",
-    "VERSION",
-    "NumberConverter",
-]
-
 NUMBER = "versions/<int(min=1,max=2147483647):number>"
 MODEL = "/v1/models/<model:name>"
 ALIAS = f"{MODEL}/aliases/<alias:alias>"

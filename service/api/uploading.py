@@ -14,9 +14,7 @@ from werkzeug.formparser import MultiPartParser
 from werkzeug.wsgi import get_input_stream
 
 import espalier
-from service.errors import Fault, Rejected
-
-__all__ = ["CONTENT_TYPES", "ENCODINGS", "MULTIPART", "Upload", "open_upload"]
+from service.errors import Fault, ValidationFailed
 
 CONTENT_TYPES: Mapping[str, str] = {
     "text/csv": "csv",
@@ -53,7 +51,7 @@ def open_upload(request: Request, *, limit: int) -> Iterator[Upload]:
         UnsupportedMediaType: Another content type or Content-Encoding.
         RequestEntityTooLarge: The body is longer than the limit; also raised while the upload is read.
         BadRequest: The body is shorter than it says, or no multipart body; also raised while the upload is read.
-        Rejected: A part of a multipart body is missing, or there is one too many.
+        ValidationFailed: A part of a multipart body is missing, or there is one too many.
     """
     stream = _decoded(request, _Body(request, limit=limit))
     if request.mimetype == MULTIPART:
@@ -155,7 +153,9 @@ def _parts(request: Request, stream: espalier.ByteStream, *, limit: int) -> Iter
         unknown = {*fields, *files} - {"file", "schema"}
         if unknown or len(files.getlist("file")) != 1 or "file" in fields:
             places = [f"/{name}" for name in sorted(unknown)] or ["/file"]
-            raise Rejected([Fault(place, "unknown_field" if unknown else "required", PARTS) for place in places])
+            raise ValidationFailed(
+                [Fault(place, "unknown_field" if unknown else "required", PARTS) for place in places]
+            )
         schema = files["schema"].stream.read() if "schema" in files else fields.get("schema")
         yield _of_part(files["file"], _declared(schema))
     finally:
@@ -174,7 +174,7 @@ def _of_part(part: FileStorage, schema: Any) -> Upload:
         message = (
             f"the file's name must end in {endings}, also with .gz, or its Content-Type be {', '.join(CONTENT_TYPES)}"
         )
-        raise Rejected([Fault("/file", "unknown_format", message)])
+        raise ValidationFailed([Fault("/file", "unknown_format", message)])
     is_packed = part.stream.read(len(GZIP_MAGIC)) == GZIP_MAGIC
     part.stream.seek(0)
     return Upload(espalier.unpacked(part.stream) if is_packed else part.stream, form, schema)

@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["cell_text", "table_lines"]
-
 
 def table_lines(columns: Mapping[str, str], records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Give a line with the headings and one a record; `columns` has the field of each heading.

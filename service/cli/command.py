@@ -4,8 +4,6 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Command", "Refused"]
-
 
 @dataclass(frozen=True, slots=True)
 class Command:

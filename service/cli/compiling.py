@@ -7,8 +7,6 @@ from collections.abc import Mapping
 
 from service.cli.command import Command, Refused
 
-__all__ = ["COMMANDS"]
-
 
 def compile_all(_: Namespace) -> int:
     """Compile all kernels, in two processes where there are two processors."""

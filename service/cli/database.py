@@ -11,8 +11,6 @@ from service.cli.command import Refused
 if TYPE_CHECKING:
     from service.settings import Settings
 
-__all__ = ["check_place", "failing_clearly", "has_tables_of_now", "read_settings"]
-
 
 def read_settings() -> "Settings":
     """Read the settings.

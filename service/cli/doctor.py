@@ -8,8 +8,6 @@ from dataclasses import asdict
 
 from service.cli.command import Command
 
-__all__ = ["COMMANDS"]
-
 
 def doctor(arguments: Namespace) -> int:
     """Look at everything; 1 if there is a fault, else 0."""

@@ -15,8 +15,6 @@ from service.cli.telling import telling
 if TYPE_CHECKING:
     import espalier
 
-__all__ = ["COMMANDS"]
-
 CANDIDATES: Final[Mapping[str, tuple[str, ...]]] = {
     "classification": (
         "cart",

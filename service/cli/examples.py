@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["EXAMPLES", "is_ready", "is_ready_now", "load_examples", "suggestions"]
-
 LOOK_SECONDS = 0.05
 WAIT_SECONDS = 5  # that the service is asked to wait for the end of a job before it answers
 LONGEST_SECONDS = 30.0  # of one request

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-__all__ = ["folder_of_figures"]
-
 VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"  # read by the library that counts, when it is imported
 MEMORY: Final = Path("/dev/shm")  # noqa: S108 - what never reaches a disk
 PREFIX: Final = "espalier-figures-"

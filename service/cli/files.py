@@ -13,28 +13,6 @@ from service.cli.command import Refused
 if TYPE_CHECKING:
     import espalier
 
-__all__ = [
-    "FORMATS",
-    "assignments",
-    "check_folder",
-    "data_arguments",
-    "data_lines",
-    "dataset_of",
-    "drawn_as",
-    "existing",
-    "holdout_of",
-    "json_or_text",
-    "read_data",
-    "read_model",
-    "read_schema",
-    "read_tree",
-    "refusals",
-    "rows_of",
-    "set_argument",
-    "voters_argument",
-    "write_whole",
-]
-
 SHOWN_NAMES = 12
 FORMATS = "CSV, JSON, NDJSON, Parquet, Arrow or ARFF by the ending of its name, each also with .gz"
 

@@ -15,8 +15,6 @@ from service.cli.telling import telling
 if TYPE_CHECKING:
     import espalier
 
-__all__ = ["COMMANDS"]
-
 OF_LOSS: Final = ("measure", "repeats", "seed")
 """Arguments of the core's that say how columns are shuffled."""
 

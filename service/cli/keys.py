@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from service.database.engine import Sessions
     from service.database.tables import Key
 
-__all__ = ["COMMANDS"]
-
 SCOPES = ("predict", "read", "train", "audit", "admin")  # a test compares them with the service's own
 COLUMNS = "{:<36}  {:<20}  {:<26}  {:<20}  {}"
 PAGE = 200
@@ -41,11 +39,11 @@ def create(arguments: Namespace) -> int:
 def show(_: Namespace) -> int:
     """Print every key on a line, newest first; of their secrets nothing is shown."""
     from service.database.clock import database_time  # noqa: PLC0415 - as above
-    from service.database.engine import reading  # noqa: PLC0415 - as above
+    from service.database.engine import read_session  # noqa: PLC0415 - as above
     from service.repositories import keys  # noqa: PLC0415 - as above
 
     print(COLUMNS.format("id", "name", "scopes", "models", "state"))
-    with _database() as source, reading(source) as session:
+    with _database() as source, read_session(source) as session:
         cursor, more, now = None, True, database_time(session)
         while more:
             page = keys.list_keys(session, limit=PAGE, cursor=cursor)
@@ -100,7 +98,7 @@ def _database() -> "Iterator[Sessions]":
     """Give sessions on the database of the settings; what is refused becomes lines for a person."""
     from service.database.engine import connect, sessions  # noqa: PLC0415 - as above
     from service.database.migrate import is_current  # noqa: PLC0415 - as above
-    from service.errors import NotFound, Rejected  # noqa: PLC0415 - as above
+    from service.errors import NotFound, ValidationFailed  # noqa: PLC0415 - as above
 
     settings = read_settings()
     with failing_clearly():
@@ -109,7 +107,7 @@ def _database() -> "Iterator[Sessions]":
             if not is_current(engine):
                 raise Refused("the tables are not of this version: run `espalier migrate` first")
             yield sessions(engine)
-        except Rejected as error:
+        except ValidationFailed as error:
             raise Refused("\n".join(fault.message for fault in error.faults)) from None
         except NotFound as error:
             raise Refused(str(error)) from None

@@ -9,8 +9,6 @@ from typing import TextIO
 
 from service.cli.command import Refused
 
-__all__ = ["address_of", "host_of", "listen", "lock_database", "url_of"]
-
 BACKLOG = 2048
 PATIENCE_SECONDS = 1.0  # the children of one that was killed need a moment to let go of the port
 LOOK_SECONDS = 0.05

@@ -31,8 +31,6 @@ from service.cli.presets import help_with_tables
 from service.cli.telling import telling
 from service.cli.traces import trace_lines
 
-__all__ = ["COMMANDS"]
-
 
 def _train_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", type=Path, help=f"the training rows: {FORMATS}")

@@ -15,8 +15,6 @@ from service.cli.command import Command
 if TYPE_CHECKING:
     import espalier
 
-__all__ = ["COMMANDS", "help_with_tables"]
-
 WIDTH = 100
 
 

@@ -10,8 +10,6 @@ from service.cli.aligned import cell_text, table_lines
 from service.cli.command import Command
 from service.cli.files import FORMATS, data_arguments, data_lines, read_data, refusals
 
-__all__ = ["COMMANDS"]
-
 ATTRIBUTE_COLUMNS: Final = {
     "attribute": "name",
     "kind": "kind",

@@ -25,8 +25,6 @@ from service.cli.files import (
 if TYPE_CHECKING:
     import espalier
 
-__all__ = ["COMMANDS"]
-
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL.json", type=Path)

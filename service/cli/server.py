@@ -20,8 +20,6 @@ from service.cli.supervisor import Child, Supervisor, end_with_parent
 if TYPE_CHECKING:
     from service.settings import Settings
 
-__all__ = ["COMMANDS"]
-
 GUNICORN_CONFIGURATION = Path(__file__).resolve().parent.parent / "gunicorn_conf.py"
 READY_SECONDS = 60.0
 PATIENCE_SECONDS = 3.0  # before a person is told what takes so long
@@ -74,12 +72,12 @@ def worker(arguments: Namespace) -> int:
     """Run one worker."""
     settings = _settings(arguments)
     _follow(arguments, settings)
-    from service.errors import OtherTables  # noqa: PLC0415 - as above
+    from service.errors import SchemaMismatch  # noqa: PLC0415 - as above
     from service.worker.loop import run  # noqa: PLC0415 - as above
 
     try:
         run(settings)
-    except OtherTables as error:
+    except SchemaMismatch as error:
         raise Refused(str(error)) from None
     return 0
 

@@ -13,8 +13,6 @@ from service.cli.files import check_folder, read_model, refusals, write_whole
 if TYPE_CHECKING:
     import espalier
 
-__all__ = ["COMMANDS"]
-
 FORMATS = ("text", "mermaid", "dot", "svg", "json")
 
 

@@ -22,8 +22,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-__all__ = ["Child", "Supervisor", "end_with_parent"]
-
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 PARENT_SECONDS = 0.5  # between two looks at the parent where the kernel does not report its death
 LOOK_SECONDS = 0.05

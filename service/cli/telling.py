@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     import espalier
 
-__all__ = ["telling"]
-
 SAYINGS: Final = (
     ("compiling kernels", "compiling kernels, once on this machine: this takes half a minute or so"),
     (

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["trace_lines"]
-
 Cell = Callable[[Mapping[str, Any]], str]
 
 

@@ -14,12 +14,12 @@ from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import NullPool, Pool
 
 from service.database import sqlite
-from service.errors import Conflict, Fault, Rejected, Unavailable
+from service.errors import Conflict, Fault, Unavailable, ValidationFailed
 from service.settings import Settings
 
 # What makes a transaction see one state of the database from its first statement to its last, and change nothing.
 READERS: Mapping[str, Mapping[str, Any]] = {
-    "sqlite": {"reading": True},
+    "sqlite": {"read_session": True},
     "postgresql": {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True},
 }
 POOL_SPARE = 4  # connections beyond one a thread: heartbeats, readiness
@@ -89,19 +89,19 @@ def transaction(source: Sessions) -> Iterator[Session]:
     Raises:
         Unavailable: the database cannot be reached or written now.
         Conflict: another request changed the same thing at the same time.
-        Rejected: a value is none that this database takes.
+        ValidationFailed: a value is none that this database takes.
     """
     with translated(), source.write.begin() as session:
         yield session
 
 
 @contextmanager
-def reading(source: Sessions) -> Iterator[Session]:
+def read_session(source: Sessions) -> Iterator[Session]:
     """A session for reading one consistent state; it never waits for a writer of SQLite.
 
     Raises:
         Unavailable: the database cannot be reached now.
-        Rejected: a value is none that this database takes.
+        ValidationFailed: a value is none that this database takes.
     """
     with translated(), source.read() as session:
         yield session
@@ -123,7 +123,7 @@ def translated() -> Iterator[None]:
     except DataError as error:
         # A net: whoever takes such a value in should have said where it stands.
         message = "a text with the character NUL, or a number that is too large, can be neither kept nor looked for"
-        raise Rejected([Fault("", "not_kept", message)]) from error
+        raise ValidationFailed([Fault("", "not_kept", message)]) from error
     except DBAPIError as error:
         if error.connection_invalidated:
             raise Unavailable("the connection to the database was lost", reason=reason_of(error)) from error
@@ -146,7 +146,7 @@ def reason_of(error: DBAPIError) -> str:
     return f"{code} {kind}" if code is not None else next(iter(str(fault).splitlines()), kind)
 
 
-def take_turn(session: Session, name: str) -> None:
+def advisory_lock(session: Session, name: str) -> None:
     """Wait until no other transaction holds this name, and hold it until the end of this one.
 
     Who counts rows and then adds one does so alone; what the others committed is seen by the next statement. A writer

@@ -10,7 +10,7 @@ from sqlalchemy.pool import NullPool
 
 from service.database import REVISION, VERSION_TABLE
 from service.database.engine import READERS, connect, translated
-from service.errors import OtherTables
+from service.errors import SchemaMismatch
 from service.settings import Settings
 
 if TYPE_CHECKING:
@@ -56,16 +56,16 @@ def revisions(engine: Engine) -> tuple[set[str], str]:
         return _found(connection), REVISION
 
 
-def check_tables(session: Session) -> None:
+def check_schema_revision(session: Session) -> None:
     """Refuse tables that are not of this version of the service, for as long as the transaction of the session lasts.
 
     Raises:
-        OtherTables: they are older, or newer, or there are none.
+        SchemaMismatch: they are older, or newer, or there are none.
     """
     found = _found(session.connection())
     if found != {REVISION}:
         newer = any(revision > REVISION for revision in found)
-        raise OtherTables(found=", ".join(sorted(found)) or "none", needed=REVISION, newer=newer)
+        raise SchemaMismatch(found=", ".join(sorted(found)) or "none", needed=REVISION, newer=newer)
 
 
 def migrations_config() -> "Config":

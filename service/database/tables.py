@@ -218,7 +218,7 @@ class Job(Identified):
     finished: Mapped[datetime | None]
 
     @property
-    def in_the_way(self) -> str:
+    def deletion_blocker(self) -> str:
         """What is said to whoever would delete what this job, which has not ended, still uses."""
         if self.cancel_requested:
             return "is being cancelled; ask again when it has ended"

@@ -17,8 +17,6 @@ from werkzeug.exceptions import BadRequest
 from service.api.compression import unpacked
 from service.api.requests import read_whole
 
-__all__ = ["HEADER_LENGTH", "Framed", "framed", "read_framed"]
-
 HEADER_LENGTH = "Inference-Header-Content-Length"
 DIGITS = re.compile(r"[0-9]{1,18}")
 # A text as a whole, ended or not, so that nothing inside one is looked at; or a number that JSON does not have.

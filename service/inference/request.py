@@ -11,13 +11,11 @@ from typing import Any
 import orjson
 
 import espalier
-from service.errors import Fault, Rejected
+from service.errors import Fault, ValidationFailed
 from service.inference.body import Framed
 from service.inference.tensors import DATATYPES, Cells, Tensor, cells_from_bytes, cells_from_json
 from service.repositories import decisions
 from service.usecases.limits import check_size
-
-__all__ = ["OUTPUTS", "Inference", "describe_inputs", "describe_outputs", "placed", "read_inference", "tensors_of"]
 
 NAMES_SHOWN = 20
 REFUSED = {  # parameters of Triton's extensions that would change the answer, and are not kept to
@@ -141,7 +139,7 @@ def read_inference(framed: Framed, schema: espalier.Schema, *, limit: int) -> In
         limit: Most rows.
 
     Raises:
-        Rejected: Every fault of form, by its place.
+        ValidationFailed: Every fault of form, by its place.
         TooLarge: More rows than the limit.
     """
     given = framed.json
@@ -155,7 +153,7 @@ def read_inference(framed: Framed, schema: espalier.Schema, *, limit: int) -> In
     outputs = list(_outputs(given.get("outputs"), parameters, schema, faults))
     tensors = _tensors(given.get("inputs"), framed.binary, schema, faults, limit=limit)
     if faults:
-        raise Rejected(faults)
+        raise ValidationFailed(faults)
     decisions.check_subject(subject, pointer="/parameters/subject")
     rows, pointers = _rows(tensors, schema)
     return Inference(inference_id, rows, outputs, subject, pointers)
@@ -174,13 +172,13 @@ def tensors_of(
         yield Tensor(one.name, datatype, shape, cells)
 
 
-def placed(error: espalier.RowError, asked: Inference) -> Rejected:
+def placed(error: espalier.RowError, asked: Inference) -> ValidationFailed:
     """Say of what the model cannot take where in the request it is."""
     faults = []
     for fault in error.faults:
         row, _, attribute = fault.path.removeprefix("/").partition("/")
         faults.append(Fault(asked.place(int(row), attribute), fault.code, fault.message))
-    return Rejected(faults)
+    return ValidationFailed(faults)
 
 
 def _outputs(

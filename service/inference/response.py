@@ -10,15 +10,13 @@ import orjson
 import espalier
 from service.api.compression import packed
 from service.api.context import Service
-from service.api.recording import Inquiry, record_answers
+from service.api.recording import PredictionContext, record_answers
 from service.api.responses import JSON
 from service.inference.body import HEADER_LENGTH, Framed
 from service.inference.request import placed, read_inference, tensors_of
 from service.inference.tensors import Tensor, tensor_bytes
 from service.usecases import predictions, refusals
-from service.usecases.answering import Answering
-
-__all__ = ["Inferred", "answer_inference"]
+from service.usecases.answering import ResolvedVersion
 
 BYTES = "application/octet-stream"
 
@@ -46,15 +44,15 @@ class Inferred:
         return body, headers
 
 
-def answer_inference(inquiry: Inquiry, framed: Framed) -> Inferred:
+def answer_inference(inquiry: PredictionContext, framed: Framed) -> Inferred:
     """Answer an inference request and log the decisions.
 
     Raises:
-        Rejected: The request is not valid, or the model cannot take the rows; every fault, by its place in the request.
+        ValidationFailed: The request is not valid, or the model cannot take the rows; every fault, by its place.
         TooLarge: More rows, longer texts or longer paths than the settings allow.
         NotFound: As `find`.
         Conflict: As `find`, or the version that answered was deleted meanwhile.
-        TooMany: The log takes no more decisions.
+        LimitExceeded: The log takes no more decisions.
         Unavailable: The database cannot be reached or written now.
     """
     service, answering = inquiry.service, inquiry.find()
@@ -75,7 +73,7 @@ def answer_inference(inquiry: Inquiry, framed: Framed) -> Inferred:
     return _written(_head(service, answering, asked.id), tensors, {one.name for one in asked.outputs if one.binary})
 
 
-def _head(service: Service, answering: Answering, asked_id: str | None) -> dict[str, Any]:
+def _head(service: Service, answering: ResolvedVersion, asked_id: str | None) -> dict[str, Any]:
     version = answering.version
     head: dict[str, Any] = {"model_name": version.model_name, "model_version": str(version.number)}
     if asked_id is not None:

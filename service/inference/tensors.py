@@ -17,8 +17,6 @@ import numpy.typing as npt
 
 from service.errors import Fault
 
-__all__ = ["DATATYPES", "Datatype", "Tensor", "cells_from_bytes", "cells_from_json", "tensor_bytes"]
-
 Cells = list[Any]
 LENGTH = struct.Struct("<I")
 MOST_FAULTS = 100  # told of one tensor

@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from service.database.clock import now
 from service.database.tables import AliasEvent, ModelName, Version
 from service.errors import Conflict, NotFound
-from service.repositories.catalog import find_model, find_version, hold_model
+from service.repositories.catalog import find_model, find_version, lock_model
 from service.repositories.pages import Page, check_page
 from service.usecases.recent import Recent
 
@@ -61,7 +61,7 @@ def point(
         NotFound: There is no such model or version.
         Conflict: Another version is in force than the caller thinks, or the version is archived.
     """
-    model = hold_model(session, name)
+    model = lock_model(session, name)
     wanted = find_version(session, name, version)
     _check_answers(wanted)
     current = _current(session, model.id, alias)
@@ -79,7 +79,7 @@ def roll_back(session: Session, name: str, alias: str, *, key_id: str | None = N
         NotFound: There is no such model or alias.
         Conflict: There is nothing before, or that version is archived.
     """
-    model = hold_model(session, name)
+    model = lock_model(session, name)
     current = _current(session, model.id, alias)
     if current is None:
         raise NotFound("alias", f"{name}/{alias}")
@@ -106,7 +106,7 @@ def history(
 
     Raises:
         NotFound: There is no such model or alias.
-        Rejected: The limit is not legal.
+        ValidationFailed: The limit is not legal.
     """
     check_page(limit=limit, cursor=None)
     model = find_model(session, name)
@@ -126,7 +126,7 @@ def list_current(session: Session, name: str, *, limit: int = 50, cursor: str | 
 
     Raises:
         NotFound: There is no such model.
-        Rejected: The limit is not legal.
+        ValidationFailed: The limit is not legal.
     """
     check_page(limit=limit, cursor=None)
     model = find_model(session, name)

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session, undefer
 import espalier
 from service.database.clock import new_id, utc_now
 from service.database.tables import DataSet, Job, ModelName, State, Version
-from service.errors import Conflict, Fault, NotFound, Rejected
+from service.errors import Conflict, Fault, NotFound, ValidationFailed
 from service.repositories.pages import Page, page
 
 MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -78,7 +78,7 @@ def add_data_set(session: Session, *, name: str, dataset: Described) -> DataSet:
     """Enter a data set; its cells are saved by `storage.save` in the same transaction, and then its fingerprint.
 
     Raises:
-        Rejected: the name is empty, longer than 200 signs or holds a control character.
+        ValidationFailed: the name is empty, longer than 200 signs or holds a control character.
     """
     check_data_set_name(name)
     row = DataSet(
@@ -101,10 +101,10 @@ def check_data_set_name(name: str, *, pointer: str = "/name") -> None:
     """Refuse a name that cannot be shown or stored.
 
     Raises:
-        Rejected: the name is empty, longer than 200 signs or holds a control character.
+        ValidationFailed: the name is empty, longer than 200 signs or holds a control character.
     """
     if not 1 <= len(name) <= 200 or not name.isprintable():
-        raise Rejected([Fault(pointer, "invalid", "the name of a data set has 1 to 200 printable characters")])
+        raise ValidationFailed([Fault(pointer, "invalid", "the name of a data set has 1 to 200 printable characters")])
 
 
 def find_data_set(session: Session, data_set_id: str) -> DataSet:
@@ -123,7 +123,7 @@ def list_data_sets(session: Session, *, limit: int = 50, cursor: str | None = No
     """Data sets, newest first.
 
     Raises:
-        Rejected: the limit or the cursor is not legal.
+        ValidationFailed: the limit or the cursor is not legal.
     """
     return page(session, DataSet, limit=limit, cursor=cursor)
 
@@ -157,7 +157,7 @@ def redeclare_data_set(session: Session, data_set_id: str, *, dataset: Described
     return row
 
 
-def hold_data_set(session: Session, data_set_id: str) -> DataSet:
+def lock_data_set(session: Session, data_set_id: str) -> DataSet:
     """Find a data set as it is now, and hold its row until the transaction ends: nobody changes, deletes or uses it.
 
     Raises:
@@ -171,11 +171,11 @@ def hold_data_set(session: Session, data_set_id: str) -> DataSet:
 
 
 def _lock_unused(session: Session, data_set_id: str) -> DataSet:
-    row = hold_data_set(session, data_set_id)  # a job that starts to use it now has to wait
+    row = lock_data_set(session, data_set_id)  # a job that starts to use it now has to wait
     users = or_(Job.data_set_id == data_set_id, Job.holdout_data_set_id == data_set_id)
     job = session.scalar(select(Job).where(users, Job.state.in_((State.QUEUED, State.RUNNING))).limit(1))
     if job is not None:
-        raise Conflict(f"data set {data_set_id} is used by job {job.id}, which {job.in_the_way}")
+        raise Conflict(f"data set {data_set_id} is used by job {job.id}, which {job.deletion_blocker}")
     trained = or_(Version.data_set_id == data_set_id, Version.holdout_data_set_id == data_set_id)
     version = session.scalars(select(Version).where(trained).limit(1)).first()
     if version is not None:
@@ -191,18 +191,18 @@ def check_model_name(name: str, *, pointer: str = "/model") -> None:
     """Refuse what cannot be the name of a model.
 
     Raises:
-        Rejected: the name does not match `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.
+        ValidationFailed: the name does not match `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.
     """
     if not MODEL_NAME.fullmatch(name):
         legal = "a model name has 1 to 64 of the signs A-Z a-z 0-9 . _ - and begins with a letter or a digit"
-        raise Rejected([Fault(pointer, "invalid", legal)])
+        raise ValidationFailed([Fault(pointer, "invalid", legal)])
 
 
 def add_version(session: Session, new: NewVersion, *, job_id: str | None = None) -> Version:
     """Give the version the next number of its model (made if it is the first) and keep it.
 
     Raises:
-        Rejected: the model's name is not legal.
+        ValidationFailed: the model's name is not legal.
         Conflict: the model was deleted meanwhile.
     """
     check_model_name(new.model)
@@ -254,7 +254,7 @@ def list_models(
     """Models, newest first; of these names only, if any are given.
 
     Raises:
-        Rejected: the limit or the cursor is not legal.
+        ValidationFailed: the limit or the cursor is not legal.
     """
     where = [] if names is None else [ModelName.name.in_(names)]
     return page(session, ModelName, where, limit=limit, cursor=cursor)
@@ -294,7 +294,7 @@ def newest_version_id(session: Session, name: str) -> str:
     return found
 
 
-def hold_model(session: Session, name: str) -> ModelName:
+def lock_model(session: Session, name: str) -> ModelName:
     """Find a model as it is now, and hold its row until the transaction ends.
 
     Its versions and aliases are added, changed and deleted one after the other, by who holds it.
@@ -314,7 +314,7 @@ def list_versions(session: Session, name: str, *, limit: int = 50, cursor: str |
 
     Raises:
         NotFound: there is no such model.
-        Rejected: the limit or the cursor is not legal.
+        ValidationFailed: the limit or the cursor is not legal.
     """
     model = find_model(session, name)
     return page(session, Version, [Version.model_id == model.id], limit=limit, cursor=cursor)

@@ -25,7 +25,7 @@ from sqlalchemy.exc import DBAPIError
 
 from service.database.engine import translated
 from service.database.tables import DecisionRecord
-from service.errors import TooMany, Unavailable
+from service.errors import LimitExceeded, Unavailable
 
 LOG = logging.getLogger(__name__)
 
@@ -96,15 +96,15 @@ class DecisionLog:
         """Insert a row of the decisions table, and return when it is committed.
 
         Raises:
-            TooMany: Too many records wait already.
+            LimitExceeded: Too many records wait already.
             Unavailable: The database cannot be reached or written now.
             Conflict: The version that answered was deleted meanwhile.
-            Rejected: The database does not take a value.
+            ValidationFailed: The database does not take a value.
         """
         waiter = _Waiter(record)
         with self._lock:
             if len(self._waiting) >= MAX_WAITING:
-                raise TooMany("more decisions wait to be logged than the database takes in", seconds=RETRY_AFTER)
+                raise LimitExceeded("more decisions wait to be logged than the database takes in", seconds=RETRY_AFTER)
             self._waiting.append(waiter)
             waiter.leads = not self._is_committing
             self._is_committing = True
@@ -218,7 +218,7 @@ def insert_records(engine: Engine, records: Sequence[Record]) -> None:
     Raises:
         Unavailable: The database cannot be reached or written now.
         Conflict: A row refers to a version that does not exist.
-        Rejected: The database does not take a value.
+        ValidationFailed: The database does not take a value.
     """
     rows = [{name: record.get(name) for name in COLUMNS} for record in records]
     with translated():

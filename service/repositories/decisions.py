@@ -19,15 +19,15 @@ from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
 from service.database.clock import new_id, utc_now
-from service.database.engine import Sessions, reading
+from service.database.engine import Sessions, read_session
 from service.database.tables import DecisionRecord, ModelName, Version
-from service.errors import Conflict, Fault, NotFound, Rejected
+from service.errors import Conflict, Fault, NotFound, ValidationFailed
 from service.repositories.catalog import LoadedVersion
 from service.repositories.decision_log import insert_new
 from service.repositories.pages import Page, check_page
 from service.serialization.answer_rows import TableBatch
 from service.serialization.table_records import AnsweredRow, TableRecord, read_record
-from service.usecases.policies import PLAIN, Policy
+from service.usecases.policies import PLAIN, ModelSettings
 
 ANSWER_FIELDS = ("label", "value", "std", "distribution", "confidence", "support", "leaf", "flags", "errors")
 DECISION_ID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?::(0|[1-9][0-9]{0,8}))?")
@@ -82,7 +82,7 @@ class Filter:
     to_time: datetime | None = None  # before this moment
 
 
-def new_entry(
+def row_record(
     *,
     version: LoadedVersion,
     inputs: Sequence[Mapping[str, Any]],
@@ -93,7 +93,7 @@ def new_entry(
     subject: str | None = None,
     alias: str | None = None,
     key_id: str | None = None,
-    policy: Policy = PLAIN,
+    policy: ModelSettings = PLAIN,
 ) -> dict[str, Any]:
     """Make the record of the answers to one request, with a new id, a row of the decisions table.
 
@@ -110,7 +110,7 @@ def new_entry(
         policy: of the model: which inputs are not kept.
 
     Raises:
-        Rejected: the subject is empty, too long or holds a control character.
+        ValidationFailed: the subject is empty, too long or holds a control character.
     """
     check_subject(subject)
     kept = [{name: answer[name] for name in ANSWER_FIELDS if name in answer} for answer in answers]
@@ -142,18 +142,18 @@ def record(session: Session, **told: Any) -> list[str]:
 
     Args:
         session: a writing session.
-        told: as `new_entry` takes it.
+        told: as `row_record` takes it.
 
     Raises:
-        Rejected: as `new_entry`.
+        ValidationFailed: as `row_record`.
     """
-    entry = new_entry(**told)
+    entry = row_record(**told)
     add(session, entry)
     return decision_ids(entry["id"], entry["n_rows"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class RecordContext:
     """Where the answers to a table came from; what a decision says of all its rows."""
 
     version_id: str
@@ -168,25 +168,25 @@ class Origin:
     operating_point: Mapping[str, Any] | None = None  # that was in force
 
 
-def record_packed(session: Session, origin: Origin, *, n_rows: int, content: bytes, milliseconds: float) -> str:
-    """Log the answers to the rows of a table; give the id of the record. Told and raised is as of `packed_entry`."""
-    entry = packed_entry(origin, n_rows=n_rows, content=content, milliseconds=milliseconds)
+def record_packed(session: Session, origin: RecordContext, *, n_rows: int, content: bytes, milliseconds: float) -> str:
+    """Log the answers to the rows of a table; give the id of the record. Told and raised is as of `table_record`."""
+    entry = table_record(origin, n_rows=n_rows, content=content, milliseconds=milliseconds)
     add(session, entry)
     return str(entry["id"])
 
 
 def add(session: Session, entry: Mapping[str, Any]) -> None:
-    """Insert a record as `new_entry` and `packed_entry` make it, unless a record with its id is there already."""
+    """Insert a record as `row_record` and `table_record` make it, unless a record with its id is there already."""
     session.execute(insert_new(session.get_bind().dialect.name), [dict(entry)])
 
 
-def packed_entry(origin: Origin, *, n_rows: int, content: bytes, milliseconds: float) -> dict[str, Any]:
+def table_record(origin: RecordContext, *, n_rows: int, content: bytes, milliseconds: float) -> dict[str, Any]:
     """Make the record of a table's answers, a row of the decisions table, from `TableRecord.to_bytes`.
 
     A single row has a number, too, where it came in a table.
 
     Raises:
-        Rejected: the subject is empty, too long or holds a control character.
+        ValidationFailed: the subject is empty, too long or holds a control character.
     """
     check_subject(origin.subject)
     told = {field.name: getattr(origin, field.name) for field in fields(origin)}
@@ -214,7 +214,7 @@ def answers_of_job(source: Sessions, job_id: str, *, n_rows: int) -> Iterator[Ta
     first_row = 0
     while first_row < n_rows:
         wanted = DecisionRecord.job_id == job_id, DecisionRecord.first_row == first_row
-        with reading(source) as session:
+        with read_session(source) as session:
             row = session.execute(select(DecisionRecord.id, DecisionRecord.packed).where(*wanted)).first()
         if row is None:
             raise Conflict(NONE_KEPT.format(first_row=first_row))
@@ -235,11 +235,11 @@ def check_subject(subject: str | None, *, pointer: str = "/subject") -> None:
     """Refuse a subject that cannot be stored.
 
     Raises:
-        Rejected: the subject is empty, too long or holds a control character.
+        ValidationFailed: the subject is empty, too long or holds a control character.
     """
     if subject is not None and not (1 <= len(subject) <= SUBJECT_LENGTH and subject.isprintable()):
         message = f"a subject has 1 to {SUBJECT_LENGTH} printable characters"
-        raise Rejected([Fault(pointer, "invalid", message)])
+        raise ValidationFailed([Fault(pointer, "invalid", message)])
 
 
 def label_of(answer: Mapping[str, Any]) -> str:
@@ -281,7 +281,7 @@ def list_decisions(session: Session, wanted: Filter, *, limit: int = 50, cursor:
     with a cursor at which the next one goes on.
 
     Raises:
-        Rejected: the limit or the cursor is not legal.
+        ValidationFailed: the limit or the cursor is not legal.
     """
     check_page(limit=limit, cursor=cursor)
     query = _records().where(*_conditions(wanted)).order_by(DecisionRecord.id.desc()).limit(RECORDS_A_LOOK)

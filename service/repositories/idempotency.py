@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from service.database.clock import new_id, now
 from service.database.tables import IdempotentRequest
-from service.errors import Conflict, StillRunning
+from service.errors import Conflict, RequestInProgress
 
 CLAIM_SECONDS = 60.0  # after which a request that has said nothing is taken for lost
 SWEPT = 100  # rows past their time that one request clears away at most
@@ -60,7 +60,7 @@ def claim(session: Session, *, owner: str | None, key: str, keep_seconds: float)
         keep_seconds: How long the answer will be kept.
 
     Raises:
-        StillRunning: The same request is being worked at.
+        RequestInProgress: The same request is being worked at.
     """
     _sweep(session)
     digest = hashlib.sha256(key.encode()).hexdigest()
@@ -73,7 +73,7 @@ def claim(session: Session, *, owner: str | None, key: str, keep_seconds: float)
         return _begin(session, owner=owner or "", digest=digest, keep_seconds=keep_seconds)
     row: IdempotentRequest = found.IdempotentRequest
     if found.running:
-        raise StillRunning
+        raise RequestInProgress
     if row.status is not None and not found.over:
         return Kept(row.request_sha256 or "", Answer(row.status, row.headers or {}, row.body))
     row.token, row.claimed_until, row.expires = new_id(), now(CLAIM_SECONDS), now(keep_seconds)
@@ -122,7 +122,7 @@ def _begin(session: Session, *, owner: str, digest: str, keep_seconds: float) ->
         with session.begin_nested():
             session.add(row)
     except IntegrityError:  # the same request came to another process at the same moment
-        raise StillRunning from None
+        raise RequestInProgress from None
     return Claim(row.id, row.token)
 
 

@@ -10,9 +10,6 @@ from service.database.clock import now
 from service.database.tables import Job, JobEvent, State
 from service.repositories.job_queue import Claim, Event
 
-__all__ = ["JobFigures", "job_figures", "note_fenced_out"]
-
-
 FENCED_OUT = "fence_out"  # an event that is no transition: a worker came back to a job that is no longer its own
 
 

@@ -22,9 +22,9 @@ from sqlalchemy import exists, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from service.database.clock import new_id, now
-from service.database.engine import take_turn
+from service.database.engine import advisory_lock
 from service.database.tables import Job, JobEvent, Kind, State
-from service.errors import Conflict, LeaseLost, NotFound, TooMany
+from service.errors import Conflict, LeaseLost, LimitExceeded, NotFound
 from service.repositories.pages import Page, page
 from service.settings import LONGEST_LEASE
 
@@ -120,13 +120,13 @@ def check_room(session: Session, *, key_id: str | None, limit: int) -> None:
     Until the end of the transaction no other one adds a job of this key, so the limit is exact.
 
     Raises:
-        TooMany: It has.
+        LimitExceeded: It has.
     """
-    take_turn(session, f"jobs of {key_id}")
+    advisory_lock(session, f"jobs of {key_id}")
     mine = Job.key_id.is_not_distinct_from(key_id)
     unfinished = select(func.count()).where(mine, Job.state.in_((State.QUEUED, State.RUNNING)))
     if (session.scalar(unfinished) or 0) >= limit:
-        raise TooMany(f"at most {limit} unfinished jobs of one key are taken", seconds=ROOM_SECONDS)
+        raise LimitExceeded(f"at most {limit} unfinished jobs of one key are taken", seconds=ROOM_SECONDS)
 
 
 def find_job(session: Session, job_id: str) -> Job:
@@ -157,7 +157,7 @@ def list_jobs(
     With `models` only the jobs for these, and those for no model that the key `key_id` asked for.
 
     Raises:
-        Rejected: the limit or the cursor is not legal.
+        ValidationFailed: the limit or the cursor is not legal.
     """
     wanted = {Job.state: state, Job.kind: kind, Job.model: model}
     where = [column == value for column, value in wanted.items() if value is not None]

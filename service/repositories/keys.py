@@ -18,9 +18,9 @@ from sqlalchemy import Connection, insert, select
 from sqlalchemy.orm import Session
 
 from service.database.clock import database_time, new_id, now, utc_now
-from service.database.engine import Sessions, reading
+from service.database.engine import Sessions, read_session
 from service.database.tables import Job, Key, Kind, Scope
-from service.errors import Fault, Forbidden, NotFound, Rejected, Unidentified
+from service.errors import Fault, Forbidden, NotFound, Unauthenticated, ValidationFailed
 from service.repositories.catalog import check_model_name
 from service.repositories.pages import Page, page
 from service.settings import TOKEN
@@ -111,7 +111,7 @@ class Caller:
         return f"this key reaches only the models {', '.join(sorted(self.models or ()))}"
 
 
-EVERYBODY = Caller(key_id=None, scopes=frozenset(Scope))
+ANONYMOUS = Caller(key_id=None, scopes=frozenset(Scope))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,20 +149,20 @@ class KeyRing:
         """Give the caller that a token stands for.
 
         Raises:
-            Unidentified: There is no such key, or it was revoked, or it has expired.
+            Unauthenticated: There is no such key, or it was revoked, or it has expired.
         """
         parts = TOKEN.fullmatch(token)
         if parts is None:
-            raise Unidentified("this is not a key; a key looks like esp_<id>_<secret>")
+            raise Unauthenticated("this is not a key; a key looks like esp_<id>_<secret>")
         key_id, secret = parts["id"], parts["secret"]
         record = self.recent.get(key_id, lambda: _look_up(source, key_id, self.clock()))
         matches = hmac.compare_digest(_digest(secret), NO_DIGEST if record is None else record.secret_sha256)
         if record is None or not matches:
-            raise Unidentified("there is no such key")
+            raise Unauthenticated("there is no such key")
         if record.revoked is not None:
-            raise Unidentified("this key was revoked")
+            raise Unauthenticated("this key was revoked")
         if record.lasts is not None and self.clock() - record.looked_up >= record.lasts:
-            raise Unidentified("this key has expired")
+            raise Unauthenticated("this key has expired")
         return record.caller
 
 
@@ -177,12 +177,12 @@ def create(
     """Make a key; its token is given here, and never again.
 
     Raises:
-        Rejected: No name, no scope, a model's name that is none, an admin key that is limited to models, or an end
+        ValidationFailed: No name, no scope, an illegal model name, an admin key that is limited to models, or an end
             that has passed; every fault.
     """
     faults = list(_faults(name, scopes, models, expires, moment=database_time(session)))
     if faults:
-        raise Rejected(faults)
+        raise ValidationFailed(faults)
     key_id, secret = _made_up()
     key = Key(
         id=key_id,
@@ -202,7 +202,7 @@ def list_keys(session: Session, *, limit: int = 50, cursor: str | None = None) -
     """Keys, newest first, those that were revoked or have expired among them.
 
     Raises:
-        Rejected: The limit or the cursor is not legal.
+        ValidationFailed: The limit or the cursor is not legal.
     """
     return page(session, Key, limit=limit, cursor=cursor)
 
@@ -255,7 +255,7 @@ def _digest(secret: str) -> str:
 
 
 def _look_up(source: Sessions, key_id: str, began: float) -> Record | None:
-    with reading(source) as session:
+    with read_session(source) as session:
         found = session.execute(select(Key, now().label("moment")).where(Key.id == key_id)).first()
     if found is None:
         return None
@@ -289,7 +289,7 @@ def _faults(
         for position, model in enumerate(models):
             try:
                 check_model_name(model, pointer=f"/models/{position}")
-            except Rejected as error:
+            except ValidationFailed as error:
                 yield from error.faults
     if expires is not None and expires <= moment:
         yield Fault("/expires", "out_of_range", "a key must expire in the future")

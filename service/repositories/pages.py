@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from service.database.tables import Identified
-from service.errors import Fault, Rejected
+from service.errors import Fault, ValidationFailed
 
 PAGE_LIMIT = 200
 CURSOR = re.compile(r"[0-9a-f-]{36}(:[0-9]{1,9})?")
@@ -37,7 +37,7 @@ def page(
     """One page of the rows that meet all conditions; ids of version 7 sort by creation, the newest come first.
 
     Raises:
-        Rejected: the limit is not 1 to 200, or the cursor is not one that a page gave.
+        ValidationFailed: the limit is not 1 to 200, or the cursor is not one that a page gave.
     """
     check_page(limit=limit, cursor=cursor)
     query = select(table).where(*where, *([] if cursor is None else [table.id < cursor]))
@@ -50,7 +50,7 @@ def check_page(*, limit: int, cursor: str | None) -> None:
     """Refuse a limit or a cursor that is not legal.
 
     Raises:
-        Rejected: with one fault for each of the two.
+        ValidationFailed: with one fault for each of the two.
     """
     faults = []
     if not 1 <= limit <= PAGE_LIMIT:
@@ -58,4 +58,4 @@ def check_page(*, limit: int, cursor: str | None) -> None:
     if cursor is not None and not CURSOR.fullmatch(cursor):
         faults.append(Fault("/cursor", "invalid", "the cursor is the `next` of the page before, unchanged"))
     if faults:
-        raise Rejected(faults)
+        raise ValidationFailed(faults)

@@ -8,7 +8,7 @@ from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
 import espalier
-from service.database.engine import Sessions, reading
+from service.database.engine import Sessions, read_session
 from service.database.tables import DataSet, DataSetChunk
 from service.errors import NotFound
 from service.serialization.dataset_chunks import Chunk, chunk_rows, decode_columns
@@ -73,7 +73,7 @@ def datasets(
         NotFound: No data set has this id.
     """
     while True:
-        with reading(source) as session:
+        with read_session(source) as session:
             schema, n_rows = _declaration(session, data_set_id)
             if start >= n_rows:
                 return

@@ -11,8 +11,6 @@ from service.schemas.fields import (
     matching,
 )
 
-__all__ = ["AliasQuery", "AliasRequest", "AliasesQuery"]
-
 
 class AliasRequest(BaseSchema):
     """Have an alias point at a version."""

@@ -6,42 +6,6 @@ from marshmallow import fields
 from service.database.tables import Kind, Scope, State
 from service.schemas.fields import LABEL, OBJECT, POINT, SHARES, BaseSchema, ListOrEmpty, json_value, text
 
-__all__ = [
-    "AliasEvent",
-    "AliasPage",
-    "Answer",
-    "Comparison",
-    "Condition",
-    "DataSet",
-    "DataSetPage",
-    "Difference",
-    "EvaluatedCandidate",
-    "Explained",
-    "Fault",
-    "Flags",
-    "Importances",
-    "Job",
-    "JobError",
-    "JobPage",
-    "JobResult",
-    "Key",
-    "KeyPage",
-    "Model",
-    "ModelPage",
-    "NewKey",
-    "Prediction",
-    "PredictionAnswer",
-    "Problem",
-    "PruningEffect",
-    "RowPage",
-    "Status",
-    "Step",
-    "Version",
-    "VersionPage",
-    "Way",
-    "page_of",
-]
-
 
 class DataSet(BaseSchema):
     """A data set."""

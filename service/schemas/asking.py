@@ -18,8 +18,6 @@ from service.schemas.fields import (
     text,
 )
 
-__all__ = ["Consultation", "ConsultationQuery", "ConsultationRequest", "CounterfactualRequest", "Counterfactuals"]
-
 COST = {"type": "number", "minimum": 0}
 
 

@@ -5,8 +5,6 @@ from marshmallow import fields
 from service.schemas.fields import POINT, PRINTABLE, BaseSchema, StrictInteger, between, json_value, printable
 from service.usecases.curation import LONGEST_DESCRIPTION, LONGEST_TAG, MOST_TAGS
 
-__all__ = ["Erasure", "ErasureQuery", "ModelChange"]
-
 LONGEST_RETENTION_DAYS = 36_500
 
 

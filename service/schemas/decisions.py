@@ -5,8 +5,6 @@ from marshmallow import fields
 from service.schemas.answers import Answer, Explained, page_of
 from service.schemas.fields import LABEL, POINT, BaseSchema, json_value, text
 
-__all__ = ["Decision", "DecisionPage", "Explanation"]
-
 
 class Decision(BaseSchema):
     """A logged decision."""

@@ -8,19 +8,6 @@ from marshmallow import fields
 from service.schemas.answers import Problem
 from service.schemas.fields import OBJECT, PRINTABLE, BaseSchema, json_value as raw, text
 
-__all__ = [
-    "INDEX_REQUEST",
-    "INFERENCE_ANSWER",
-    "INFERENCE_REQUEST",
-    "InferenceAnswer",
-    "InferenceEntry",
-    "InferenceError",
-    "InferenceHealth",
-    "InferenceModel",
-    "InferenceReadiness",
-    "InferenceServer",
-]
-
 DATATYPES = [
     "BOOL",
     *(f"{kind}{bits}" for kind in ("UINT", "INT") for bits in (8, 16, 32, 64)),

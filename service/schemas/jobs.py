@@ -24,8 +24,6 @@ from service.schemas.fields import (
 )
 from service.usecases.candidates import LONGEST_NAME, MOST_CANDIDATES
 
-__all__ = ["EvaluationJobRequest", "PredictionJobRequest", "PruningJobRequest", "TrainingJobRequest"]
-
 
 def _parameters(kind: type) -> dict[str, Any]:
     """JSON Schema of a parameter object of the core, read from the core's own table of fields."""

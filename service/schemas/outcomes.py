@@ -4,8 +4,6 @@ from marshmallow import fields
 
 from service.schemas.fields import CATEGORY, LABEL, BaseSchema, json_value, text
 
-__all__ = ["Accuracy", "Outcome", "OutcomeRequest"]
-
 
 class OutcomeRequest(BaseSchema):
     """What turned out to be true: one of the two."""

@@ -20,22 +20,6 @@ from service.schemas.fields import (
     text,
 )
 
-__all__ = [
-    "DataSetChange",
-    "DataSetQuery",
-    "DecisionQuery",
-    "ExplanationQuery",
-    "JobQuery",
-    "JobResultQuery",
-    "JobWaitQuery",
-    "KeyRequest",
-    "PageQuery",
-    "ProfileQuery",
-    "RowsQuery",
-    "RulesQuery",
-    "TreeQuery",
-]
-
 LONGEST_WAIT_SECONDS = 20
 LARGEST_INTEGER = 2**31 - 1
 

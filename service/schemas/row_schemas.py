@@ -9,8 +9,6 @@ from typing import Any
 
 import espalier
 
-__all__ = ["row_schema"]
-
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 WITHOUT_NUL = "^[^\\x00]*$"
 TYPES: Mapping[type, str] = {bool: "boolean", int: "number", float: "number", str: "string"}

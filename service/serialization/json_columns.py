@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 import espalier
 
-__all__ = ["MANY_ROWS", "table_of"]
-
 MANY_ROWS: Final = 200
 """From so many rows on a table is worth its own cost, and what it needs is worth loading."""
 NUMBERS: Final = frozenset({float, int, type(None)})

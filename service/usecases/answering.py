@@ -6,17 +6,15 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from service.database.engine import Sessions, reading
+from service.database.engine import Sessions, read_session
 from service.errors import Conflict, NotFound
 from service.repositories.aliases import AliasCache
 from service.repositories.catalog import LoadedVersion
 from service.usecases import version_resolver
 from service.usecases.model_cache import ModelCache
 from service.usecases.operating import applied, at_point
-from service.usecases.policies import Policy, PolicyCache
+from service.usecases.policies import ModelSettings, PolicyCache
 from service.usecases.recent import RECENT_SECONDS, Recent
-
-__all__ = ["Answering", "Finder", "find_answering"]
 
 FOUND_SECONDS: Final = RECENT_SECONDS / 2
 """What answers is looked up again so often; together with what it rests on it is a second old at most."""
@@ -24,7 +22,7 @@ OTHER_SECONDS: Final = RECENT_SECONDS - FOUND_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
-class Answering:
+class ResolvedVersion:
     """What answers a request.
 
     Attributes:
@@ -35,7 +33,7 @@ class Answering:
 
     version: LoadedVersion
     alias: str | None
-    policy: Policy
+    policy: ModelSettings
 
 
 def find_answering(
@@ -47,7 +45,7 @@ def find_answering(
     name: str,
     number: int | None = None,
     alias: str | None = None,
-) -> Answering:
+) -> ResolvedVersion:
     """Find what answers: the version of this number, or the one that the alias points at, as `find_pointed_at` does.
 
     Raises:
@@ -62,10 +60,10 @@ def find_answering(
     point = applied(version.model, policy.operating_point)
     if point is not None:
         version = replace(version, model=at_point(version.model, point))
-    return Answering(version, led, replace(policy, operating_point=point))
+    return ResolvedVersion(version, led, replace(policy, operating_point=point))
 
 
-def _policy_of(session: Session, policies: PolicyCache, version: LoadedVersion) -> Policy:
+def _policy_of(session: Session, policies: PolicyCache, version: LoadedVersion) -> ModelSettings:
     try:
         policy = policies.find(session, version.id)
     except NotFound:  # by the names that the caller knows
@@ -76,7 +74,7 @@ def _policy_of(session: Session, policies: PolicyCache, version: LoadedVersion) 
 
 
 @dataclass(slots=True)
-class Finder:
+class VersionResolver:
     """Finds what answers, for any number of threads; a change elsewhere holds within a second, one made here at once.
 
     Attributes:
@@ -91,7 +89,7 @@ class Finder:
     models: ModelCache = field(default_factory=ModelCache)
     aliases: AliasCache = field(default_factory=lambda: AliasCache(Recent(seconds=OTHER_SECONDS)))
     policies: PolicyCache = field(default_factory=lambda: PolicyCache(Recent(seconds=OTHER_SECONDS)))
-    found: Recent[tuple[str, int | None, str | None], Answering] = field(
+    found: Recent[tuple[str, int | None, str | None], ResolvedVersion] = field(
         default_factory=lambda: Recent(seconds=FOUND_SECONDS)
     )
 
@@ -101,7 +99,7 @@ class Finder:
         name: str,
         number: int | None = None,
         alias: str | None = None,
-    ) -> Answering:
+    ) -> ResolvedVersion:
         """Find what answers, as `find_answering` does.
 
         Args:
@@ -121,14 +119,14 @@ class Finder:
             return self._look_up(source, name, number, alias)
         return found
 
-    def policy_now(self, source: Sessions, answering: Answering) -> Policy:
+    def policy_now(self, source: Sessions, answering: ResolvedVersion) -> ModelSettings:
         """Look at the policy again, for who answers for longer than a moment; its operating point stays what it was.
 
         Raises:
             NotFound: The version was deleted.
             Conflict: It was archived.
         """
-        with reading(source) as session:
+        with read_session(source) as session:
             policy = _policy_of(session, self.policies, answering.version)
         return replace(policy, operating_point=answering.policy.operating_point)
 
@@ -137,8 +135,8 @@ class Finder:
         for recent in (self.aliases.recent, self.policies.recent, self.found):
             recent.forget_all()
 
-    def _look_up(self, source: Sessions, name: str, number: int | None, alias: str | None) -> Answering:
-        with reading(source) as session:
+    def _look_up(self, source: Sessions, name: str, number: int | None, alias: str | None) -> ResolvedVersion:
+        with read_session(source) as session:
             return find_answering(
                 session, self.models, self.aliases, self.policies, name=name, number=number, alias=alias
             )

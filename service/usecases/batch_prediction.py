@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 import espalier
 from service.database.tables import Kind, Version
-from service.errors import Fault, Rejected
+from service.errors import Fault, ValidationFailed
 from service.faults import collected, placed
 from service.repositories import aliases
 from service.usecases import payloads
@@ -16,8 +16,6 @@ from service.usecases.model_cache import ModelCache
 from service.usecases.operating import applied
 from service.usecases.policies import policy_of
 
-__all__ = ["plan_prediction"]
-
 
 def plan_prediction(
     session: Session, models: ModelCache, asked: Mapping[str, Any], *, faults: Sequence[Fault] = ()
@@ -25,7 +23,7 @@ def plan_prediction(
     """Plan the answering of all rows of a data set, asked for as `schemas.PredictionJobRequest`; as `plan_pruning`.
 
     Raises:
-        Rejected: Every fault, by its place in the request.
+        ValidationFailed: Every fault, by its place in the request.
     """
     found = list(faults)
     data_set = named_data_set(session, asked, faults=found)
@@ -43,7 +41,7 @@ def plan_prediction(
         with collected(found, placed("/dataset")):
             espalier.check_table(model, espalier.Schema.from_dict(data_set.declared))
     if found or version is None or data_set is None:
-        raise Rejected(found)
+        raise ValidationFailed(found)
     point = None if model is None else applied(model, policy_of(session, version.id).operating_point)
     payload = payloads.PredictionPayload(
         model=version.model.name,

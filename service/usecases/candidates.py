@@ -8,8 +8,6 @@ import espalier
 from service.errors import Fault
 from service.faults import collected, placed
 
-__all__ = ["LONGEST_NAME", "MOST_CANDIDATES", "read_candidates"]
-
 MOST_CANDIDATES = 50
 LONGEST_NAME = 200
 

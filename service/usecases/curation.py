@@ -11,11 +11,9 @@ from sqlalchemy.orm import Session
 
 import espalier
 from service.database.tables import ModelName, Version
-from service.errors import Fault, Rejected
-from service.repositories.catalog import LoadedVersion, hold_model
+from service.errors import Fault, ValidationFailed
+from service.repositories.catalog import LoadedVersion, lock_model
 from service.usecases.model_cache import ModelCache
-
-__all__ = ["LONGEST_DESCRIPTION", "LONGEST_TAG", "MOST_TAGS", "change"]
 
 LONGEST_DESCRIPTION = 10_000  # characters
 LONGEST_TAG = 64
@@ -35,12 +33,12 @@ def change(session: Session, models: ModelCache, name: str, changes: Mapping[str
 
     Raises:
         NotFound: There is no such model.
-        Rejected: Every fault, by its place.
+        ValidationFailed: Every fault, by its place.
     """
-    row = hold_model(session, name)
+    row = lock_model(session, name)
     faults = list(_faults(session, models, row, changes))
     if faults:
-        raise Rejected(faults)
+        raise ValidationFailed(faults)
     for field, value in changes.items():
         setattr(row, field, value or None)
     session.flush()

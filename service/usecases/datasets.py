@@ -25,7 +25,7 @@ class NewDataSet:
 
         Raises:
             TooLarge: More rows or columns, or a longer text, than the settings allow.
-            Rejected: The name cannot be stored.
+            ValidationFailed: The name cannot be stored.
         """
         catalog.check_data_set_name(name)
         check_columns(dataset.schema, settings)

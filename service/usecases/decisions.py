@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 import espalier
-from service.errors import Conflict, Fault, Rejected
+from service.errors import Conflict, Fault, ValidationFailed
 from service.repositories.catalog import LoadedVersion
 from service.repositories.decisions import ANSWER_FIELDS, Decision
 from service.usecases.operating import at_point
@@ -79,7 +79,7 @@ def counterfactuals(version: LoadedVersion, decision: Decision, asked: Mapping[s
 
     Raises:
         Conflict: The row was refused, or its values are not there any more.
-        Rejected: What is asked for is not legal; every fault.
+        ValidationFailed: What is asked for is not legal; every fault.
         espalier.NotApplicable: The leaves are linear models.
     """
     if decision.leaf is None:
@@ -100,13 +100,13 @@ def consult(version: LoadedVersion, known: Mapping[str, Any], *, missing: str | 
     """Say what is to be found out next, or what the answer is.
 
     Raises:
-        Rejected: What is known cannot be read, or the model cannot take missing values in this way; every fault.
+        ValidationFailed: The known values cannot be read, or the model cannot take missing values in this way.
     """
     try:
         with _refused():
             return espalier.consult(version.model, known, missing=missing)
     except espalier.RowError as error:
-        raise Rejected([Fault(f"/known{one.path}", one.code, one.message) for one in error.faults]) from None
+        raise ValidationFailed([Fault(f"/known{one.path}", one.code, one.message) for one in error.faults]) from None
 
 
 @contextmanager
@@ -114,4 +114,4 @@ def _refused() -> Iterator[None]:
     try:
         yield
     except espalier.ConfigError as error:
-        raise Rejected([Fault(fault.path, fault.code, fault.message) for fault in error.faults]) from None
+        raise ValidationFailed([Fault(fault.path, fault.code, fault.message) for fault in error.faults]) from None

@@ -12,9 +12,7 @@ from service.database.clock import utc_now
 from service.database.tables import AliasEvent, DecisionRecord, Job, ModelName, State, Version
 from service.errors import Conflict
 from service.repositories import aliases
-from service.repositories.catalog import find_version, hold_model
-
-__all__ = ["archive", "delete_model", "delete_version"]
+from service.repositories.catalog import find_version, lock_model
 
 UNFINISHED = (State.QUEUED, State.RUNNING)
 
@@ -26,7 +24,7 @@ def archive(session: Session, name: str, number: int) -> Version:
         NotFound: There is no such model or version.
         Conflict: An alias points at it.
     """
-    model = hold_model(session, name)
+    model = lock_model(session, name)
     version = find_version(session, name, number)
     for alias in aliases.pointing_at(session, model.id, version.id):
         raise Conflict(f"alias {alias!r} points at version {number} of model {name!r}: point it at another one first")
@@ -43,7 +41,7 @@ def delete_version(session: Session, name: str, number: int) -> None:
         NotFound: There is no such model or version.
         Conflict: A decision, an alias, an unfinished job or another version refers to it; the message says which.
     """
-    model = hold_model(session, name)
+    model = lock_model(session, name)
     version = find_version(session, name, number)
     for what in _references(session, model, version):
         raise Conflict(f"version {number} of model {name!r} cannot be deleted: {what}")
@@ -57,13 +55,13 @@ def delete_model(session: Session, name: str) -> None:
         NotFound: There is no such model.
         Conflict: Decisions were made by it, or an unfinished job works for it.
     """
-    model = hold_model(session, name)
+    model = lock_model(session, name)
     versions = select(Version.id).where(Version.model_id == model.id)
     if session.scalar(select(DecisionRecord.id).where(DecisionRecord.version_id.in_(versions)).limit(1)) is not None:
         raise Conflict(f"model {name!r} cannot be deleted: there are decisions by it; archive its versions instead")
     job = session.scalar(select(Job).where(Job.model == name, Job.state.in_(UNFINISHED)).limit(1))
     if job is not None:
-        raise Conflict(f"model {name!r} cannot be deleted: job {job.id} for it {job.in_the_way}")
+        raise Conflict(f"model {name!r} cannot be deleted: job {job.id} for it {job.deletion_blocker}")
     session.execute(delete(AliasEvent).where(AliasEvent.model_id == model.id))
     session.execute(delete(Version).where(Version.model_id == model.id))
     session.execute(delete(ModelName).where(ModelName.id == model.id))
@@ -83,4 +81,4 @@ def _references(session: Session, model: ModelName, version: Version) -> Iterato
     unfinished = select(Job).where(Job.model == model.name, Job.state.in_(UNFINISHED))
     for job in session.scalars(unfinished):
         if job.payload.get("version_id") == version.id:
-            yield f"job {job.id} uses it and {job.in_the_way}"
+            yield f"job {job.id} uses it and {job.deletion_blocker}"

@@ -13,8 +13,6 @@ from service.database.tables import DecisionRecord
 from service.repositories.decisions import check_subject
 from service.serialization.table_records import read_record
 
-__all__ = ["Erased", "erase"]
-
 RECORDS_AT_ONCE = 20  # in one transaction: some are large
 FAULT = {"pointer": "", "message": "erased with the inputs"}
 
@@ -33,7 +31,7 @@ def erase(source: Sessions, subject: str) -> Erased:
     Some records at a time: where this ends early, what was done stays done, and asked again it goes on.
 
     Raises:
-        Rejected: The subject is none that can be stored.
+        ValidationFailed: The subject is none that can be stored.
     """
     check_subject(subject)
     n_records, n_decisions, last = 0, 0, ""

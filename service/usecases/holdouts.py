@@ -13,8 +13,6 @@ from service.errors import Fault, NotFound
 from service.faults import collected, placed
 from service.repositories import catalog, storage
 
-__all__ = ["HeldOut", "Learned", "check_rows", "find_data_set", "load_judges", "read_holdout", "rows_of"]
-
 JUDGES = (espalier.Role.TARGET, espalier.Role.WEIGHT)
 """The columns that say which rows a holdout draws, and whether they count."""
 

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 import espalier
 from service.database.tables import DataSet, Job, Kind, ModelName, Version
-from service.errors import Conflict, Fault, NotFound, Rejected
+from service.errors import Conflict, Fault, NotFound, ValidationFailed
 from service.faults import collected, placed
 from service.repositories import catalog, job_queue
 from service.settings import Settings
@@ -27,18 +27,6 @@ from service.usecases.candidates import read_candidates
 from service.usecases.holdouts import HeldOut, Learned, check_rows, find_data_set, load_judges, read_holdout
 from service.usecases.model_cache import ModelCache
 from service.usecases.parents import faults_of_method, faults_of_voters, parent_of
-
-__all__ = [
-    "Plan",
-    "asked_version",
-    "fingerprints",
-    "named_data_set",
-    "plan_evaluation",
-    "plan_pruning",
-    "plan_training",
-    "submit",
-    "try_again",
-]
 
 # Where a fault that the core finds in configuration and schema together sits in a request for training; the rest is a
 # field of the configuration.
@@ -61,18 +49,18 @@ def submit(session: Session, plan: Plan, *, settings: Settings) -> Job:
     """Put a planned job into the queue; its version and its data sets cannot be deleted from now on until it has ended.
 
     Raises:
-        Rejected: The version was deleted or archived, or a data set deleted or declared anew, since the plan was made.
+        ValidationFailed: The version was deleted or archived, or a data set deleted or redeclared, since the plan.
     """
     lost = _lost(session, plan.kind, plan.payload)
     if lost is not None:
-        raise Rejected([Fault("/version", lost[0], f"this version {lost[1]} a moment ago")])
+        raise ValidationFailed([Fault("/version", lost[0], f"this version {lost[1]} a moment ago")])
     places = {plan.holdout_data_set_id: "/holdout/dataset", plan.data_set_id: "/dataset"}
     faults = [
         Fault(places[data_set_id], code, f"this data set {what} a moment ago")
         for data_set_id, code, what in _changed(session, plan.payload["fingerprints"])
     ]
     if faults:
-        raise Rejected(faults)
+        raise ValidationFailed(faults)
     return job_queue.enqueue(
         session,
         kind=plan.kind,
@@ -113,7 +101,7 @@ def plan_training(
         faults: Those of form.
 
     Raises:
-        Rejected: Every fault, by its place in the request: no such data set, preset, field or combination.
+        ValidationFailed: Every fault, by its place in the request: no such data set, preset, field or combination.
     """
     found = list(faults)
     data_set = named_data_set(session, asked, faults=found)
@@ -136,7 +124,7 @@ def plan_training(
         found += _faults_of_parts(config.pruning, "/params/pruning", n_rows=data_set.n_rows - held_out.n_rows)
         found += _faults_of_counts(session, data_set, {"/params/criterion": config}, held_out, faults=found)
     if found or data_set is None or config is None:
-        raise Rejected(found)
+        raise ValidationFailed(found)
     payload = payloads.TrainingPayload(
         model=asked["model"],
         dataset=data_set.id,
@@ -160,8 +148,8 @@ def plan_pruning(
         faults: Those of form.
 
     Raises:
-        Rejected: Every fault, by its place in the request: no such model, version, method, parameter or data set, or a
-            method that cannot take this version.
+        ValidationFailed: Every fault, by its place in the request: no such model, version, method, parameter or data
+            set, or a method that cannot take this version.
     """
     found = list(faults)
     version = asked_version(session, asked, faults=found)
@@ -183,7 +171,7 @@ def plan_pruning(
     if parent is not None and "holdout" in asked and all(fault.pointer != "/holdout" for fault in found):
         found += faults_of_voters(session, parent, method, held_out)
     if found or version is None or parent is None:
-        raise Rejected(found)
+        raise ValidationFailed(found)
     payload = payloads.PruningPayload(
         model=version.model.name,
         version=version.number,
@@ -208,7 +196,7 @@ def plan_evaluation(
         faults: Those of form.
 
     Raises:
-        Rejected: Every fault, by its place in the request.
+        ValidationFailed: Every fault, by its place in the request.
     """
     found = list(faults)
     data_set = named_data_set(session, asked, faults=found)
@@ -230,7 +218,7 @@ def plan_evaluation(
             )
         _check_candidates(session, data_set, list(zip(given, candidates, strict=True)), asked, held_out, faults=found)
     if found or data_set is None:
-        raise Rejected(found)
+        raise ValidationFailed(found)
     payload = payloads.EvaluationPayload(
         dataset=data_set.id,
         candidates=[

@@ -14,8 +14,6 @@ from sqlalchemy.orm import Session
 import espalier
 from service.repositories.catalog import LoadedVersion, load_version
 
-__all__ = ["CACHED_MODELS", "CACHED_NODES", "ModelCache"]
-
 CACHED_MODELS: Final = 64
 CACHED_NODES: Final = 1_500_000
 """Of all models together; a single one may have more."""

@@ -5,8 +5,6 @@ from typing import Any
 
 import espalier
 
-__all__ = ["Said", "applied", "at_point"]
-
 Said = Mapping[str, Any]
 """``{"label": …, "probability": …}``."""
 

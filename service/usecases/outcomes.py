@@ -9,10 +9,8 @@ from sqlalchemy.orm import Session
 import espalier
 from service.database.clock import utc_now
 from service.database.tables import Outcome
-from service.errors import Conflict, Fault, Rejected
+from service.errors import Conflict, Fault, ValidationFailed
 from service.repositories import decisions
-
-__all__ = ["MISSING", "accuracy", "is_right", "record"]
 
 MISSING = object()  # nothing was said
 SHOWN_CLASSES = 20
@@ -39,7 +37,7 @@ def record(
 
     Raises:
         Conflict: The row was refused: there was no answer.
-        Rejected: The class is none of the model's, or there is no number where one belongs.
+        ValidationFailed: The class is none of the model's, or there is no number where one belongs.
     """
     if decision.leaf is None:
         raise Conflict(f"decision {decision.id} is a row that was refused: there was no answer that could be right")
@@ -104,18 +102,18 @@ def _errors(session: Session, version_id: str) -> dict[str, Any]:
 
 def _check_label(schema: espalier.Schema, label: object, value: object) -> None:
     if value is not MISSING:
-        raise Rejected([Fault("/value", "not_legal", "the model answers with a class: give its label")])
+        raise ValidationFailed([Fault("/value", "not_legal", "the model answers with a class: give its label")])
     if label is MISSING or not any(_text(one) == _text(label) for one in schema.classes):
         legal = ", ".join(map(espalier.label_text, schema.classes[:SHOWN_CLASSES]))
         more = ", …" if len(schema.classes) > SHOWN_CLASSES else ""
-        raise Rejected([Fault("/label", "unknown_value", f"must be one of the model's classes: {legal}{more}")])
+        raise ValidationFailed([Fault("/label", "unknown_value", f"must be one of the model's classes: {legal}{more}")])
 
 
 def _check_value(label: object, value: object) -> None:
     if label is not MISSING:
-        raise Rejected([Fault("/label", "not_legal", "the model answers with a number: give its value")])
+        raise ValidationFailed([Fault("/label", "not_legal", "the model answers with a number: give its value")])
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Rejected([Fault("/value", "wrong_type", "the model answers with a number: give the true one")])
+        raise ValidationFailed([Fault("/value", "wrong_type", "the model answers with a number: give the true one")])
 
 
 def _text(label: object) -> str:

@@ -13,8 +13,6 @@ from service.faults import collected, placed
 from service.usecases.holdouts import HeldOut, Learned, rows_of
 from service.usecases.model_cache import ModelCache
 
-__all__ = ["Parent", "faults_of_method", "faults_of_voters", "parent_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Parent:

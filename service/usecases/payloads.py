@@ -2,8 +2,6 @@
 
 from typing import Any, TypedDict
 
-__all__ = ["EvaluationPayload", "PredictionPayload", "PruningPayload", "TrainingPayload"]
-
 
 class TrainingPayload(TypedDict):
     """What a job of kind `train` is told."""

@@ -14,11 +14,9 @@ from service.errors import NotFound
 from service.usecases.operating import Said
 from service.usecases.recent import Recent
 
-__all__ = ["PLAIN", "Policy", "PolicyCache", "policy_of"]
-
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class ModelSettings:
     """How a version answers now.
 
     Attributes:
@@ -36,7 +34,7 @@ class Policy:
         return sorted(self.mask.intersection(attributes)) or None
 
 
-PLAIN = Policy()
+PLAIN = ModelSettings()
 """Nothing is said: every input is logged."""
 
 
@@ -44,9 +42,9 @@ PLAIN = Policy()
 class PolicyCache:
     """Policies by version id; a change elsewhere is seen within a second."""
 
-    recent: Recent[str, Policy] = field(default_factory=Recent)
+    recent: Recent[str, ModelSettings] = field(default_factory=Recent)
 
-    def find(self, session: Session, version_id: str) -> Policy:
+    def find(self, session: Session, version_id: str) -> ModelSettings:
         """Give the policy of a version.
 
         Raises:
@@ -55,7 +53,7 @@ class PolicyCache:
         return self.recent.get(version_id, lambda: policy_of(session, version_id))
 
 
-def policy_of(session: Session, version_id: str) -> Policy:
+def policy_of(session: Session, version_id: str) -> ModelSettings:
     """Look up the policy of a version.
 
     Raises:
@@ -67,6 +65,6 @@ def policy_of(session: Session, version_id: str) -> Policy:
     found = session.execute(query.where(Version.id == version_id)).first()
     if found is None:
         raise NotFound("version", version_id)
-    return Policy(
+    return ModelSettings(
         mask=frozenset(found.mask or ()), archived=found.archived is not None, operating_point=found.operating_point
     )

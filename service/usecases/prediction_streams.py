@@ -20,19 +20,7 @@ from service.serialization.answer_rows import AnswerLines, TableBatch
 from service.serialization.table_records import TableRecord, table_record
 from service.settings import Settings
 from service.usecases import limits, predictions, refusals
-from service.usecases.policies import Policy
-
-__all__ = [
-    "READERS",
-    "Asked",
-    "ByteStream",
-    "Progress",
-    "answer_csv",
-    "answer_json_lines",
-    "answer_table",
-    "count_answers",
-    "packed_answers",
-]
+from service.usecases.policies import ModelSettings
 
 ROWS_AT_ONCE = 1_000  # lines of JSON that are answered together
 BLOCK = 65_536
@@ -70,7 +58,7 @@ class Asked:
     version: LoadedVersion
     model: espalier.Model
     alias: str | None
-    policy: Policy
+    policy: ModelSettings
     explain: str
     missing: str | None
     skip: bool
@@ -78,12 +66,12 @@ class Asked:
     key_id: str | None
     settings: Settings
     count: Callable[[str, int], None] = lambda _label, _n_rows: None
-    look: Callable[[], Policy] | None = None
+    look: Callable[[], ModelSettings] | None = None
 
     @property
-    def origin(self) -> decisions.Origin:
+    def origin(self) -> decisions.RecordContext:
         """What the log is told of every table."""
-        return decisions.Origin(
+        return decisions.RecordContext(
             version_id=self.version.id,
             document_sha256=self.version.document_sha256,
             missing=self.missing or self.version.model.config.missing,
@@ -130,7 +118,7 @@ def answer_csv(
         Unavailable: The log cannot be written.
         Conflict: The version was archived meanwhile.
         NotFound: It was deleted meanwhile.
-        Unidentified: The key of who asks was revoked, or has expired.
+        Unauthenticated: The key of who asks was revoked, or has expired.
     """
     yield lines.begin()
     for batch in espalier.batches_from_csv(asked.model.schema, stream):
@@ -242,7 +230,7 @@ def _rows_answered(
         yield lines.rows(first_row + start, ids, answered.answers)
 
 
-def _answered(asked: Asked, rows: Sequence[Mapping[str, Any]], first_row: int) -> predictions.Answered:
+def _answered(asked: Asked, rows: Sequence[Mapping[str, Any]], first_row: int) -> predictions.PredictionResults:
     def place(row: int, path: str) -> str:
         return f"/rows/{first_row + row}{path}"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import espalier
-from service.errors import Fault, Rejected
+from service.errors import Fault, ValidationFailed
 from service.repositories import catalog
 from service.usecases.limits import CELL, check_size
 
@@ -58,7 +58,7 @@ def rows_at_once(model: espalier.Model, most: int, *, explain: str, limit: int) 
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class PredictionResults:
     """The answers to the rows of one request, before they are logged."""
 
     answers: list[dict[str, Any]]
@@ -83,7 +83,7 @@ def predict(
     explain: str,
     missing: str | None = None,
     limit: int | None = None,
-) -> Answered:
+) -> PredictionResults:
     """Answer `rows`.
 
     Args:
@@ -96,9 +96,9 @@ def predict(
     Raises:
         espalier.TooLarge: They have more.
         espalier.RowError: Rows that the model cannot take; every fault, by row and attribute.
-        Rejected: The model cannot take missing values in this way.
+        ValidationFailed: The model cannot take missing values in this way.
     """
-    answered = Answered([], [])
+    answered = PredictionResults([], [])
     with _strategy_refused():
         for one in (
             espalier.predict(version.model, rows, missing=missing)
@@ -117,7 +117,7 @@ def predict_each(
     missing: str | None,
     place: Callable[[int, str], str],
     limit: int | None = None,
-) -> Answered:
+) -> PredictionResults:
     """Answer the rows that can be answered; of the others, say what is wrong with them.
 
     Args:
@@ -130,9 +130,9 @@ def predict_each(
 
     Raises:
         espalier.TooLarge: As in `predict`.
-        Rejected: As in `predict`.
+        ValidationFailed: As in `predict`.
     """
-    answered = Answered([], [])
+    answered = PredictionResults([], [])
     with _strategy_refused():
         for number, one in enumerate(
             espalier.predict_each(version.model, rows, missing=missing)
@@ -151,7 +151,7 @@ def reading_of(version: catalog.LoadedVersion, missing: str | None) -> espalier.
     """Give the model of a version, as it takes missing values by this strategy.
 
     Raises:
-        Rejected: It cannot.
+        ValidationFailed: It cannot.
     """
     with _strategy_refused():
         return espalier.answering_with(version.model, missing)
@@ -163,4 +163,4 @@ def _strategy_refused() -> Iterator[None]:
     try:
         yield
     except espalier.ConfigError as error:
-        raise Rejected([Fault(fault.path, fault.code, fault.message) for fault in error.faults]) from None
+        raise ValidationFailed([Fault(fault.path, fault.code, fault.message) for fault in error.faults]) from None

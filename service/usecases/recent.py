@@ -7,8 +7,6 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-__all__ = ["RECENT_SECONDS", "Recent"]
-
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 

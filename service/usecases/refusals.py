@@ -8,10 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import espalier
-from service.errors import Rejected
-from service.usecases.predictions import Answered
-
-__all__ = ["NOT_ANSWERED", "failed", "failed_with"]
+from service.errors import ValidationFailed
+from service.usecases.predictions import PredictionResults
 
 NOT_ANSWERED: Mapping[str, str] = {
     "pointer": "",
@@ -21,7 +19,7 @@ NOT_ANSWERED: Mapping[str, str] = {
 Place = Callable[[int, str], str]
 
 
-def failed(n_rows: int, error: espalier.RowError | Rejected, *, place: Place) -> Answered:
+def failed(n_rows: int, error: espalier.RowError | ValidationFailed, *, place: Place) -> PredictionResults:
     """Say what is logged of a request that was refused.
 
     Args:
@@ -29,8 +27,8 @@ def failed(n_rows: int, error: espalier.RowError | Rejected, *, place: Place) ->
         error: Why: faults of its rows by ``/{row}/{attribute}``, or of the whole of it.
         place: Gives the JSON pointer of a fault in the request from the row's number and the pointer within the row.
     """
-    answered = Answered([], [])
-    if isinstance(error, Rejected):
+    answered = PredictionResults([], [])
+    if isinstance(error, ValidationFailed):
         for _ in range(n_rows):
             answered.add_refused([espalier.Fault(one.pointer, one.code, one.message) for one in error.faults])
         return answered
@@ -44,16 +42,16 @@ def failed(n_rows: int, error: espalier.RowError | Rejected, *, place: Place) ->
     return answered
 
 
-def failed_with(answers: Sequence[Mapping[str, Any]]) -> Answered:
+def failed_with(answers: Sequence[Mapping[str, Any]]) -> PredictionResults:
     """Say the same of rows that were answered one by one, of which some have errors: the answers are not given."""
-    answered = Answered([], [])
+    answered = PredictionResults([], [])
     for answer in answers:
         answered.answers.append({"errors": answer.get("errors") or [dict(NOT_ANSWERED)]})
         answered.nodes.append(())
     return answered
 
 
-def _add(answered: Answered, faults: Sequence[espalier.Fault]) -> None:
+def _add(answered: PredictionResults, faults: Sequence[espalier.Fault]) -> None:
     if faults:
         answered.add_refused(faults)
     else:

@@ -8,8 +8,6 @@ from typing import Any
 
 import espalier
 
-__all__ = ["redeclared"]
-
 
 def redeclared(dataset: espalier.Dataset, changes: Mapping[str, Any]) -> espalier.Dataset:
     """Give the same rows under another declaration.

@@ -11,8 +11,6 @@ from typing import IO, Any
 import espalier
 from service.serialization.dataset_chunks import Chunk, chunk_rows, encode_rows
 
-__all__ = ["ScratchFile", "StagedDataSet", "TableInChunks", "encoded_chunks", "stage"]
-
 THREADS = 1  # it packs as fast as a database takes the chunks, and two would need twice the memory
 AHEAD = 1  # chunks that wait, packed, while the next is packed
 

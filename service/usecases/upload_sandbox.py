@@ -17,8 +17,6 @@ from typing import Any
 
 import orjson
 
-__all__ = ["main"]
-
 ARROW_POOL = "ARROW_DEFAULT_MEMORY_POOL"  # pyarrow's own allocators take address space that they do not use
 
 

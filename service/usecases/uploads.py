@@ -18,8 +18,6 @@ from service.errors import ServiceError, Unavailable
 from service.settings import Settings
 from service.usecases.staging import ScratchFile, StagedDataSet, TableInChunks
 
-__all__ = ["read_upload"]
-
 log = logging.getLogger("service")
 
 LINE_BYTES = 32 * 2**20  # of a row in a format of lines

@@ -15,11 +15,9 @@ from sqlalchemy import delete, exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from service.database.clock import database_time
-from service.database.engine import Sessions, reading, transaction
+from service.database.engine import Sessions, read_session, transaction
 from service.database.tables import DecisionRecord, Job, ModelName, Version
 from service.repositories.job_queue import FINAL
-
-__all__ = ["RECORDS_AT_ONCE", "Cleaner", "delete_ended_jobs", "delete_expired"]
 
 LOG = logging.getLogger(__name__)
 
@@ -70,7 +68,7 @@ def delete_expired(source: Sessions, *, days: int = 0) -> int:
         source: Where the log is.
         days: That decisions are kept by models that say nothing of it; 0: for ever.
     """
-    with reading(source) as session:
+    with read_session(source) as session:
         if not _expired(session, days):
             return 0
     with transaction(source) as session:
@@ -87,7 +85,7 @@ def delete_ended_jobs(source: Sessions, *, days: int) -> int:
     if days == 0:
         return 0
     refers = or_(exists().where(Version.job_id == Job.id), exists().where(DecisionRecord.job_id == Job.id))
-    with reading(source) as session:
+    with read_session(source) as session:
         ended = Job.state.in_(FINAL) & (Job.finished < database_time(session) - timedelta(days=days))
         some = select(Job.id).where(ended, ~refers).limit(RECORDS_AT_ONCE)
         if session.scalar(some.limit(1)) is None:

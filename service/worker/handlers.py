@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 import espalier
-from service.database.engine import Sessions, reading
+from service.database.engine import Sessions, read_session
 from service.database.tables import Job, Kind, Version
 from service.errors import NotFound, Unavailable
 from service.repositories import catalog, decisions, storage
@@ -30,7 +30,7 @@ Report = dict[str, Any]
 class Part:
     """Some rows that a job has answered, to be logged by the worker before the next ones."""
 
-    origin: decisions.Origin
+    origin: decisions.RecordContext
     n_rows: int
     content: bytes  # as `TableRecord.to_bytes` returns it
     milliseconds: float
@@ -80,13 +80,13 @@ class Cancelled:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenBack:
+class Released:
     """The attempt could not be made, through no fault of the job; it does not count."""
 
     reason: str
 
 
-Outcome = Finished | Reported | Failed | Cancelled | GivenBack
+Outcome = Finished | Reported | Failed | Cancelled | Released
 
 
 def perform(
@@ -105,7 +105,7 @@ def perform(
     except espalier.Cancelled:
         return Cancelled()
     except Unavailable as error:
-        return GivenBack(str(error))
+        return Released(str(error))
     except Exception as error:
         return _failed(error)
 
@@ -117,7 +117,7 @@ def problem(code: str, message: str, errors: list[dict[str, str]] | None = None)
 
 def train(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress, log: JobLog) -> NewVersion:
     """Train on a data set: payload as `service.usecases.payloads.TrainingPayload`."""
-    with reading(source) as session:
+    with read_session(source) as session:
         dataset = storage.load(session, payload["dataset"])
         holdout, holdout_data_set_id = _holdout(session, payload["holdout"])
     _check_unseen(holdout, dataset)
@@ -138,7 +138,7 @@ def train(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progr
 
 def prune(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress, log: JobLog) -> NewVersion:
     """Prune a version into a new one: payload as `service.usecases.payloads.PruningPayload`."""
-    with reading(source) as session:
+    with read_session(source) as session:
         model = catalog.load_version(session, payload["version_id"]).model
         parent = session.get_one(Version, payload["version_id"])
         dataset = None if parent.data_set_id is None else storage.load(session, parent.data_set_id)
@@ -165,7 +165,7 @@ def prune(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progr
 
 def evaluate(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress, log: JobLog) -> Report:
     """Compare several ways of training: payload as `service.usecases.payloads.EvaluationPayload`."""
-    with reading(source) as session:
+    with read_session(source) as session:
         dataset = storage.load(session, payload["dataset"])
         holdout, _ = _holdout(session, payload["holdout"])
     _check_unseen(holdout, dataset)
@@ -189,7 +189,7 @@ def predict(source: Sessions, payload: Mapping[str, Any], progress: espalier.Pro
 
     Each part is logged before the next is made; an attempt goes on behind the last one that was.
     """
-    with reading(source) as session:
+    with read_session(source) as session:
         model = catalog.load_version(session, payload["version_id"]).model
         data_set = catalog.find_data_set(session, payload["dataset"])
         n_rows, max_rows = data_set.n_rows, record_rows(espalier.Schema.from_dict(data_set.declared))
@@ -197,7 +197,7 @@ def predict(source: Sessions, payload: Mapping[str, Any], progress: espalier.Pro
         key_id = session.get_one(Job, log.job_id).key_id
     point = payload.get("operating_point")  # of a job from before there were any: none
     as_asked = espalier.answering_with(at_point(model, point), payload["missing"])
-    origin = decisions.Origin(
+    origin = decisions.RecordContext(
         version_id=payload["version_id"],
         document_sha256=payload["document_sha256"],
         missing=payload["missing"] or model.config.missing,
@@ -215,7 +215,7 @@ def predict(source: Sessions, payload: Mapping[str, Any], progress: espalier.Pro
         progress.state[0] = first_row / n_rows
         began = time.perf_counter()
         answers = espalier.predict_table(as_asked, dataset)
-        with reading(source) as session:  # again for each part: a mask holds from the moment that it is set
+        with read_session(source) as session:  # again for each part: a mask holds from the moment that it is set
             policy = policy_of(session, payload["version_id"])
         rows = table_record(as_asked, dataset, answers, erased=policy.mask, rules=payload["explain"] != "none")
         content = rows.to_bytes(with_rules=True)

@@ -24,8 +24,6 @@ from sqlalchemy.pool import NullPool
 import espalier
 from service.repositories import storage
 
-__all__ = ["load"]
-
 IN_MEMORY: Final = "sqlite://"
 LOG: Final = logging.getLogger(__name__)
 N_ROWS: Final = 300

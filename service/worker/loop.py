@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any
 
 from service import log_config
-from service.database.engine import Sessions, connect, end_idle_transactions, reading, sessions, transaction
-from service.database.migrate import check_tables
-from service.errors import LeaseLost, OtherTables, Unavailable
+from service.database.engine import Sessions, connect, end_idle_transactions, read_session, sessions, transaction
+from service.database.migrate import check_schema_revision
+from service.errors import LeaseLost, SchemaMismatch, Unavailable
 from service.repositories import catalog, decisions, job_queue
 from service.repositories.job_figures import note_fenced_out
 from service.repositories.job_queue import Claim
@@ -37,7 +37,7 @@ from service.settings import Settings
 from service.tracing import Traces, job_span, spanning
 from service.worker.child import Child, child_main, wait_for_a_job
 from service.worker.cleanup import Cleaner
-from service.worker.handlers import Cancelled, Failed, Finished, GivenBack, Outcome, Part, Reported, problem
+from service.worker.handlers import Cancelled, Failed, Finished, Outcome, Part, Released, Reported, problem
 
 LOG = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class Lost:
 
 
 @dataclass(slots=True)
-class Spare:
+class IdleChild:
     """The child that waits for the next job, if there is one."""
 
     settings: Settings
@@ -110,7 +110,7 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: Child
 
     Raises:
         SettingsError: traces are asked for, and OpenTelemetry is not installed.
-        OtherTables: the tables are newer than this worker; a job in progress is left to a worker of their version.
+        SchemaMismatch: the tables are newer than this worker; a job in progress is left to a worker of their version.
     """
     if stop is None:
         stop = threading.Event()
@@ -122,7 +122,7 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: Child
     end_idle_transactions(engine, seconds=settings.lease_seconds)
     source = sessions(engine)
     name = f"{socket.gethostname()}:{os.getpid()}"
-    spare = Spare(settings, child or child_main)
+    spare = IdleChild(settings, child or child_main)
     cleaner = Cleaner(source, retention_days=settings.retention_days, job_days=settings.job_days)
     try:
         spare.prepare()  # before a job is claimed: the first one takes a second or two
@@ -137,16 +137,16 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: Child
 
 
 def _work_once(
-    settings: Settings, source: Sessions, *, name: str, stop: threading.Event, spare: Spare, traces: Traces | None
+    settings: Settings, source: Sessions, *, name: str, stop: threading.Event, spare: IdleChild, traces: Traces | None
 ) -> bool:
     """Do one job if there is one; True if it is worth looking for the next at once."""
     try:
-        with reading(source) as session:
-            check_tables(session)
+        with read_session(source) as session:
+            check_schema_revision(session)
             if not job_queue.has_work(session):
                 return False
         with transaction(source) as session:
-            check_tables(session)
+            check_schema_revision(session)
             claim = job_queue.claim(session, worker=name, lease_seconds=settings.lease_seconds)
         if claim is None:
             return False
@@ -157,7 +157,7 @@ def _work_once(
                 outcome = _within_limits(settings, _watch(settings, source, attempt, stop))
                 _kill(attempt.process)  # the system takes back its memory while the outcome is written
                 say(_settle(source, claim, outcome, stop), failed=isinstance(outcome, Failed))
-    except OtherTables as error:
+    except SchemaMismatch as error:
         if error.newer:
             raise
         LOG.warning("%s; this worker takes no job until then", error)
@@ -178,7 +178,7 @@ def _work_once(
 
 
 @contextmanager
-def _started(claim: Claim, spare: Spare) -> Iterator[Attempt]:
+def _started(claim: Claim, spare: IdleChild) -> Iterator[Attempt]:
     process, pipe = spare.take()
     try:
         with suppress(OSError):  # it has ended: whoever watches it sees that
@@ -203,7 +203,7 @@ def _end(process: BaseProcess, pipe: Connection) -> None:
 def _spawned(settings: Settings, child: Child) -> tuple[BaseProcess, Connection]:
     context: Any = multiprocessing.get_context(START_METHOD)
     context.set_forkserver_preload(["service.worker.child", "service.worker.job_template"])
-    here, there = context.Pipe()
+    current_service, there = context.Pipe()
     process = context.Process(target=wait_for_a_job, args=(child, settings, there), daemon=True)
     resource_tracker.ensure_running()  # its start would lift the mask that comes next
     # Ctrl-C reaches every process of the terminal; the child inherits the mask and leaves the decision to the worker.
@@ -213,7 +213,7 @@ def _spawned(settings: Settings, child: Child) -> tuple[BaseProcess, Connection]
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         there.close()
-    return process, here
+    return process, current_service
 
 
 def _watch(settings: Settings, source: Sessions, attempt: Attempt, stop: threading.Event) -> Outcome | Lost:
@@ -223,7 +223,7 @@ def _watch(settings: Settings, source: Sessions, attempt: Attempt, stop: threadi
         if stop.is_set() and not isinstance(
             outcome, Finished | Reported
         ):  # what stops the worker may have ended the child, too
-            return GivenBack("the worker was stopped")
+            return Released("the worker was stopped")
         outcome = outcome or _over_limit(settings, attempt)
         if outcome is not None:
             return outcome
@@ -261,7 +261,7 @@ def _log_part(settings: Settings, source: Sessions, attempt: Attempt, stop: thre
     part = attempt.part
     if part is None:
         return
-    record = decisions.packed_entry(
+    record = decisions.table_record(
         part.origin, n_rows=part.n_rows, content=part.content, milliseconds=part.milliseconds
     )
     while attempt.part is not None and not stop.is_set():
@@ -319,7 +319,7 @@ def _is_cancelled(settings: Settings, source: Sessions, attempt: Attempt) -> boo
             return _beat(session, settings, attempt)
     if moment - attempt.looked_at >= FLAG_SECONDS:
         attempt.looked_at = moment
-        with reading(source) as session:
+        with read_session(source) as session:
             return job_queue.is_cancel_requested(session, attempt.claim)
     return False
 
@@ -356,13 +356,13 @@ def _settle(source: Sessions, claim: Claim, outcome: Outcome | Lost, stop: threa
     while not isinstance(outcome, Lost):
         try:
             with transaction(source) as session:
-                check_tables(session)  # a migration may have come in between
+                check_schema_revision(session)  # a migration may have come in between
                 state = _save(session, claim, outcome)
             LOG.info("job %s: %s", claim.job_id, state)
             return state
         except LeaseLost:
             break
-        except OtherTables:
+        except SchemaMismatch:
             raise
         except Unavailable as error:
             LOG.warning("job %s: not saved yet: %s", claim.job_id, error.told)
@@ -391,6 +391,6 @@ def _save(session: Any, claim: Claim, outcome: Outcome) -> str:
             job = job_queue.fail_or_retry(session, claim, error=error, retryable=retryable)
         case Cancelled():
             job = job_queue.mark_cancelled(session, claim)
-        case GivenBack(reason=reason):
+        case Released(reason=reason):
             job = job_queue.release(session, claim, reason=reason)
     return job.state

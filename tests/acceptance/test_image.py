@@ -201,10 +201,10 @@ def ask(image: Service, model: str) -> int:
 def files_of(root: Path) -> Iterator[Path]:
     """Give what is in the image, but for what the machine puts there and what is the user's own."""
     for folder, folders, names in os.walk(root):
-        here = Path(folder)
-        if here == root:
+        current_service = Path(folder)
+        if current_service == root:
             folders[:] = [name for name in folders if name not in {*ITS_OWN, *NOT_FILES}]
-        yield from (here / name for name in (*names, *folders))
+        yield from (current_service / name for name in (*names, *folders))
 
 
 def run_inside(process: int, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:

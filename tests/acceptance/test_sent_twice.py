@@ -15,7 +15,7 @@ from sqlalchemy import func, select, update
 
 from service.database import engine as db
 from service.database.clock import now
-from service.database.engine import Sessions, reading, transaction
+from service.database.engine import Sessions, read_session, transaction
 from service.database.tables import DataSet, IdempotentRequest
 from service.settings import Settings
 from tests.acceptance.running import Running, running, until
@@ -51,7 +51,7 @@ def send(service: Running, key: str = HEADERS["Idempotency-Key"]) -> httpx.Respo
 
 
 def count(sessions: Sessions, table: Any) -> int:
-    with reading(sessions) as session:
+    with read_session(sessions) as session:
         return session.scalar(select(func.count()).select_from(table)) or 0
 
 

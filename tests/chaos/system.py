@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
 from service.database import engine as db
-from service.database.engine import Sessions, reading
+from service.database.engine import Sessions, read_session
 from service.errors import Unavailable
 from service.settings import Settings
 from tests.acceptance.running import children, job_process, until
@@ -60,13 +60,13 @@ class System:
     def look(self) -> Iterator[Session]:
         """Look at the tables, once the database can be read: a busy machine may keep it from answering for a while."""
         until(self.can_read, seconds=MINUTES, what="a database that can be read")
-        with reading(self.sessions) as session:
+        with read_session(self.sessions) as session:
             yield session
 
     def can_read(self) -> bool:
         """Whether the database answers."""
         try:
-            with reading(self.sessions) as session:
+            with read_session(self.sessions) as session:
                 return session.scalar(select(1)) == 1
         except Unavailable:
             return False

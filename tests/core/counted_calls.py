@@ -4,8 +4,6 @@ import sys
 from collections.abc import Callable, Collection
 from typing import Any
 
-__all__ = ["n_calls"]
-
 
 def n_calls(ask: Callable[[], Any], *, events: Collection[str] = ("call",)) -> int:
     """Count the functions of Python that are entered, generators that go on among them.

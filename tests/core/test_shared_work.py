@@ -97,6 +97,6 @@ def test_a_system_without_large_pages_gives_ordinary_ones(fails: str, monkeypatc
 
 @pytest.mark.parametrize(("n_cells", "n_threads"), [(999_999, 1), (1_000_000, 2)])
 def test_few_cells_make_no_threads(n_cells: int, n_threads: int) -> None:
-    here = threading.get_ident()
+    current_service = threading.get_ident()
     found = in_threads_if_many(n_cells, lambda _: threading.get_ident(), range(2))
-    assert (found == [here, here]) == (n_threads == 1)
+    assert (found == [current_service, current_service]) == (n_threads == 1)

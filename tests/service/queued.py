@@ -3,7 +3,7 @@
 from sqlalchemy import update
 
 from service.database.clock import now
-from service.database.engine import Sessions, reading, transaction
+from service.database.engine import Sessions, read_session, transaction
 from service.database.tables import Job, Kind
 from service.repositories import job_queue
 from service.repositories.job_queue import Claim
@@ -24,12 +24,12 @@ def claim(source: Sessions, *, worker: str = "w1", lease: float = 30.0) -> Claim
 
 
 def job(source: Sessions, job_id: str) -> Job:
-    with reading(source) as session:
+    with read_session(source) as session:
         return job_queue.find_job(session, job_id)
 
 
 def events(source: Sessions, job_id: str) -> list[tuple[str | None, str, str]]:
-    with reading(source) as session:
+    with read_session(source) as session:
         return [(event.from_state, event.event, event.to_state) for event in job_queue.list_events(session, job_id)]
 
 

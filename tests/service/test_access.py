@@ -11,7 +11,7 @@ from werkzeug.test import TestResponse
 from service.api.auth import OPEN
 from service.app import RESOURCES
 from service.database.clock import utc_now
-from service.database.engine import reading, transaction
+from service.database.engine import read_session, transaction
 from service.database.tables import Key, Scope
 from service.repositories import keys
 from service.repositories.job_queue import find_job
@@ -322,7 +322,7 @@ def test_a_decision_and_a_job_tell_which_key_asked(guarded: Guarded) -> None:
     upload = guarded.ask("POST", "/v1/datasets?target=PlayTennis", guarded.admin, data=TENNIS, content_type="text/csv")
     asked = {"model": "told", "dataset": upload.get_json()["id"]}
     queued = guarded.ask("POST", "/v1/training-jobs", guarded.admin, json=asked).get_json()["id"]
-    with reading(guarded.served.service.sessions) as session:
+    with read_session(guarded.served.service.sessions) as session:
         job = find_job(session, queued)
     assert guarded.ask("POST", f"/v1/jobs/{queued}/cancel", guarded.admin).status_code == 202
     assert guarded.admin.startswith(f"esp_{shown['key']}_")
@@ -402,7 +402,7 @@ def test_a_key_made_over_http_is_shown_once_and_works_until_it_is_revoked(settin
 
         assert guarded.ask("DELETE", f"/v1/keys/{made['id']}", admin).status_code == 204
         assert "revoked" in assert_problem(guarded.ask("GET", "/v1/models", made["token"]), 401)["detail"]
-        with reading(served.service.sessions) as session:
+        with read_session(served.service.sessions) as session:
             assert session.get_one(Key, made["id"]).revoked is not None
 
 

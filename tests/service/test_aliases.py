@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from service.database.engine import reading, transaction
+from service.database.engine import read_session, transaction
 from service.errors import Conflict
 from service.repositories import aliases
 from service.settings import Settings
@@ -170,7 +170,7 @@ def test_a_change_elsewhere_is_seen_after_a_second(served: Served) -> None:
     found = []
     for moment, version in ((0.0, 2), (0.79, 3), (1.0, 3)):
         seconds[0] = moment
-        with reading(served.service.sessions) as session:
+        with read_session(served.service.sessions) as session:
             found.append(elsewhere.find(session, "tennis", "production"))
         point(served, version)
 

@@ -16,7 +16,7 @@ from pyarrow import parquet
 from werkzeug.test import TestResponse
 
 import espalier
-from service.database.engine import reading
+from service.database.engine import read_session
 from service.repositories import storage
 from service.settings import Settings
 from tests.service.served import Served, assert_problem, serving
@@ -60,7 +60,7 @@ def send_form(served: Served, parts: dict[str, Any], **query: Any) -> TestRespon
 def kept(served: Served, response: TestResponse) -> espalier.Dataset:
     """The data set that an upload made, as it comes back from the database."""
     assert response.status_code == 201, response.text
-    with reading(served.service.sessions) as session:
+    with read_session(served.service.sessions) as session:
         return storage.load(session, response.get_json()["id"])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import espalier
-from service.database.engine import reading
+from service.database.engine import read_session
 from service.errors import Unavailable
 from service.repositories import decision_log, decisions
 from service.settings import Settings
@@ -84,7 +84,7 @@ def test_the_newest_version_answers_unless_one_is_named(served: Served) -> None:
 def test_every_answer_is_in_the_log_when_it_is_given(served: Served) -> None:
     answer = served.predict("tennis", {"rows": [SUNNY, {}], "subject": "Ada"})
     for prediction, row in zip(answer["predictions"], (SUNNY, {}), strict=True):
-        with reading(served.service.sessions) as session:
+        with read_session(served.service.sessions) as session:
             logged = decisions.find(session, prediction["decision_id"])
         assert (logged.input, logged.subject, logged.leaf) == (row, "Ada", prediction["leaf"])
         assert logged.answer["label"] == prediction["label"]

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select
 
 import espalier
-from service.database.engine import reading
+from service.database.engine import read_session
 from service.database.tables import Job
 from service.settings import Settings
 from tests.service.served import HOURS, TENNIS, UNKNOWN, Served, assert_problem, serving
@@ -138,7 +138,7 @@ def test_rows_of_the_own_data_set_may_be_asked_of_a_version_that_remembers_anoth
         assert "backfit" in assert_problem(answer, 422, "/holdout")["detail"]
     else:
         assert answer.status_code == 202
-        with reading(served.service.sessions) as session:
+        with read_session(served.service.sessions) as session:
             assert session.scalars(select(Job)).one().holdout_data_set_id is None
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import espalier
-from service.database.engine import reading
+from service.database.engine import read_session
 from service.repositories import decisions
 from service.settings import Settings
 from tests.service.served import HOURS, TENNIS, Served, assert_problem, serving
@@ -42,7 +42,7 @@ def consulted(served: Served, known: dict[str, Any], model: str = "tennis", **mo
 
 
 def n_decisions(served: Served) -> int:
-    with reading(served.service.sessions) as session:
+    with read_session(served.service.sessions) as session:
         return len(decisions.list_decisions(session, decisions.Filter()).items)
 
 

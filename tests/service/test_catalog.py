@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import func, select, update
 
 import espalier
-from service.database.engine import Sessions, connect, reading, sessions, transaction
+from service.database.engine import Sessions, connect, read_session, sessions, transaction
 from service.database.tables import DataSetChunk, Job, Kind, ModelName, State, Version
-from service.errors import Conflict, NotFound, Rejected
+from service.errors import Conflict, NotFound, ValidationFailed
 from service.repositories import catalog, job_queue
 from service.settings import Settings
 from service.usecases.model_cache import ModelCache
@@ -21,7 +21,7 @@ from tests.service.waiting import PATIENCE
 def test_a_data_set_is_found_with_what_is_known_of_it(source: Sessions) -> None:
     data_set_id = keep_data_set(source, name="Patients, 2026")
 
-    with reading(source) as session:
+    with read_session(source) as session:
         found = catalog.find_data_set(session, data_set_id)
 
     assert (found.name, found.n_rows, found.n_attributes, found.task) == ("Patients, 2026", 12, 2, "classification")
@@ -31,7 +31,7 @@ def test_a_data_set_is_found_with_what_is_known_of_it(source: Sessions) -> None:
 
 @pytest.mark.parametrize("name", ["", "x" * 201, "nul\0", "line\nbreak"])
 def test_a_name_that_cannot_be_shown_is_rejected(name: str, source: Sessions) -> None:
-    with pytest.raises(Rejected) as caught:
+    with pytest.raises(ValidationFailed) as caught:
         keep_data_set(source, name=name)
 
     assert [fault.pointer for fault in caught.value.faults] == ["/name"]
@@ -40,7 +40,7 @@ def test_a_name_that_cannot_be_shown_is_rejected(name: str, source: Sessions) ->
 def test_data_sets_are_listed_from_the_newest_in_pages(source: Sessions) -> None:
     ids = [keep_data_set(source, name=str(number)) for number in range(3)]
 
-    with reading(source) as session:
+    with read_session(source) as session:
         first = catalog.list_data_sets(session, limit=2)
         second = catalog.list_data_sets(session, limit=2, cursor=first.next)
 
@@ -54,7 +54,7 @@ def test_a_deleted_data_set_takes_its_cells_with_it(source: Sessions) -> None:
     with transaction(source) as session:
         catalog.delete_data_set(session, data_set_id)
 
-    with reading(source) as session:
+    with read_session(source) as session:
         assert session.scalar(select(func.count()).select_from(DataSetChunk)) == 0
         with pytest.raises(NotFound):
             catalog.find_data_set(session, data_set_id)
@@ -79,7 +79,7 @@ def test_a_data_set_whose_jobs_are_finished_can_go_and_the_jobs_stay(source: Ses
     with transaction(source) as session:
         catalog.delete_data_set(session, data_set_id)
 
-    with reading(source) as session:
+    with read_session(source) as session:
         assert job_queue.find_job(session, job.id).data_set_id is None
 
 
@@ -102,7 +102,7 @@ def test_a_version_keeps_its_document_byte_for_byte_with_its_digest(source: Sess
     version = keep_version(source)
     content = new_version().document
 
-    with reading(source) as session:
+    with read_session(source) as session:
         assert catalog.document(session, version.id) == content
         assert catalog.find_version(session, "drugs").document_sha256 == hashlib.sha256(content).hexdigest()
 
@@ -119,7 +119,7 @@ def test_a_number_is_never_given_twice_even_after_its_version_is_gone(source: Se
 def test_without_a_number_the_newest_version_is_meant(source: Sessions) -> None:
     first, second = keep_version(source), keep_version(source)
 
-    with reading(source) as session:
+    with read_session(source) as session:
         assert catalog.find_version(session, "drugs").id == second.id
         assert catalog.find_version(session, "drugs", 1).id == first.id
         assert catalog.newest_version_id(session, "drugs") == second.id
@@ -129,7 +129,7 @@ def test_a_pruned_version_names_its_parent_and_keeps_its_trace(source: Sessions)
     first = keep_version(source)
     second = keep_version(source, parent_id=first.id, trace={"steps": [{"node": 3}]})
 
-    with reading(source) as session:
+    with read_session(source) as session:
         found = catalog.find_version(session, "drugs", 2)
         assert (found.parent_id, found.parent_number) == (first.id, 1)
         assert catalog.trace(session, second.id) == {"steps": [{"node": 3}]}
@@ -139,7 +139,7 @@ def test_a_pruned_version_names_its_parent_and_keeps_its_trace(source: Sessions)
 def test_what_does_not_exist_is_not_found_and_says_what_is_missing(source: Sessions) -> None:
     keep_version(source)
 
-    with reading(source) as session:
+    with read_session(source) as session:
         with pytest.raises(NotFound, match="there is no model 'none'"):
             catalog.find_version(session, "none", 1)
         with pytest.raises(NotFound, match="there is no model 'none'"):
@@ -159,7 +159,7 @@ def test_a_legal_model_name_is_taken(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "a/b", ".hidden", "-x", "a b", "ä", "a" * 65, "a\n", "a\0"])
 def test_another_model_name_is_rejected_with_what_is_legal(name: str) -> None:
-    with pytest.raises(Rejected, match="1 to 64 of the signs"):
+    with pytest.raises(ValidationFailed, match="1 to 64 of the signs"):
         catalog.check_model_name(name)
 
 
@@ -167,7 +167,7 @@ def test_models_and_versions_are_listed_from_the_newest(source: Sessions) -> Non
     for name in ("a", "b", "a"):
         keep_version(source, name)
 
-    with reading(source) as session:
+    with read_session(source) as session:
         assert [model.name for model in catalog.list_models(session).items] == ["b", "a"]
         assert [version.number for version in catalog.list_versions(session, "a").items] == [2, 1]
 
@@ -180,7 +180,7 @@ def test_processes_that_add_versions_at_once_get_different_numbers(settings: Set
     for process in processes:
         process.join(PATIENCE)
 
-    with reading(source) as session:
+    with read_session(source) as session:
         assert sorted(session.scalars(select(Version.number))) == list(range(1, 31))
         assert session.scalar(select(func.count()).select_from(ModelName)) == 1
 
@@ -188,7 +188,7 @@ def test_processes_that_add_versions_at_once_get_different_numbers(settings: Set
 def test_a_trace_of_before_there_were_several_notes_is_given_as_those_of_now(source: Sessions) -> None:
     old = keep_version(source, trace={"method": "reduced_error", "note": "2 rows go several ways"})
 
-    with reading(source) as session:
+    with read_session(source) as session:
         found = catalog.trace(session, old.id)
 
     assert found == {"method": "reduced_error", "notes": ["2 rows go several ways"]}
@@ -198,7 +198,7 @@ def test_the_cache_decodes_a_version_once(source: Sessions) -> None:
     version = keep_version(source)
     cache = ModelCache()
 
-    with reading(source) as session:
+    with read_session(source) as session:
         first = cache.get(session, version.id)
         second = cache.get(session, version.id)
 
@@ -212,7 +212,7 @@ def test_the_least_recently_used_model_makes_room(source: Sessions) -> None:
     ids = [keep_version(source).id for _ in range(3)]
     cache = ModelCache(capacity=2)
 
-    with reading(source) as session:
+    with read_session(source) as session:
         first, second = cache.get(session, ids[0]), cache.get(session, ids[1])
         assert cache.get(session, ids[0]) is first
         cache.get(session, ids[2])
@@ -225,7 +225,7 @@ def test_models_of_many_nodes_make_room_for_each_other_and_one_is_kept_anyway(
     source: Sessions, share: float, kept: int
 ) -> None:
     ids = [keep_version(source).id for _ in range(3)]
-    with reading(source) as session:
+    with read_session(source) as session:
         n_nodes = catalog.load_version(session, ids[0]).model.tree.n_nodes
         cache = ModelCache(most_nodes=int(share * n_nodes))
         before = [cache.get(session, one) for one in ids]
@@ -242,7 +242,7 @@ def test_threads_share_one_decoded_model(source: Sessions) -> None:
     loaded = []
 
     def get() -> None:
-        with reading(source) as session:
+        with read_session(source) as session:
             loaded.append(cache.get(session, version.id))
 
     threads = [threading.Thread(target=get) for _ in range(8)]
@@ -260,7 +260,7 @@ def test_a_damaged_document_is_our_fault_and_not_the_callers(source: Sessions) -
     with transaction(source) as session:
         session.execute(update(Version).values(document=b'{"format": "something else"}'))
 
-    with pytest.raises(RuntimeError, match=f"version {version.id} is damaged"), reading(source) as session:
+    with pytest.raises(RuntimeError, match=f"version {version.id} is damaged"), read_session(source) as session:
         catalog.load_version(session, version.id)
 
 
@@ -271,7 +271,7 @@ def test_a_job_makes_one_version_only(source: Sessions) -> None:
 
     with pytest.raises(Conflict), transaction(source) as session:
         catalog.add_version(session, new_version(), job_id=job.id)
-    with reading(source) as session:
+    with read_session(source) as session:
         assert session.scalars(select(Job.state)).all() == [State.QUEUED]
 
 

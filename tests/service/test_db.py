@@ -14,10 +14,10 @@ from sqlalchemy.orm import Session
 
 from service.database import sqlite
 from service.database.clock import _own_uuid7, new_id, now, utc_now
-from service.database.engine import Sessions, connect, forget_connections, reading, sessions, transaction
+from service.database.engine import Sessions, connect, forget_connections, read_session, sessions, transaction
 from service.database.migrate import is_current, is_ready
 from service.database.tables import ModelName
-from service.errors import Conflict, Rejected, Unavailable
+from service.errors import Conflict, Unavailable, ValidationFailed
 from service.settings import Settings
 from tests.service.waiting import until
 
@@ -43,7 +43,7 @@ def test_a_transaction_is_kept_as_a_whole(source: Sessions) -> None:
     with transaction(source) as session:
         session.add_all([_model("a"), _model("b")])
 
-    with reading(source) as session:
+    with read_session(source) as session:
         assert sorted(session.scalars(select(ModelName.name))) == ["a", "b"]
 
 
@@ -57,7 +57,7 @@ def test_a_transaction_that_fails_leaves_nothing(source: Sessions) -> None:
     with pytest.raises(LookupError):
         change_and_fail()
 
-    with reading(source) as session:
+    with read_session(source) as session:
         assert session.scalars(select(ModelName)).all() == []
 
 
@@ -65,12 +65,12 @@ def test_a_reader_does_not_wait_for_a_writer_and_sees_the_state_before(source: S
     with transaction(source) as writer:
         writer.add(_model("a"))
         writer.flush()
-        with reading(source) as reader:
+        with read_session(source) as reader:
             assert reader.scalars(select(ModelName)).all() == []
 
 
 def test_a_reader_sees_one_state_from_first_to_last(source: Sessions) -> None:
-    with reading(source) as reader:
+    with read_session(source) as reader:
         before = reader.scalars(select(ModelName.name)).all()
         with transaction(source) as writer:
             writer.add(_model("a"))
@@ -93,7 +93,7 @@ def test_two_writers_take_turns(source: Sessions) -> None:
     for thread in threads:
         thread.join()
 
-    with reading(source) as session:
+    with read_session(source) as session:
         assert session.scalars(select(ModelName.last_number)).one() == 80
 
 
@@ -122,9 +122,9 @@ def test_breaking_a_constraint_is_a_conflict(source: Sessions) -> None:
 
 @pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
 def test_a_text_that_postgresql_takes_nowhere_is_refused(source: Sessions) -> None:
-    with pytest.raises(Rejected), reading(source) as session:
+    with pytest.raises(ValidationFailed), read_session(source) as session:
         session.scalars(select(ModelName).where(ModelName.name == "a\0")).all()
-    with pytest.raises(Rejected), transaction(source) as session:
+    with pytest.raises(ValidationFailed), transaction(source) as session:
         session.add(_model("a\0"))
 
 
@@ -133,7 +133,7 @@ def test_a_database_that_cannot_be_opened_is_unavailable(tmp_path: Path) -> None
     folder.mkdir()
     engine = connect(Settings(database_url=f"sqlite:///{folder}"))
 
-    with pytest.raises(Unavailable) as caught, reading(sessions(engine)) as session:
+    with pytest.raises(Unavailable) as caught, read_session(sessions(engine)) as session:
         session.execute(text("SELECT 1"))
     assert (caught.value.reason, str(folder) in caught.value.told) == ("SQLITE_CANTOPEN", False)
     assert not is_ready(engine)
@@ -145,7 +145,7 @@ def test_a_file_of_another_kind_is_unavailable_at_once(tmp_path: Path, monkeypat
     pauses: list[float] = []
     monkeypatch.setattr(sqlite, "time", SimpleNamespace(monotonic=lambda: sum(pauses), sleep=pauses.append))
 
-    with pytest.raises(Unavailable, match="cannot be read") as caught, reading(sessions(engine)) as session:
+    with pytest.raises(Unavailable, match="cannot be read") as caught, read_session(sessions(engine)) as session:
         session.execute(select(ModelName))
 
     engine.dispose()
@@ -156,7 +156,7 @@ def test_a_file_of_another_kind_is_unavailable_at_once(tmp_path: Path, monkeypat
 def test_a_server_that_does_not_answer_is_unavailable() -> None:
     engine = connect(Settings(database_url="postgresql+psycopg://nobody:secret@127.0.0.1:1/none"))
 
-    with pytest.raises(Unavailable) as caught, reading(sessions(engine)) as session:
+    with pytest.raises(Unavailable) as caught, read_session(sessions(engine)) as session:
         session.execute(text("SELECT 1"))
     assert "port 1 failed: Connection refused" in caught.value.told
     assert "secret" not in caught.value.told
@@ -180,7 +180,7 @@ def test_of_a_connection_that_the_server_ends_its_code_is_the_reason(source: Ses
 
 
 def test_the_clock_of_the_database_is_utc_and_moves_by_seconds(source: Sessions) -> None:
-    with reading(source) as session:
+    with read_session(source) as session:
         earlier, present, later = session.execute(select(now(-30.5), now(), now(15.25))).one()
 
     assert abs(present - datetime.now(UTC)) < timedelta(minutes=10)  # zones lie a quarter of an hour apart at least
@@ -193,7 +193,7 @@ def test_moments_come_back_in_utc_and_compare_with_the_clock(source: Sessions) -
     with transaction(source) as session:
         session.add(ModelName(id=new_id(), name="a", created=moment))
 
-    with reading(source) as session:
+    with read_session(source) as session:
         row = session.scalars(select(ModelName)).one()
         assert row.created == moment
         assert row.created.utcoffset() == timedelta(0)
@@ -241,7 +241,7 @@ def test_threads_never_get_the_same_id() -> None:
 
 
 def test_a_forked_process_lets_go_of_connections_without_closing_them(source: Sessions) -> None:
-    with reading(source) as session:
+    with read_session(source) as session:
         assert session.scalar(select(now()))
     pid = os.fork()
     if pid == 0:
@@ -256,7 +256,7 @@ def test_a_forked_process_lets_go_of_connections_without_closing_them(source: Se
     _, status = os.waitpid(pid, 0)
 
     assert status == 0
-    with reading(source) as session:
+    with read_session(source) as session:
         assert session.scalars(select(ModelName.name)).all() == ["from the child"]
 
 

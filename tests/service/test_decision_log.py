@@ -10,8 +10,8 @@ from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import OperationalError
 
 import espalier
-from service.database.engine import Sessions, reading, transaction
-from service.errors import Conflict, NotFound, TooMany, Unavailable
+from service.database.engine import Sessions, read_session, transaction
+from service.errors import Conflict, LimitExceeded, NotFound, Unavailable
 from service.repositories import catalog, decision_log, decisions
 from service.repositories.catalog import LoadedVersion
 from service.repositories.decision_log import DecisionLog
@@ -24,7 +24,7 @@ YOUNG: dict[str, Any] = {"age": 30, "pressure": "HIGH"}
 @pytest.fixture
 def version(source: Sessions) -> LoadedVersion:
     kept = keep_version(source)
-    with reading(source) as session:
+    with read_session(source) as session:
         return catalog.load_version(session, kept.id)
 
 
@@ -35,7 +35,7 @@ def log(source: Sessions) -> DecisionLog:
 
 def entry(version: LoadedVersion, **changes: Any) -> dict[str, Any]:
     [prediction] = espalier.predict(version.model, [YOUNG])
-    made = decisions.new_entry(
+    made = decisions.row_record(
         version=version, inputs=[YOUNG], answers=[prediction.to_dict()], nodes=[prediction.nodes], milliseconds=1.0
     )
     return made | changes
@@ -43,7 +43,7 @@ def entry(version: LoadedVersion, **changes: Any) -> dict[str, Any]:
 
 def is_found(source: Sessions, decision_id: str) -> bool:
     try:
-        with reading(source) as session:
+        with read_session(source) as session:
             return decisions.find(session, decision_id).input == YOUNG
     except NotFound:
         return False
@@ -206,7 +206,7 @@ def test_a_log_that_is_far_behind_takes_nothing_more_and_loses_nothing(
         for _ in range(2):
             requests.begin(entry(version))
         until(lambda: log.n_waiting == 2, what="that the others wait")
-        with pytest.raises(TooMany) as refused:
+        with pytest.raises(LimitExceeded) as refused:
             log.append(entry(version))
         assert refused.value.seconds > 0
     requests.end()
@@ -236,7 +236,7 @@ def test_an_insert_that_is_repeated_after_a_lost_commit_finds_its_own_record(
     assert n_lost == 1
     assert all(is_found(source, one["id"]) for one in records)
     log.append(records[0])  # as often as need be
-    with reading(source) as session:
+    with read_session(source) as session:
         assert session.scalar(text("SELECT count(*) FROM decisions")) == 3
 
 
@@ -246,5 +246,5 @@ def test_a_record_that_is_added_again_is_there_once(source: Sessions, version: L
         with transaction(source) as session:
             decisions.add(session, record)
 
-    with reading(source) as session:
+    with read_session(source) as session:
         assert session.scalar(text("SELECT count(*) FROM decisions")) == 1

@@ -8,9 +8,9 @@ from sqlalchemy import select, update
 
 import espalier
 from service.database.clock import utc_now
-from service.database.engine import Sessions, reading, transaction
+from service.database.engine import Sessions, read_session, transaction
 from service.database.tables import DecisionRecord, Version
-from service.errors import NotFound, Rejected
+from service.errors import NotFound, ValidationFailed
 from service.repositories import catalog, decisions
 from service.repositories.catalog import LoadedVersion
 from service.repositories.decisions import Filter
@@ -26,7 +26,7 @@ LOW: dict[str, Any] = {"age": None, "pressure": "LOW"}
 @pytest.fixture
 def version(source: Sessions) -> LoadedVersion:
     kept = keep_version(source)
-    with reading(source) as session:
+    with read_session(source) as session:
         return catalog.load_version(session, kept.id)
 
 
@@ -45,12 +45,12 @@ def answer(source: Sessions, version: LoadedVersion, *rows: dict[str, Any], subj
 
 
 def find(source: Sessions, decision_id: str) -> decisions.Decision:
-    with reading(source) as session:
+    with read_session(source) as session:
         return decisions.find(session, decision_id)
 
 
 def listed(source: Sessions, **wanted: Any) -> list[str]:
-    with reading(source) as session:
+    with read_session(source) as session:
         return [decision.id for decision in decisions.list_decisions(session, Filter(**wanted)).items]
 
 
@@ -79,7 +79,7 @@ def test_the_decisions_of_a_batch_are_numbered_and_share_one_record(source: Sess
     assert [find(source, decision_id).answer["label"] for decision_id in ids] == ["A", "B", "C"]
     assert [find(source, decision_id).input for decision_id in ids] == [YOUNG, OLD, LOW]
     assert [find(source, decision_id).id for decision_id in ids] == ids
-    with reading(source) as session:
+    with read_session(source) as session:
         assert session.scalars(select(DecisionRecord.n_rows)).all() == [3]
 
 
@@ -154,12 +154,12 @@ def test_every_decision_of_a_batch_is_verified(source: Sessions, version: Loaded
 def test_a_decision_is_explained_by_its_own_version_after_a_newer_one_came(source: Sessions) -> None:
     cache = ModelCache()
     first = keep_version(source)
-    with reading(source) as session:
+    with read_session(source) as session:
         [decision_id] = answer(source, cache.get(session, first.id), YOUNG)
     keep_version(source)
 
     decision = find(source, decision_id)
-    with reading(source) as session:
+    with read_session(source) as session:
         replay = replay_decision(cache.get(session, decision.version_id), decision)
 
     assert decision.version == 1
@@ -192,7 +192,7 @@ def test_a_changed_document_is_not_verified(source: Sessions, version: LoadedVer
     with transaction(source) as session:
         session.execute(update(Version).values(document=other))
 
-    with reading(source) as session:
+    with read_session(source) as session:
         changed = catalog.load_version(session, version.id)
     assert not replay_decision(changed, find(source, decision_id)).verified
 
@@ -234,7 +234,7 @@ def test_pages_hold_every_decision_once(limit: int, source: Sessions, version: L
     found: list[str] = []
     cursor = None
     while True:
-        with reading(source) as session:
+        with read_session(source) as session:
             page = decisions.list_decisions(session, Filter(), limit=limit, cursor=cursor)
         assert len(page.items) <= limit
         found += [decision.id for decision in page.items]
@@ -256,7 +256,7 @@ def test_a_page_looks_through_a_bounded_number_of_records_and_says_where_to_go_o
     found: list[str] = []
     cursor, n_pages = None, 0
     while cursor is not None or n_pages == 0:
-        with reading(source) as session:
+        with read_session(source) as session:
             page = decisions.list_decisions(session, Filter(label="B"), cursor=cursor)
         found += [decision.id for decision in page.items]
         cursor, n_pages = page.next, n_pages + 1
@@ -267,7 +267,7 @@ def test_a_page_looks_through_a_bounded_number_of_records_and_says_where_to_go_o
 
 @pytest.mark.parametrize("subject", ["", "x" * 201, "a\0b"])
 def test_a_subject_that_cannot_be_stored_is_rejected(subject: str, source: Sessions, version: LoadedVersion) -> None:
-    with pytest.raises(Rejected) as caught:
+    with pytest.raises(ValidationFailed) as caught:
         answer(source, version, YOUNG, subject=subject)
 
     assert [fault.pointer for fault in caught.value.faults] == ["/subject"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from service.database.engine import reading, transaction
+from service.database.engine import read_session, transaction
 from service.repositories.catalog import add_version, find_version
 from service.settings import Settings
 from service.usecases import erasure
@@ -227,7 +227,7 @@ def test_a_version_that_an_alias_points_at_or_did_is_not_deleted(served: Served)
 
 
 def test_a_version_that_another_was_pruned_from_is_not_deleted(served: Served) -> None:
-    with reading(served.service.sessions) as session:
+    with read_session(served.service.sessions) as session:
         parent = find_version(session, "tennis", 1).id
     with transaction(served.service.sessions) as session:
         add_version(session, new_version("tennis", parent_id=parent))

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 import espalier
-from service.database.engine import Sessions, connect, reading, sessions, transaction
+from service.database.engine import Sessions, connect, read_session, sessions, transaction
 from service.database.tables import Kind, Version
 from service.repositories import catalog, storage
 from service.settings import Settings
-from service.worker.handlers import HANDLERS, Cancelled, Failed, Finished, GivenBack, Reported, perform
+from service.worker.handlers import HANDLERS, Cancelled, Failed, Finished, Released, Reported, perform
 from service.worker.loop import handlers
 from tests.service.kept import PATIENTS, keep_data_set, patients
 
@@ -211,7 +211,7 @@ def test_without_a_database_the_job_is_given_back() -> None:
 
     outcome = perform(sessions(engine), kind=Kind.TRAIN, payload=training("any"), progress=espalier.Progress())
 
-    assert isinstance(outcome, GivenBack)
+    assert isinstance(outcome, Released)
 
 
 def test_running_out_of_memory_is_worth_another_attempt(source: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,7 +229,7 @@ def test_running_out_of_memory_is_worth_another_attempt(source: Sessions, monkey
 def test_the_figures_of_a_version_can_be_read_back(source: Sessions) -> None:
     kept = keep(source, done(source, Kind.TRAIN, training(keep_data_set(source))))
 
-    with reading(source) as session:
+    with read_session(source) as session:
         found = catalog.find_version(session, "drugs")
         loaded = catalog.load_version(session, kept.id)
         rows = storage.rows(session, found.data_set_id or "")

@@ -13,9 +13,9 @@ from werkzeug.test import TestResponse
 import espalier
 from service.api import idempotency as over_http
 from service.database.clock import now
-from service.database.engine import reading, transaction
+from service.database.engine import read_session, transaction
 from service.database.tables import IdempotentRequest, Scope
-from service.errors import Conflict, StillRunning
+from service.errors import Conflict, RequestInProgress
 from service.repositories import catalog, idempotency
 from service.settings import Settings
 from tests.service.guarded import token_of
@@ -133,7 +133,7 @@ def test_an_answer_is_kept_for_its_time_and_then_swept_away(served: Served) -> N
     upload(served, "k2")
     shift(served, expires=now(-1))
     upload(served, "k3")
-    with reading(served.service.sessions) as session:
+    with read_session(served.service.sessions) as session:
         assert len(session.scalars(select(IdempotentRequest)).all()) == 1
 
 
@@ -150,7 +150,7 @@ def test_a_row_past_its_time_that_was_not_swept_yet_counts_for_nothing(
 def test_the_time_is_that_of_the_settings(settings: Settings) -> None:
     with serving(settings, replay_seconds=500.0) as served:
         upload(served)
-        with reading(served.service.sessions) as session:
+        with read_session(served.service.sessions) as session:
             soon = session.scalar(select(IdempotentRequest.expires < now(501)))
             late = session.scalar(select(IdempotentRequest.expires > now(400)))
         assert soon
@@ -219,7 +219,7 @@ def test_a_claim_that_ran_out_is_taken_over_and_its_holder_creates_nothing(serve
             idempotency.finish(session, held, request_sha256="0" * 64, answer=answer)
 
     lost = claim()
-    with pytest.raises(StillRunning):
+    with pytest.raises(RequestInProgress):
         claim()
     shift(served, claimed_until=now(-1))
     second = claim()
@@ -245,7 +245,7 @@ def claimed(served: Served) -> idempotency.Claim | idempotency.Kept:
 def test_a_clock_that_is_set_right_by_a_little_takes_no_claim_away(served: Served) -> None:
     claimed(served)
     shift(served, claimed_until=now(idempotency.CLAIM_SECONDS + 5))
-    with pytest.raises(StillRunning):
+    with pytest.raises(RequestInProgress):
         claimed(served)
 
 
@@ -372,7 +372,7 @@ def test_a_repeated_request_for_a_key_makes_no_other_and_its_token_is_written_no
         assert count(served, "/v1/keys", **admin) == 2
         token = first.get_json()["token"]
         assert served.client.get("/v1/models", headers={"Authorization": f"Bearer {token}"}).status_code == 200
-        with reading(served.service.sessions) as session:
+        with read_session(served.service.sessions) as session:
             row = session.scalars(select(IdempotentRequest)).one()
         assert row.body is None
 

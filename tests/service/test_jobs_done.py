@@ -17,7 +17,7 @@ from werkzeug.test import TestResponse
 
 import espalier
 from service.cli import main
-from service.database.engine import reading
+from service.database.engine import read_session
 from service.repositories import job_queue
 from service.settings import Settings
 from service.worker.loop import loop
@@ -228,7 +228,7 @@ def test_progress_moves_while_a_tree_grows_and_a_cancel_ends_it_within_two_secon
     assert (asked.status_code, seen["state"], ended["state"]) == (202, "running", "cancelled")
     assert "growing" in seen["phase"]
     assert 0 < seen["progress"] < 1
-    with reading(served.service.sessions) as session:
+    with read_session(served.service.sessions) as session:
         events = job_queue.list_events(session, job)
     assert [event.event for event in events] == ["enqueue", "claim", "request_cancel", "cancel"]
     assert (events[3].at - events[2].at).total_seconds() <= 2.0  # by the database's own clock

@@ -8,10 +8,10 @@ import pytest
 import sqlalchemy
 
 from service.database.clock import utc_now
-from service.database.engine import Sessions, connect, reading, sessions, transaction
+from service.database.engine import Sessions, connect, read_session, sessions, transaction
 from service.database.migrate import migrate
 from service.database.tables import Key, Scope
-from service.errors import Forbidden, NotFound, Rejected, Unidentified
+from service.errors import Forbidden, NotFound, Unauthenticated, ValidationFailed
 from service.repositories import keys
 from service.repositories.keys import KeyRing
 from service.settings import Settings
@@ -68,7 +68,7 @@ def test_admin_stands_for_every_scope(source: Sessions) -> None:
 
 def test_what_does_not_look_like_a_key_is_none(source: Sessions) -> None:
     for token in ("", "esp", "esp__", "secret", f"esp_{UNKNOWN}", f"ESP_{UNKNOWN}_{'a' * 43}", GIVEN + "\n"):
-        with pytest.raises(Unidentified, match="not a key"):
+        with pytest.raises(Unauthenticated, match="not a key"):
             KeyRing().identify(source, token)
 
 
@@ -77,7 +77,7 @@ def test_the_id_alone_opens_nothing(source: Sessions) -> None:
     other = made(source)[1]
 
     for wrong in (f"esp_{key.id}_{other.split('_', 2)[2]}", token[:-1] + ("A" if token[-1] != "A" else "B"), GIVEN):
-        with pytest.raises(Unidentified, match="there is no such key"):
+        with pytest.raises(Unauthenticated, match="there is no such key"):
             KeyRing().identify(source, wrong)
 
 
@@ -91,7 +91,7 @@ def test_a_revoked_key_stops_everywhere_within_a_second(source: Sessions) -> Non
         keys.revoke(session, key.id)
     seconds[0] = 1.0
 
-    with pytest.raises(Unidentified, match="revoked"):
+    with pytest.raises(Unauthenticated, match="revoked"):
         elsewhere.identify(source, token)
 
 
@@ -116,7 +116,7 @@ def test_a_key_expires_on_the_moment_though_it_is_kept(source: Sessions) -> None
     ring.identify(source, token)
     seconds[0] = 3_600.0
 
-    with pytest.raises(Unidentified, match="expired"):
+    with pytest.raises(Unauthenticated, match="expired"):
         ring.identify(source, token)
 
 
@@ -132,9 +132,9 @@ def test_a_key_expires_by_the_databases_clock_whatever_a_host_says(
 
     KeyRing().identify(source, future[1])
     KeyRing().identify(source, made(source, expires=right + hour)[1])
-    with pytest.raises(Unidentified, match="expired"):
+    with pytest.raises(Unauthenticated, match="expired"):
         KeyRing().identify(source, past[1])
-    with pytest.raises(Rejected, match="in the future"):
+    with pytest.raises(ValidationFailed, match="in the future"):
         made(source, expires=right - hour)
 
 
@@ -149,19 +149,19 @@ def test_the_old_and_the_new_key_of_a_rotation_both_work(source: Sessions) -> No
     ring.recent.forget(old.id)
 
     ring.identify(source, new_token)
-    with pytest.raises(Unidentified):
+    with pytest.raises(Unauthenticated):
         ring.identify(source, old_token)
 
 
 def test_every_fault_of_a_new_key_is_said_at_once(source: Sessions) -> None:
-    with pytest.raises(Rejected) as caught, transaction(source) as session:
+    with pytest.raises(ValidationFailed) as caught, transaction(source) as session:
         keys.create(session, name="a\nb", scopes=[], models=["ok", "-x"], expires=datetime(2020, 1, 1, tzinfo=UTC))
 
     assert [fault.pointer for fault in caught.value.faults] == ["/name", "/scopes", "/models/1", "/expires"]
 
 
 def test_a_key_that_can_make_keys_is_not_limited_to_models(source: Sessions) -> None:
-    with pytest.raises(Rejected) as caught:
+    with pytest.raises(ValidationFailed) as caught:
         made(source, Scope.ADMIN, models=["a"])
 
     assert [fault.pointer for fault in caught.value.faults] == ["/models"]
@@ -169,7 +169,7 @@ def test_a_key_that_can_make_keys_is_not_limited_to_models(source: Sessions) -> 
 
 def test_keys_are_listed_newest_first_page_by_page(source: Sessions) -> None:
     ids = [made(source)[0].id for _ in range(3)]
-    with reading(source) as session:
+    with read_session(source) as session:
         first = keys.list_keys(session, limit=2)
         second = keys.list_keys(session, limit=2, cursor=first.next)
 
@@ -182,7 +182,7 @@ def test_keys_are_listed_newest_first_page_by_page(source: Sessions) -> None:
 
 def all_keys(settings: Settings) -> list[Key]:
     engine = connect(settings)
-    with reading(sessions(engine)) as session:
+    with read_session(sessions(engine)) as session:
         found = list(keys.list_keys(session).items)
     engine.dispose()
     return found

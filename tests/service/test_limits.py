@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from service.api.rates import Rates
 from service.database.engine import Sessions, transaction
 from service.database.tables import Kind
-from service.errors import TooMany
+from service.errors import LimitExceeded
 from service.repositories import job_queue
 from service.settings import LONGEST_CELL, Settings
 from tests.service.served import assert_problem, serving
@@ -23,14 +23,14 @@ def test_a_key_may_make_a_seconds_worth_of_requests_at_once_and_then_one_by_one(
     for _ in range(4):
         rates.check("a")
 
-    with pytest.raises(TooMany) as caught:
+    with pytest.raises(LimitExceeded) as caught:
         rates.check("a")
     assert caught.value.seconds == pytest.approx(0.25)  # the next of four a second
     rates.check("b")  # another key has its own count
 
     seconds[0] += 0.25
     rates.check("a")
-    with pytest.raises(TooMany):
+    with pytest.raises(LimitExceeded):
         rates.check("a")
 
 
@@ -121,7 +121,7 @@ def test_who_counts_while_another_adds_waits_and_counts_its_job(settings: Settin
             if settings.database_file is None:  # a writer of SQLite waits at its begin
                 pool.submit(second, "another").result()  # another key's count is its own
                 until(lambda: waits_for_another(session), what="the second's waiting")
-        with pytest.raises(TooMany):
+        with pytest.raises(LimitExceeded):
             waiting.result()
 
 

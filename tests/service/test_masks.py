@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy
 
 import espalier
-from service.database.engine import reading, transaction
+from service.database.engine import read_session, transaction
 from service.database.tables import DecisionRecord, Kind
 from service.repositories import decisions, job_queue
 from service.serialization.table_records import read_record
@@ -50,7 +50,7 @@ def explained(served: Served, decision_id: str) -> dict[str, Any]:
 
 def all_that_is_stored(served: Served) -> bytes:
     """Every record of the log as bytes, what is packed unpacked."""
-    with reading(served.service.sessions) as session:
+    with read_session(served.service.sessions) as session:
         records = session.scalars(sqlalchemy.select(DecisionRecord)).all()
         found = b""
         for record in records:

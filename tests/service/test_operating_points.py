@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy
 
 import espalier
-from service.database.engine import reading, transaction
+from service.database.engine import read_session, transaction
 from service.database.tables import DecisionRecord
 from service.repositories.job_queue import find_job
 from service.settings import Settings
@@ -93,7 +93,7 @@ def test_a_job_keeps_to_the_point_of_the_moment_when_it_was_asked_for(served: Se
     data = served.upload(TENNIS, target="PlayTennis")["id"]
     job = served.post("/v1/prediction-jobs", {"model": "tennis", "dataset": data}).get_json()["id"]
     at(served, None)
-    with reading(served.service.sessions) as session:
+    with read_session(served.service.sessions) as session:
         assert find_job(session, job).payload["operating_point"] == NO_FROM_A_THIRD
 
 

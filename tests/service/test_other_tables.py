@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from service.database.clock import new_id
-from service.database.engine import Sessions, reading, transaction
+from service.database.engine import Sessions, read_session, transaction
 from service.database.tables import Kind, State
 from service.repositories import job_queue
 from service.settings import Settings
@@ -46,7 +46,7 @@ def test_a_worker_ends_with_the_reason_when_the_tables_are_migrated_past_it(work
 
 
 def test_a_worker_waits_for_tables_that_are_still_older(worker: Process, source: Sessions) -> None:
-    with reading(source) as session:
+    with read_session(source) as session:
         current = session.scalar(text("SELECT version_num FROM alembic_version"))
     migrate_to(source, "v0000")
     job = enqueue(source)
@@ -63,7 +63,7 @@ def test_a_worker_waits_for_tables_that_are_still_older(worker: Process, source:
 def test_a_web_process_refuses_every_request_until_the_tables_are_its_own_again(
     settings: Settings, source: Sessions
 ) -> None:
-    with reading(source) as session:
+    with read_session(source) as session:
         current = session.scalar(text("SELECT version_num FROM alembic_version"))
     with serving(settings) as served:
         client = served.client
@@ -95,5 +95,5 @@ def enqueue(source: Sessions) -> str:
 
 
 def state(source: Sessions, job: str) -> str:
-    with reading(source) as session:
+    with read_session(source) as session:
         return str(job_queue.find_job(session, job).state)

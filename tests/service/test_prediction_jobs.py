@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import delete, select
 
 import espalier
-from service.database.engine import reading, transaction
+from service.database.engine import read_session, transaction
 from service.database.tables import DecisionRecord
 from service.repositories import decisions, job_queue, storage
 from service.settings import Settings
@@ -182,7 +182,7 @@ def test_another_attempt_goes_on_behind_what_is_logged(served: Served) -> None:
     outcome = work(served, stop_at=2, stopped=MemoryError)
     assert isinstance(outcome, handlers.Failed)
     assert_problem(served.client.get(f"/v1/jobs/{job}/result"), 409)
-    with reading(served.service.sessions) as session:
+    with read_session(served.service.sessions) as session:
         assert decisions.n_rows_of_job(session, job) == 2 * ROWS_A_PART
         of_job = DecisionRecord.job_id == job, DecisionRecord.first_row == ROWS_A_PART
         before = session.scalars(select(DecisionRecord.id).where(*of_job)).one()
@@ -199,7 +199,7 @@ def test_a_cancelled_job_has_no_result_and_what_it_answered_stays_in_the_log(ser
     job = asked(served, "m", kept(served, table(N_ROWS, 7)))
     assert isinstance(work(served, stop_at=2), Cancelled)
     assert "cancelled" in assert_problem(served.client.get(f"/v1/jobs/{job}/result"), 409)["detail"]
-    with reading(served.service.sessions) as session:
+    with read_session(served.service.sessions) as session:
         assert decisions.n_rows_of_job(session, job) == 2 * ROWS_A_PART
 
 

@@ -12,7 +12,7 @@ import pytest
 from werkzeug.test import TestResponse
 
 import espalier
-from service.database.engine import reading
+from service.database.engine import read_session
 from service.errors import Unavailable
 from service.repositories import decisions
 from service.settings import Settings
@@ -302,7 +302,7 @@ def test_the_decisions_of_a_batch_are_committed_before_its_bytes_are_sent(
         if len(whole) <= 1:
             continue
         found = whole[-1].split(",")[1] if kind == CSV else json.loads(whole[-1])["decision_id"]
-        with reading(served.service.sessions) as session:
+        with read_session(served.service.sessions) as session:
             assert decisions.find(session, found).input == {"Wind": "Weak"}
     assert n_pieces >= 3
 
@@ -327,7 +327,7 @@ def test_a_log_that_cannot_be_written_ends_the_stream(
     lines = csv_rows(response) if kind == CSV else json_rows(response)
     last = lines[-1]
     assert "disk is full" in (last["error"] if kind == CSV else last["problem"]["detail"])
-    with reading(served.service.sessions) as session:
+    with read_session(served.service.sessions) as session:
         logged = decisions.list_decisions(session, decisions.Filter(), limit=200)
     assert logged.items[0].id == lines[-2]["decision_id"] or len(lines) - 1 > 200
 

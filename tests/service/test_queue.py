@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select, update
 
 from service.database.clock import now
-from service.database.engine import Sessions, reading, transaction
+from service.database.engine import Sessions, read_session, transaction
 from service.database.tables import Job, Kind, State
 from service.errors import Conflict
 from service.repositories import job_queue
@@ -47,13 +47,13 @@ def test_an_empty_queue_gives_nothing(source: Sessions) -> None:
 
 def test_there_is_work_while_a_job_waits_or_a_lease_ran_out(source: Sessions) -> None:
     job_id = enqueue(source)
-    with reading(source) as session:
+    with read_session(source) as session:
         assert job_queue.has_work(session)
     claim(source)
-    with reading(source) as session:
+    with read_session(source) as session:
         assert not job_queue.has_work(session)
     expire_lease(source, job_id)
-    with reading(source) as session:
+    with read_session(source) as session:
         assert job_queue.has_work(session)
 
 
@@ -162,7 +162,7 @@ def test_a_running_job_is_asked_to_stop_once(source: Sessions) -> None:
     for _ in range(2):
         with transaction(source) as session:
             assert job_queue.cancel(session, job_id).state == "running"
-    with reading(source) as session:
+    with read_session(source) as session:
         assert job_queue.is_cancel_requested(session, taken)
     with transaction(source) as session:
         assert job_queue.heartbeat(session, taken, lease_seconds=30, progress=0.5, phase="")

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import update
 
 from service.database.clock import now
-from service.database.engine import Sessions, connect, end_idle_transactions, reading, sessions, transaction
+from service.database.engine import Sessions, connect, end_idle_transactions, read_session, sessions, transaction
 from service.database.tables import Job, State
 from service.errors import LeaseLost, Unavailable
 from service.repositories import job_queue
@@ -51,7 +51,7 @@ def test_a_job_that_was_queued_before_the_clock_was_set_back_is_taken_at_once(so
     with transaction(source) as session:  # as it looks to a clock that was set back by five hours
         session.execute(update(Job).where(Job.id == job_id).values(run_at=now(5 * 3600)))
 
-    with reading(source) as session:
+    with read_session(source) as session:
         assert job_queue.has_work(session)
     assert claim(source).job_id == job_id
 

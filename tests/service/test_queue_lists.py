@@ -3,9 +3,9 @@
 import pytest
 from sqlalchemy import select
 
-from service.database.engine import Sessions, reading, transaction
+from service.database.engine import Sessions, read_session, transaction
 from service.database.tables import JobEvent, Kind, State
-from service.errors import NotFound, Rejected
+from service.errors import NotFound, ValidationFailed
 from service.repositories import job_queue
 from service.repositories.job_queue import FINAL, TRANSITIONS, Event
 from tests.service.queued import ERROR, claim, enqueue
@@ -19,7 +19,7 @@ def test_every_transition_leaves_an_event_of_the_table(source: Sessions) -> None
         job_queue.retry(session, job_id)
         job_queue.cancel(session, job_id)
 
-    with reading(source) as session:
+    with read_session(source) as session:
         found = session.scalars(select(JobEvent).order_by(JobEvent.id)).all()
     assert [event.event for event in found] == ["enqueue", "claim", "fail", "retry", "cancel"]
     for event in found:
@@ -42,7 +42,7 @@ def test_jobs_are_listed_from_the_newest_by_state_kind_and_model(source: Session
     with transaction(source) as session:
         job_queue.cancel(session, second)
 
-    with reading(source) as session:
+    with read_session(source) as session:
         listed = {
             "all": job_queue.list_jobs(session),
             "queued": job_queue.list_jobs(session, state="queued"),
@@ -60,10 +60,10 @@ def test_jobs_are_listed_from_the_newest_by_state_kind_and_model(source: Session
 
 def test_a_list_is_paged_by_cursor_and_stays_right_while_jobs_are_added(source: Sessions) -> None:
     ids = [enqueue(source) for _ in range(5)]
-    with reading(source) as session:
+    with read_session(source) as session:
         first = job_queue.list_jobs(session, limit=2)
     enqueue(source)
-    with reading(source) as session:
+    with read_session(source) as session:
         second = job_queue.list_jobs(session, limit=2, cursor=first.next)
         third = job_queue.list_jobs(session, limit=2, cursor=second.next)
 
@@ -73,7 +73,7 @@ def test_a_list_is_paged_by_cursor_and_stays_right_while_jobs_are_added(source: 
 
 @pytest.mark.parametrize(("limit", "cursor"), [(0, None), (201, None), (10, "x"), (10, "' OR 1=1 --")])
 def test_a_wrong_limit_or_cursor_is_rejected(limit: int, cursor: str | None, source: Sessions) -> None:
-    with pytest.raises(Rejected), reading(source) as session:
+    with pytest.raises(ValidationFailed), read_session(source) as session:
         job_queue.list_jobs(session, limit=limit, cursor=cursor)
 
 

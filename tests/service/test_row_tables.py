@@ -12,7 +12,7 @@ from sqlalchemy import select
 from werkzeug.test import TestResponse
 
 import espalier
-from service.database.engine import reading
+from service.database.engine import read_session
 from service.database.tables import DecisionRecord
 from service.serialization.json_columns import MANY_ROWS, table_of
 from service.settings import Settings
@@ -96,7 +96,7 @@ def test_every_answer_is_a_decision_that_explains_itself(served: Served) -> None
     rows = random_rows(N_ROWS, seed=3)
     answers = served.predict("one", {"rows": rows, "explain": "none", "subject": "Ada"})["predictions"]
     assert len({one["decision_id"] for one in answers}) == N_ROWS
-    with reading(served.service.sessions) as session:
+    with read_session(served.service.sessions) as session:
         assert session.scalars(select(DecisionRecord.packed)).one() is not None
     for place in (0, 7, N_ROWS - 1):
         assert answers[place]["decision_id"].endswith(f":{place}")
@@ -170,7 +170,7 @@ def test_a_strategy_that_the_model_cannot_take_is_logged_as_for_few_rows(served:
     for some in (rows, rows[:2]):
         asked = {"rows": some, "explain": "none", "missing": "fractional"}
         assert_problem(served.post("/v1/models/one/predict", asked), 422, "/missing")
-    with reading(served.service.sessions) as session:
+    with read_session(served.service.sessions) as session:
         assert sorted(session.scalars(select(DecisionRecord.n_rows))) == [2, N_ROWS]
 
 
@@ -216,7 +216,7 @@ def test_the_order_of_the_members_of_a_body_does_not_matter(served: Served, body
         sent(served, orjson.dumps(text)).get_json() for text in (asked, dict(reversed(asked.items())))
     )
     assert bare(given["predictions"]) == bare(turned_round["predictions"])
-    with reading(served.service.sessions) as session:
+    with read_session(served.service.sessions) as session:
         kept = session.execute(select(DecisionRecord.subject, DecisionRecord.missing, DecisionRecord.n_rows)).all()
     assert len(kept) == 2
     assert len(set(kept)) == 1
@@ -272,5 +272,5 @@ def test_a_long_body_is_answered_whole_or_not_at_all(served: Served) -> None:
         headers={"Content-Length": str(len(body))},
     )
     assert cut_off.status_code == 400
-    with reading(served.service.sessions) as session:
+    with read_session(served.service.sessions) as session:
         assert len(session.scalars(select(DecisionRecord.id)).all()) == 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import espalier
-from service.database.engine import Sessions, reading, transaction
+from service.database.engine import Sessions, read_session, transaction
 from service.database.tables import DataSet
 from service.errors import NotFound
 from service.repositories import storage
@@ -43,7 +43,7 @@ def every_kind() -> espalier.Dataset:
 def test_every_kind_of_column_comes_back_cell_by_cell(source: Sessions) -> None:
     dataset = every_kind()
 
-    with reading(source) as session:
+    with read_session(source) as session:
         loaded = storage.load(session, keep_data_set(source, dataset))
 
     assert loaded.schema == dataset.schema
@@ -59,7 +59,7 @@ def test_the_fingerprint_of_the_whole_is_the_one_that_was_stored_with_it(source:
     with transaction(source) as session:
         session.get_one(DataSet, data_set_id).fingerprint = "0" * 64  # the digest of nothing
 
-    with reading(source) as session:
+    with read_session(source) as session:
         whole = storage.load(session, data_set_id)
         part = storage.load(session, data_set_id, roles={espalier.Role.TARGET})
 
@@ -68,7 +68,7 @@ def test_the_fingerprint_of_the_whole_is_the_one_that_was_stored_with_it(source:
 
 
 def test_a_model_trained_on_the_loaded_data_set_is_the_same_document(source: Sessions) -> None:
-    with reading(source) as session:
+    with read_session(source) as session:
         loaded = storage.load(session, keep_data_set(source))
 
     assert espalier.to_json(espalier.train(loaded, "cart")) == espalier.to_json(espalier.train(patients(), "cart"))
@@ -84,14 +84,14 @@ def test_chunks_hold_the_rows_in_order_and_none_twice() -> None:
 def test_any_range_of_rows_is_read_across_chunks(start: int, stop: int | None, source: Sessions) -> None:
     data_set_id = keep_data_set(source, chunk_rows=5)
 
-    with reading(source) as session:
+    with read_session(source) as session:
         assert storage.rows(session, data_set_id, start=start, stop=stop) == patients().rows()[start:stop]
 
 
 def test_a_range_beyond_the_end_is_empty(source: Sessions) -> None:
     data_set_id = keep_data_set(source)
 
-    with reading(source) as session:
+    with read_session(source) as session:
         assert storage.rows(session, data_set_id, start=12) == []
         assert storage.rows(session, data_set_id, start=5, stop=5) == []
 
@@ -140,7 +140,7 @@ def test_columns_of_some_roles_are_read_from_many_chunks(source: Sessions) -> No
     dataset = espalier.dataset_from_columns(table, target="y", ignore=["b"])
     data_set_id = keep_data_set(source, dataset, chunk_rows=37)
 
-    with reading(source) as session:
+    with read_session(source) as session:
         found = storage.load(session, data_set_id, roles={espalier.Role.IGNORE, espalier.Role.TARGET})
 
     assert found.schema.features == (dataset.schema.features[1], dataset.schema.features[3])
@@ -149,7 +149,7 @@ def test_columns_of_some_roles_are_read_from_many_chunks(source: Sessions) -> No
 
 
 def test_a_data_set_that_does_not_exist_is_not_found(source: Sessions) -> None:
-    with pytest.raises(NotFound, match="there is no data set 'none'"), reading(source) as session:
+    with pytest.raises(NotFound, match="there is no data set 'none'"), read_session(source) as session:
         storage.load(session, "none")
-    with pytest.raises(NotFound), reading(source) as session:
+    with pytest.raises(NotFound), read_session(source) as session:
         storage.rows(session, "none")

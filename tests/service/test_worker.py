@@ -16,7 +16,7 @@ import sqlalchemy
 from sqlalchemy import select, text
 
 import espalier
-from service.database.engine import Sessions, reading, transaction
+from service.database.engine import Sessions, read_session, transaction
 from service.database.tables import Job, Kind, State, Version
 from service.errors import Unavailable
 from service.repositories import job_queue
@@ -279,7 +279,7 @@ def test_after_kill_9_of_the_worker_its_child_ends_and_another_worker_does_the_j
 
     assert job.attempt == 2
     assert len(_versions(source)) == 1
-    with reading(source) as session:
+    with read_session(source) as session:
         names = [event.event for event in job_queue.list_events(session, job_id)]
     assert names == ["enqueue", "claim", "lose_lease", "claim", "succeed"]
 
@@ -299,7 +299,7 @@ def test_a_worker_that_slept_past_its_lease_saves_nothing(start: Start, source: 
     _until(source, _enqueue(source, act="finish", model="next"), State.SUCCEEDED)  # the sleeper has gone on
 
     assert [version.model.name for version in _versions(source)] == ["m", "next"]
-    with reading(source) as session:
+    with read_session(source) as session:
         assert job_queue.find_job(session, job_id).result == job.result
         events = [event.event for event in job_queue.list_events(session, job_id)]
         assert [event for event in events if event != FENCED_OUT][-1] == "succeed"
@@ -336,11 +336,11 @@ def test_a_worker_survives_that_the_server_drops_its_connections(
 
 
 def test_a_child_ends_when_the_pipe_to_its_worker_does() -> None:
-    here, there = SPAWN.Pipe()
+    current_service, there = SPAWN.Pipe()
     process = SPAWN.Process(target=only_listen, args=(there,))
     process.start()
     there.close()
-    here.close()
+    current_service.close()
     process.join(PATIENCE)
 
     assert process.exitcode == 1
@@ -370,7 +370,7 @@ def _enqueue_real(source: Sessions, kind: Kind, payload: dict[str, Any]) -> str:
 
 
 def _seen(source: Sessions, job_id: str, **wanted: object) -> Job | None:
-    with reading(source) as session:
+    with read_session(source) as session:
         job = job_queue.find_job(session, job_id)
     return job if all(getattr(job, name) == value for name, value in wanted.items()) else None
 
@@ -391,10 +391,10 @@ def _is_halted(source: Sessions, worker: BaseProcess) -> bool:
 
 
 def _lease_end(source: Sessions, job_id: str) -> Any:
-    with reading(source) as session:
+    with read_session(source) as session:
         return job_queue.find_job(session, job_id).lease_expires_at
 
 
 def _versions(source: Sessions) -> list[Version]:
-    with reading(source) as session:
+    with read_session(source) as session:
         return list(session.scalars(select(Version).order_by(Version.id)))

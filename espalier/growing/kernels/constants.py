@@ -6,8 +6,6 @@ Names stand here once; a kernel compares whole numbers, Python looks them up in 
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-__all__ = ["COST_FUNCTIONS", "CRITERIA", "MISSING", "NOMINALS", "NUMERICS", "Columns", "Place", "Rows", "Rules"]
-
 # What a node tests; the same as in espalier.model.tree.
 LEAF: Final = 0
 NUMERIC: Final = 1

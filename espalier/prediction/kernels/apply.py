@@ -22,8 +22,6 @@ import numpy as np
 from espalier.growing.kernels.constants import NUMERIC, UNKNOWN
 from espalier.kernels.jit import compiled, inner
 
-__all__ = ["N_SLOTS", "OTHER", "PackedTree", "mix", "most_open", "route"]
-
 OTHER = -1
 """Instead of an attribute: the test is not numeric."""
 SEVERAL = -1

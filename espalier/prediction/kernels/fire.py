@@ -8,8 +8,6 @@ import numpy as np
 
 from espalier.kernels.jit import compiled
 
-__all__ = ["fire"]
-
 
 @compiled
 def fire(values, coded, start, attribute, above, at_most, flags_start, flags, absent, fired):  # type: ignore[no-untyped-def]

@@ -7,8 +7,6 @@ import numpy as np
 
 from espalier.kernels.jit import compiled, inner
 
-__all__ = ["earliest_above", "prune_bottom_up", "prune_greedily", "weakest_links"]
-
 
 @compiled
 def prune_bottom_up(parent, is_leaf, loss, ties_prune, prune_root, from_initial, slack):  # type: ignore[no-untyped-def]

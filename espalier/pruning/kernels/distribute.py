@@ -19,18 +19,6 @@ import numpy as np
 from espalier.growing.kernels.constants import NUMERIC, UNKNOWN
 from espalier.kernels.jit import compiled, inner, maker
 
-__all__ = [
-    "KEEP_SHARES",
-    "RENEW_ALL",
-    "RENEW_KNOWN",
-    "TreeArrays",
-    "branch_of_row",
-    "distribute",
-    "distribute_rows",
-    "first_of",
-    "preorder",
-]
-
 KEEP_SHARES = 0
 RENEW_KNOWN = 1
 RENEW_ALL = 2

@@ -12,8 +12,6 @@ say which::
 
 from espalier.kernels.jit import compiled
 
-__all__ = ["begin", "drop", "tally"]
-
 
 @compiled
 def begin(failing, n_failing, failing_sum):  # type: ignore[no-untyped-def]

@@ -17,8 +17,6 @@ from espalier.pruning.kernels import error_limits
 from espalier.pruning.kernels.distribute import branch_of_row, distribute_rows, first_of
 from espalier.pruning.kernels.error_limits import added_errors
 
-__all__ = ["ErrorLimit", "PruningState", "prune_to_leaves", "prune_with_raising"]
-
 for _name in ("normal_errors", "larger_errors", "exact_errors", "exact_limit", "beta_ratio", "beta_series"):
     shared(getattr(error_limits, _name))
 shared(added_errors)

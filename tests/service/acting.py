@@ -14,7 +14,7 @@ from service.database.tables import Kind
 from service.repositories.catalog import NewVersion
 from service.repositories.job_queue import Claim
 from service.settings import Settings
-from service.worker.loop import child, handlers, loop
+from service.worker import child, handlers, loop
 from tests.service.waiting import until
 
 

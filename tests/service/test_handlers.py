@@ -9,8 +9,8 @@ from service.database.engine import Sessions, connect, read_session, sessions, t
 from service.database.tables import Kind, Version
 from service.repositories import catalog, storage
 from service.settings import Settings
+from service.worker import handlers
 from service.worker.handlers import HANDLERS, Cancelled, Failed, Finished, Released, Reported, perform
-from service.worker.loop import handlers
 from tests.service.kept import PATIENTS, keep_data_set, patients
 
 MORE = "age,pressure,drug\n33,HIGH,A\n66,HIGH,B\n41,LOW,C\n19,NORMAL,X\n"

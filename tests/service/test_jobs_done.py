@@ -20,7 +20,7 @@ from service.cli import main
 from service.database.engine import read_session
 from service.repositories import job_queue
 from service.settings import Settings
-from service.worker.loop import loop
+from service.worker import loop
 from tests.acceptance.warming import warm_up
 from tests.service.kept import keep_data_set
 from tests.service.served import Served, assert_problem, serving

@@ -12,7 +12,7 @@ from service.database.tables import DecisionRecord, Kind
 from service.repositories import decisions, job_queue
 from service.serialization.table_records import read_record
 from service.settings import Settings
-from service.worker.loop import handlers
+from service.worker import handlers
 from tests.service.served import HOURS, Served, assert_problem, serving
 
 SUNNY = {"Outlook": "Sunny", "Humidity": "High", "Wind": "Strong"}

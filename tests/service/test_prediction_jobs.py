@@ -17,8 +17,8 @@ from service.repositories import decisions, job_queue, storage
 from service.settings import Settings
 from service.usecases.model_cache import ModelCache
 from service.usecases.staging import encoded_chunks
+from service.worker import handlers, loop
 from service.worker.handlers import Cancelled, JobLog, Part, Reported, perform
-from service.worker.loop import handlers, loop
 from tests.core.test_routing import table
 from tests.service.kept import keep_data_set
 from tests.service.served import TENNIS, Served, assert_problem, serving

@@ -11,7 +11,7 @@ from service.database.engine import Sessions, transaction
 from service.database.tables import DecisionRecord, Job, JobEvent, Kind, ModelName, Version
 from service.repositories import job_queue
 from service.settings import Settings
-from service.worker.loop import cleanup
+from service.worker import cleanup
 from tests.service.clocks import set_wrong
 from tests.service.served import Served, serving
 

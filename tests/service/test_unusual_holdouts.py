@@ -10,8 +10,8 @@ import espalier
 from service.database.engine import transaction
 from service.repositories import job_queue
 from service.settings import Settings
+from service.worker import loop
 from service.worker.handlers import perform
-from service.worker.loop import loop
 from tests.service.served import Served, assert_problem, serving
 
 WEATHER = "sky,play\n" + "sun,yes\nrain,no\n" * 6

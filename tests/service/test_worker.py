@@ -22,7 +22,7 @@ from service.errors import Unavailable
 from service.repositories import job_queue
 from service.repositories.job_figures import FENCED_OUT
 from service.settings import Settings
-from service.worker.loop import loop as worker
+from service.worker import loop as worker
 from tests.acceptance.warming import warm_up
 from tests.service.acting import only_listen, pid_in, runs, work
 from tests.service.kept import keep_data_set

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from espalier.growing.kernels.constants import NUMERIC, UNKNOWN
 from espalier.kernels.jit import compiled, inner
+from espalier.model.node_tests import NUMERIC, UNKNOWN
 
 OTHER = -1
 """Instead of an attribute: the test is not numeric."""

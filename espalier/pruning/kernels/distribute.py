@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from espalier.growing.kernels.constants import NUMERIC, UNKNOWN
 from espalier.kernels.jit import compiled, inner, maker
+from espalier.model.node_tests import NUMERIC, UNKNOWN
 
 KEEP_SHARES = 0
 RENEW_KNOWN = 1

@@ -19,7 +19,7 @@ from service.settings import Settings
 
 # What makes a transaction see one state of the database from its first statement to its last, and change nothing.
 READERS: Mapping[str, Mapping[str, Any]] = {
-    "sqlite": {"read_session": True},
+    "sqlite": {"read_only": True},
     "postgresql": {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True},
 }
 POOL_SPARE = 4  # connections beyond one a thread: heartbeats, readiness

@@ -44,7 +44,7 @@ def _is_busy(error: sqlite3.Error) -> bool:
 
 def begin(connection: Connection) -> None:
     """Begin a transaction: a writer takes the write lock at once, a reader never."""
-    if connection.get_execution_options().get("reading"):
+    if connection.get_execution_options().get("read_only"):
         connection.exec_driver_sql("BEGIN")
         return
     try:

@@ -1,39 +1,32 @@
-"""What can go wrong in the service, without a word of HTTP.
+"""Errors of the service, without HTTP: `service.api.problems` gives each its status.
 
 ServiceError
-├ SettingsError   environment variables are wrong; every fault at once
-├ NotFound        a data set, model, version, job or decision does not exist
-├ Unidentified    no key was given, or none that is valid
-├ Forbidden       the key is valid, but not for this
-├ Foreign         keys are off, and a web page of elsewhere may be asking
-├ Conflict        the thing exists, but its state does not allow the request
-├ Changed         the thing is not as its caller has seen it
-├ StillRunning    the same request, by its Idempotency-Key, is being worked at
-├ Rejected        well-formed, but not valid; every fault with the place it was found at
-├ TooMany         more requests or jobs than one key may have at a time
-├ TooLarge        a limit of the settings is exceeded
-├ LeaseLost       a worker's write came after another worker took its job over
-└ Unavailable     the database cannot be reached or written at the moment; trying again is right
-  └ OtherTables   its tables are not those of this version of the service
+├ SettingsError        environment variables are wrong; every fault at once
+├ NotFound             a data set, model, version, job or decision does not exist
+├ Unauthenticated      no key was given, or none that is valid
+├ Forbidden            the key is valid, but not for this
+├ CrossOriginRequest   keys are off, and the request may come from a web page of another site
+├ Conflict             the present state does not allow the request
+├ PreconditionFailed   the thing has changed since its caller has seen it
+├ RequestInProgress    the same request, by its Idempotency-Key, is still running
+├ ValidationFailed     well-formed, but not valid; every fault with its place
+├ LimitExceeded        more requests or jobs than one key may have at a time
+├ LeaseLost            a worker's write came after another worker took its job over
+└ Unavailable          the database cannot be reached or written at the moment; trying again is right
+  └ SchemaMismatch     its tables are not those of this version of the service
 
-The message of each is one readable sentence built from its fields.
+What is too large for the settings is an `espalier.TooLarge`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One thing that is wrong: a JSON pointer to it, a short code, and what is legal in words."""
-
-    pointer: str
-    code: str
-    message: str
+import espalier
+from espalier import Fault
 
 
 class ServiceError(Exception):
-    """Every error that the service raises on purpose."""
+    """An error that the service raises on purpose; its message is one readable sentence."""
 
 
 class SettingsError(ServiceError):
@@ -47,52 +40,36 @@ class SettingsError(ServiceError):
         return SettingsError, (self.faults,)
 
 
-class NotFound(ServiceError):  # noqa: N818 - each is named as what it is, like those of the core
+class NotFound(ServiceError):  # noqa: N818 - named as what it is, like the errors of the core
     """Nothing of this kind has this key, for example kind "data set" and key its id; `why` says the reason."""
 
     def __init__(self, kind: str, key: str, *, why: str = "") -> None:
         self.kind = kind
-        self.key = key
         super().__init__(f"there is no {kind} {key!r}{why and ': '}{why}")
 
 
 class Unauthenticated(ServiceError):  # noqa: N818 - as above
-    """Who asks is not known: no key was given, or one that is unknown, revoked or expired."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
+    """No key was given, or one that is unknown, revoked or expired."""
 
 
 class Forbidden(ServiceError):  # noqa: N818 - as above
-    """The key is valid, but does not reach as far as this; the message says what it lacks."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
+    """The key is valid, but not for this; the message says what it lacks."""
 
 
 class CrossOriginRequest(ServiceError):  # noqa: N818 - as above
-    """Keys are off, and the request may come from a web page of elsewhere; the message says what gives that away."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
+    """Keys are off, and the request may come from a web page of another site; the message says why it seems so."""
 
 
 class Conflict(ServiceError):  # noqa: N818 - as above
-    """What was asked for is not possible in the present state; the message says which state that is."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
+    """The present state does not allow the request; the message says which state that is."""
 
 
 class PreconditionFailed(ServiceError):  # noqa: N818 - as above
-    """What was to be changed is no longer as its caller has seen it; nothing was done. The message says what to do."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
+    """The thing has changed since its caller has seen it; nothing was done. The message says what to do."""
 
 
 class RequestInProgress(ServiceError):  # noqa: N818 - as above
-    """The same request, by its Idempotency-Key, is being worked at; soon it can be asked for its answer."""
+    """The same request, by its Idempotency-Key, is still running; its answer can be requested soon."""
 
     def __init__(self) -> None:
         super().__init__("a request with this Idempotency-Key is still being worked at: ask again for its answer")
@@ -106,18 +83,8 @@ class ValidationFailed(ServiceError):  # noqa: N818 - as above
         super().__init__("; ".join(fault.message for fault in self.faults))
 
 
-class TooLarge(ServiceError):  # noqa: N818 - as above
-    """More of something was given than the settings allow, for example 5 000 `columns` of at most 2 000."""
-
-    def __init__(self, *, what: str, given: int, limit: int) -> None:
-        self.what = what
-        self.given = given
-        self.limit = limit
-        super().__init__(f"{given} {what} were given, at most {limit} are allowed")
-
-
 class LimitExceeded(ServiceError):  # noqa: N818 - as above
-    """One key asks for too much at a time; `seconds` later the same request may well be taken."""
+    """One key has too many requests or jobs at a time; after `seconds` the same request may well succeed."""
 
     def __init__(self, message: str, *, seconds: float) -> None:
         self.seconds = seconds
@@ -125,10 +92,9 @@ class LimitExceeded(ServiceError):  # noqa: N818 - as above
 
 
 class LeaseLost(ServiceError):  # noqa: N818 - as above
-    """The lease of this job is no longer held: another worker has it, or it was decided otherwise."""
+    """The lease of this job is no longer held: another worker has it, or the job has ended."""
 
     def __init__(self, job_id: str) -> None:
-        self.job_id = job_id
         super().__init__(f"the lease on job {job_id} is lost")
 
 
@@ -136,7 +102,7 @@ class Unavailable(ServiceError):  # noqa: N818 - as above
     """The database does not answer or cannot write now; the same request may well succeed later.
 
     Attributes:
-        reason: What the database or its driver says, for whoever keeps the service running; callers are not told.
+        reason: What the database or its driver reports, for the log alone.
     """
 
     def __init__(self, message: str, *, reason: str | None = None) -> None:
@@ -144,15 +110,42 @@ class Unavailable(ServiceError):  # noqa: N818 - as above
         super().__init__(message)
 
     @property
-    def told(self) -> str:
-        """The message with its reason, for the log."""
+    def log_message(self) -> str:
+        """The message with its reason."""
         return str(self) if self.reason is None else f"{self} ({self.reason})"
 
 
 class SchemaMismatch(Unavailable):
-    """The tables are not those of this version of the service; `newer`: it does not know theirs."""
+    """The tables are not those of this version of the service; `newer`: this program does not know theirs."""
 
     def __init__(self, *, found: str, needed: str, newer: bool) -> None:
         self.newer = newer
         what = "this program is older: start the version that migrated them" if newer else "run espalier migrate"
         super().__init__(f"the tables are of revision {found}, this program needs {needed}; {what}")
+
+
+@contextmanager
+def collect_faults(faults: list[Fault], pointer: Callable[[str], str]) -> Iterator[None]:
+    """Add the faults that the core finds in the block to `faults`, each once, at `pointer` of its path."""
+    try:
+        yield
+    except espalier.InvalidInput as error:
+        found = [Fault(pointer(fault.path), fault.code, fault.message) for fault in error.faults]
+        faults += [fault for fault in found if fault not in faults]
+
+
+def relocate(below: str, elsewhere: Mapping[str, str] | None = None) -> Callable[[str], str]:
+    """Return the function from a path of the core to its place in a request: `below`, or by `elsewhere`.
+
+    >>> pointer = relocate("/params", {"/target": "/dataset"})
+    >>> pointer("/target"), pointer("/max_depth")
+    ('/dataset', '/params/max_depth')
+    """
+
+    def pointer(path: str) -> str:
+        for start, place in (elsewhere or {}).items():
+            if path == start or path.startswith(f"{start}/"):
+                return place + path[len(start) :]
+        return below + path
+
+    return pointer

@@ -15,10 +15,11 @@ from flask import Request, Response
 from webargs.flaskparser import FlaskParser
 from werkzeug.datastructures import MultiDict
 
+from espalier import Fault
 from service.api.idempotency import IdempotencyHeader, once
 from service.api.requests import JSON, read_json
 from service.database.tables import Scope
-from service.errors import Fault, ValidationFailed
+from service.errors import ValidationFailed
 from service.schemas.fields import faults_of
 from service.schemas.inference import InferenceError
 

@@ -19,9 +19,10 @@ from sqlalchemy.orm import Session
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.wsgi import get_input_stream
 
+from espalier import Fault
 from service.api.context import current_caller, current_service
 from service.database.engine import transaction
-from service.errors import Conflict, Fault, Unavailable, ValidationFailed
+from service.errors import Conflict, Unavailable, ValidationFailed
 from service.repositories import idempotency
 from service.schemas.fields import coded
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from flask import Response, current_app, request
 
+from espalier import Fault
 from service import schemas
 from service.api.blueprint import Blueprint
 from service.api.context import current_caller, current_service
@@ -18,7 +19,7 @@ from service.api.routing import INFERENCE, INFERENCE_MODEL, INFERENCE_VERSION
 from service.database.engine import read_session
 from service.database.migrate import is_ready
 from service.database.tables import Scope
-from service.errors import Fault, Unavailable, ValidationFailed
+from service.errors import Unavailable, ValidationFailed
 from service.inference.body import HEADER_LENGTH, read_framed
 from service.inference.request import describe_inputs, describe_outputs
 from service.inference.response import answer_inference

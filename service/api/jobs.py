@@ -8,6 +8,7 @@ from typing import Any
 
 from flask import Response, request
 
+from espalier import Fault
 from service import schemas
 from service.api import job_events
 from service.api.auth import reauthenticate
@@ -17,7 +18,7 @@ from service.api.idempotency import creating, remember
 from service.api.responses import json_answer, page_answer, tagged_answer
 from service.database.engine import read_session, transaction
 from service.database.tables import Job, Kind, Scope, State
-from service.errors import Conflict, Fault, NotFound, ValidationFailed
+from service.errors import Conflict, NotFound, ValidationFailed
 from service.repositories import job_queue
 from service.repositories.decisions import NONE_KEPT, answers_of_job
 from service.serialization.answer_rows import RESULT_TYPES, written

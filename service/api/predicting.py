@@ -9,10 +9,11 @@ from typing import Any
 import orjson
 
 import espalier
+from espalier import Fault
 from service.api.context import Service
 from service.api.recording import PredictionContext, record_answers
 from service.api.requests import decoded
-from service.errors import Fault, ValidationFailed
+from service.errors import ValidationFailed
 from service.repositories import catalog, decisions
 from service.schemas.predictions import OPTION_NAMES, read_options
 from service.serialization.answer_rows import TableBatch, json_items
@@ -33,7 +34,7 @@ def answer_body(inquiry: PredictionContext, content: bytes | bytearray) -> bytes
         BadRequest: It is not JSON.
         ValidationFailed: The request is not valid; every fault.
         espalier.RowError: Rows that the model cannot take; every fault, by its place in the body.
-        TooLarge: More rows, longer texts or more explanation than the settings allow.
+        espalier.TooLarge: More rows, longer texts or more explanation than the settings allow.
         NotFound: As `find`.
         Conflict: As `find`, or the version that answered was deleted meanwhile.
         LimitExceeded: The log takes no more decisions.
@@ -168,7 +169,7 @@ def _read(body: object, *, limit: int) -> Asked:
 
     Raises:
         ValidationFailed: Every fault, by its place.
-        TooLarge: More rows than one request may have.
+        espalier.TooLarge: More rows than one request may have.
     """
     if not isinstance(body, dict):
         raise ValidationFailed([Fault("", "wrong_type", 'must be {"rows": [{…}, …], "explain": "path"}')])

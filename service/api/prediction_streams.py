@@ -21,11 +21,12 @@ from typing import IO
 from flask import Request, Response, request
 from werkzeug.exceptions import BadRequest, UnsupportedMediaType
 
+from espalier import Fault
 from service.api import problems
 from service.api.auth import reauthenticate
 from service.api.blueprint import refuse_repeated
 from service.api.context import current_caller, current_service, request_id
-from service.errors import Fault, ValidationFailed
+from service.errors import ValidationFailed
 from service.repositories import decisions
 from service.schemas.predictions import read_options
 from service.serialization.answer_rows import AnswerLines, lines_of

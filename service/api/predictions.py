@@ -7,6 +7,7 @@ from typing import Any
 
 from flask import Response, request
 
+from espalier import Fault
 from service import schemas
 from service.api.blueprint import Blueprint, refuse_repeated
 from service.api.context import current_caller, current_service
@@ -16,7 +17,7 @@ from service.api.recording import PredictionContext
 from service.api.requests import JSON, read_bytes
 from service.api.routing import MODEL, VERSION
 from service.database.tables import Scope
-from service.errors import Fault, ValidationFailed
+from service.errors import ValidationFailed
 from service.schemas.predictions import ALIAS_PARAMETER, STREAM_PARAMETERS
 from service.usecases.answering import ResolvedVersion
 

@@ -62,7 +62,6 @@ PROBLEMS: Mapping[type[Exception], Entry] = {
     errors.RequestInProgress: Entry(409, "still-running", "The same request is being worked at", retryable=True),
     errors.ValidationFailed: Entry(422, "invalid-request", "The request is not valid"),
     errors.LimitExceeded: Entry(429, "too-many", "Too many at a time", retryable=True),
-    errors.TooLarge: Entry(413, "too-large", "Too large"),
     errors.Unavailable: Entry(503, "unavailable", "Not available at the moment", retryable=True),
     errors.SchemaMismatch: Entry(503, "other-tables", "The tables are of another version", retryable=True),
     errors.LeaseLost: Entry(409, "lease-lost", "The job is no longer held", retryable=True),
@@ -95,7 +94,7 @@ class Problem:
     title: str
     detail: str
     retryable: bool = False
-    faults: tuple[errors.Fault, ...] = ()
+    faults: tuple[espalier.Fault, ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
 
 
@@ -124,7 +123,7 @@ def answer(error: Exception) -> Response:
         log.error("a request failed", exc_info=error, extra={"request_id": name, **route_of(request)})
     elif isinstance(error, errors.Unavailable):
         current_service().away.warn(
-            "requests are answered 503", reason=error.told, request_id=name, **route_of(request)
+            "requests are answered 503", reason=error.log_message, request_id=name, **route_of(request)
         )
     if problem.status == 413:
         discard_rest(request)
@@ -172,13 +171,13 @@ def document_of(problem: Problem, *, instance: str, request_id: str | None = Non
         "request_id": request_id or uuid.uuid4().hex,
         "retryable": problem.retryable,
         "errors": [
-            {"pointer": fault.pointer, "code": fault.code, "message": fault.message}
+            {"pointer": fault.path, "code": fault.code, "message": fault.message}
             for fault in problem.faults[:SHOWN_FAULTS]
         ],
     }
 
 
-def _detail(error: Exception, entry: Entry, faults: Sequence[errors.Fault]) -> str:
+def _detail(error: Exception, entry: Entry, faults: Sequence[espalier.Fault]) -> str:
     if entry.status == 500:
         return DETAILS[500]
     return NO_CHUNKS if isinstance(error, ParseException) else _sentence(faults) or str(error)
@@ -190,15 +189,13 @@ def _later(error: Exception, entry: Entry) -> tuple[tuple[str, str], ...]:
     return (("Retry-After", str(seconds)),) if entry.retryable else ()
 
 
-def _faults(error: Exception) -> tuple[errors.Fault, ...]:
-    if isinstance(error, espalier.InvalidInput):
-        return tuple(errors.Fault(fault.path, fault.code, fault.message) for fault in error.faults)
-    return tuple(error.faults) if isinstance(error, errors.ValidationFailed) else ()
+def _faults(error: Exception) -> tuple[espalier.Fault, ...]:
+    return error.faults if isinstance(error, espalier.InvalidInput | errors.ValidationFailed) else ()
 
 
-def _sentence(faults: Sequence[errors.Fault]) -> str:
+def _sentence(faults: Sequence[espalier.Fault]) -> str:
     shown = "; ".join(
-        f"{fault.pointer}: {fault.message}" if fault.pointer else fault.message for fault in faults[:FAULTS_IN_DETAIL]
+        f"{fault.path}: {fault.message}" if fault.path else fault.message for fault in faults[:FAULTS_IN_DETAIL]
     )
     hidden = len(faults) - FAULTS_IN_DETAIL
     return f"{shown}; and {hidden} more" if hidden > 0 else shown

@@ -14,7 +14,8 @@ from werkzeug.formparser import MultiPartParser
 from werkzeug.wsgi import get_input_stream
 
 import espalier
-from service.errors import Fault, ValidationFailed
+from espalier import Fault
+from service.errors import ValidationFailed
 
 CONTENT_TYPES: Mapping[str, str] = {
     "text/csv": "csv",

@@ -13,8 +13,9 @@ from sqlalchemy.exc import DatabaseError, DataError, DBAPIError, IntegrityError,
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import NullPool, Pool
 
+from espalier import Fault
 from service.database import sqlite
-from service.errors import Conflict, Fault, Unavailable, ValidationFailed
+from service.errors import Conflict, Unavailable, ValidationFailed
 from service.settings import Settings
 
 # What makes a transaction see one state of the database from its first statement to its last, and change nothing.

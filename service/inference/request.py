@@ -11,7 +11,8 @@ from typing import Any
 import orjson
 
 import espalier
-from service.errors import Fault, ValidationFailed
+from espalier import Fault
+from service.errors import ValidationFailed
 from service.inference.body import Framed
 from service.inference.tensors import DATATYPES, Cells, Tensor, cells_from_bytes, cells_from_json
 from service.repositories import decisions
@@ -140,7 +141,7 @@ def read_inference(framed: Framed, schema: espalier.Schema, *, limit: int) -> In
 
     Raises:
         ValidationFailed: Every fault of form, by its place.
-        TooLarge: More rows than the limit.
+        espalier.TooLarge: More rows than the limit.
     """
     given = framed.json
     faults: list[Fault] = []

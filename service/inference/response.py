@@ -49,7 +49,7 @@ def answer_inference(inquiry: PredictionContext, framed: Framed) -> Inferred:
 
     Raises:
         ValidationFailed: The request is not valid, or the model cannot take the rows; every fault, by its place.
-        TooLarge: More rows, longer texts or longer paths than the settings allow.
+        espalier.TooLarge: More rows, longer texts or longer paths than the settings allow.
         NotFound: As `find`.
         Conflict: As `find`, or the version that answered was deleted meanwhile.
         LimitExceeded: The log takes no more decisions.

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from service.errors import Fault
+from espalier import Fault
 
 Cells = list[Any]
 LENGTH = struct.Struct("<I")

@@ -14,9 +14,10 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, undefer
 
 import espalier
+from espalier import Fault
 from service.database.clock import new_id, utc_now
 from service.database.tables import DataSet, Job, ModelName, State, Version
-from service.errors import Conflict, Fault, NotFound, ValidationFailed
+from service.errors import Conflict, NotFound, ValidationFailed
 from service.repositories.pages import Page, page
 
 MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

@@ -18,10 +18,11 @@ import orjson
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
+from espalier import Fault
 from service.database.clock import new_id, utc_now
 from service.database.engine import Sessions, read_session
 from service.database.tables import DecisionRecord, ModelName, Version
-from service.errors import Conflict, Fault, NotFound, ValidationFailed
+from service.errors import Conflict, NotFound, ValidationFailed
 from service.repositories.catalog import LoadedVersion
 from service.repositories.decision_log import insert_new
 from service.repositories.pages import Page, check_page

@@ -8,8 +8,9 @@ from typing import Generic, TypeVar
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
+from espalier import Fault
 from service.database.tables import Identified
-from service.errors import Fault, ValidationFailed
+from service.errors import ValidationFailed
 
 PAGE_LIMIT = 200
 CURSOR = re.compile(r"[0-9a-f-]{36}(:[0-9]{1,9})?")

@@ -8,7 +8,7 @@ from typing import Any
 import marshmallow as ma
 from marshmallow import fields, validate
 
-from service.errors import Fault
+from espalier import Fault
 
 MODEL_NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 ALIAS = "[A-Za-z][A-Za-z0-9._-]{0,63}"

@@ -8,7 +8,7 @@ import marshmallow as ma
 from marshmallow import fields
 
 import espalier
-from service.errors import Fault
+from espalier import Fault
 from service.schemas.fields import ALIAS, LABEL, PRINTABLE, BaseSchema, Choice, coded, faults_of
 
 STRATEGIES: Final = espalier.PREDICTION_STRATEGIES

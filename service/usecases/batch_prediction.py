@@ -6,9 +6,9 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 import espalier
+from espalier import Fault
 from service.database.tables import Kind, Version
-from service.errors import Fault, ValidationFailed
-from service.faults import collected, placed
+from service.errors import ValidationFailed, collect_faults, relocate
 from service.repositories import aliases
 from service.usecases import payloads
 from service.usecases.job_requests import Plan, asked_version, fingerprints, named_data_set
@@ -35,10 +35,10 @@ def plan_prediction(
         found.append(Fault("/version", "archived_version", "the version is archived: it answers no more"))
     model = None if version is None else models.get(session, version.id).model
     if model is not None and "missing" in asked:
-        with collected(found, placed("")):
+        with collect_faults(found, relocate("")):
             espalier.answering_with(model, asked["missing"])
     if model is not None and data_set is not None:
-        with collected(found, placed("/dataset")):
+        with collect_faults(found, relocate("/dataset")):
             espalier.check_table(model, espalier.Schema.from_dict(data_set.declared))
     if found or version is None or data_set is None:
         raise ValidationFailed(found)

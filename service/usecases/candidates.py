@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import espalier
-from service.errors import Fault
-from service.faults import collected, placed
+from espalier import Fault
+from service.errors import collect_faults, relocate
 
 MOST_CANDIDATES = 50
 LONGEST_NAME = 200
@@ -56,7 +56,7 @@ def _config(
     if "pruning" in one:
         places["/pruning"] = f"{at}/pruning"
     config: espalier.TrainingConfig | None = None
-    with collected(faults, placed(f"{at}/params", places)):
+    with collect_faults(faults, relocate(f"{at}/params", places)):
         config = espalier.training_config(one.get("preset", "cart"), **fields)
         if schema is not None and {"preset", "params"} <= one.keys():
             espalier.check_training(schema, config)

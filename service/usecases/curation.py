@@ -10,8 +10,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 import espalier
+from espalier import Fault
 from service.database.tables import ModelName, Version
-from service.errors import Fault, ValidationFailed
+from service.errors import ValidationFailed
 from service.repositories.catalog import LoadedVersion, lock_model
 from service.usecases.model_cache import ModelCache
 

@@ -24,7 +24,7 @@ class NewDataSet:
         """Check the size, before a transaction begins.
 
         Raises:
-            TooLarge: More rows or columns, or a longer text, than the settings allow.
+            espalier.TooLarge: More rows or columns, or a longer text, than the settings allow.
             ValidationFailed: The name cannot be stored.
         """
         catalog.check_data_set_name(name)
@@ -58,7 +58,7 @@ def check_columns(schema: espalier.Schema, settings: Settings) -> None:
     """Check the number of columns and the length of their categories.
 
     Raises:
-        TooLarge: The settings allow fewer columns or shorter texts.
+        espalier.TooLarge: The settings allow fewer columns or shorter texts.
     """
     check_size("columns", given=len(schema.features), limit=settings.max_columns)
     texts = (text for feature in schema.features for text in feature.categories if isinstance(text, str))

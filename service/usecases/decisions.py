@@ -8,7 +8,8 @@ from typing import Any
 import orjson
 
 import espalier
-from service.errors import Conflict, Fault, ValidationFailed
+from espalier import Fault
+from service.errors import Conflict, ValidationFailed
 from service.repositories.catalog import LoadedVersion
 from service.repositories.decisions import ANSWER_FIELDS, Decision
 from service.usecases.operating import at_point
@@ -114,4 +115,4 @@ def _refused() -> Iterator[None]:
     try:
         yield
     except espalier.ConfigError as error:
-        raise ValidationFailed([Fault(fault.path, fault.code, fault.message) for fault in error.faults]) from None
+        raise ValidationFailed(error.faults) from None

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 import espalier
+from espalier import Fault
 from service.database.tables import DataSet
-from service.errors import Fault, NotFound
-from service.faults import collected, placed
+from service.errors import NotFound, collect_faults, relocate
 from service.repositories import catalog, storage
 
 JUDGES = (espalier.Role.TARGET, espalier.Role.WEIGHT)
@@ -67,7 +67,7 @@ def read_holdout(session: Session, given: object, *, learned: Learned | None, fa
         return HeldOut()
     rows: espalier.Holdout | None = None
     n_rows = 0
-    with collected(faults, placed("/holdout")):
+    with collect_faults(faults, relocate("/holdout")):
         rows = espalier.holdout_from_dict(given)
         if learned is not None and learned.data_set is not None:
             n_rows = check_rows(session, rows, data_set=learned.data_set, faults=faults)
@@ -82,7 +82,7 @@ def check_rows(session: Session, holdout: espalier.Holdout, *, data_set: DataSet
         return 0
     n_rows = 0
     if data_set.task is not None:
-        with collected(faults, placed("/holdout")):
+        with collect_faults(faults, relocate("/holdout")):
             judges, rows = rows_of(session, holdout, data_set=data_set)
             n_rows = len(rows)
             if not 0 < judges.take(rows).weight.sum() < judges.weight.sum():

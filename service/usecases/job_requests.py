@@ -17,9 +17,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 import espalier
+from espalier import Fault
 from service.database.tables import DataSet, Job, Kind, ModelName, Version
-from service.errors import Conflict, Fault, NotFound, ValidationFailed
-from service.faults import collected, placed
+from service.errors import Conflict, NotFound, ValidationFailed, collect_faults, relocate
 from service.repositories import catalog, job_queue
 from service.settings import Settings
 from service.usecases import payloads
@@ -107,16 +107,16 @@ def plan_training(
     data_set = named_data_set(session, asked, faults=found)
     config: espalier.TrainingConfig | None = None
     params = _without("preset", asked, faults=found)
-    place = placed("/params", PLACES_IN_TRAINING)
-    with collected(found, place):
+    place = relocate("/params", PLACES_IN_TRAINING)
+    with collect_faults(found, place):
         config = espalier.training_config(asked.get("preset", "cart"), **params)
     learned = None if data_set is None else Learned.of(data_set)
     if learned is not None and config is not None and {"preset", "params"} <= asked.keys():
-        with collected(found, place):
+        with collect_faults(found, place):
             espalier.check_training(learned.schema, config)
     held_out = read_holdout(session, asked.get("holdout"), learned=learned, faults=found)
     if config is not None and "holdout" in asked and asked["holdout"] is None:
-        with collected(found, place):
+        with collect_faults(found, place):
             own = espalier.needed_holdout(config, None)
             if isinstance(own, espalier.Holdout) and data_set is not None:
                 check_rows(session, own, data_set=data_set, faults=found)
@@ -156,7 +156,7 @@ def plan_pruning(
     params = _without("method", asked, faults=found)
     method: Any = None
     if "method" in asked:
-        with collected(found, placed("/params", {"/method": "/method"})):
+        with collect_faults(found, relocate("/params", {"/method": "/method"})):
             method = espalier.pruning_method(asked["method"], **params)
     parent = None if version is None else parent_of(session, models, version)
     learned = None if parent is None else parent.learned
@@ -168,7 +168,7 @@ def plan_pruning(
     if parent is not None and method is not None and "params" in asked:
         found += faults_of_method(parent, method, voting, faults=found)
     # One reason why these rows cannot vote is enough: a second one would advise something else.
-    if parent is not None and "holdout" in asked and all(fault.pointer != "/holdout" for fault in found):
+    if parent is not None and "holdout" in asked and all(fault.path != "/holdout" for fault in found):
         found += faults_of_voters(session, parent, method, held_out)
     if found or version is None or parent is None:
         raise ValidationFailed(found)
@@ -203,11 +203,11 @@ def plan_evaluation(
     learned = None if data_set is None else Learned.of(data_set)
     schema = None if learned is None else learned.schema
     # What is no object leaves a gap in the list, and the numbers of those after it would be wrong.
-    given = [] if any(UNNUMBERED.fullmatch(fault.pointer) for fault in faults) else asked.get("candidates", [])
+    given = [] if any(UNNUMBERED.fullmatch(fault.path) for fault in faults) else asked.get("candidates", [])
     candidates = read_candidates(given, schema=schema, faults=found)
     held_out = read_holdout(session, asked.get("holdout"), learned=learned, faults=found)
     if learned is not None and data_set is not None:
-        with collected(found, placed("")):
+        with collect_faults(found, relocate("")):
             espalier.check_comparison(
                 learned.schema,
                 [candidate.name for candidate in candidates] or ["said to be missing already"],
@@ -317,7 +317,7 @@ def _faults_of_counts(
     configs: By the place of each one's criterion. faults: Which rows those are is not known while the holdout has some.
     """
     places = [place for place, config in configs.items() if config.criterion == "poisson"]
-    if not places or data_set.task != "regression" or any(fault.pointer.startswith("/holdout") for fault in faults):
+    if not places or data_set.task != "regression" or any(fault.path.startswith("/holdout") for fault in faults):
         return []
     judges = load_judges(session, data_set)
     if judges.target is None:
@@ -346,7 +346,7 @@ def _check_candidates(
         faults += _faults_of_parts(candidate.config.pruning, pointer, n_rows=data_set.n_rows - n_tested)
     configs = {f"/candidates/{place}/params/criterion": each.config for place, (_, each) in enumerate(given)}
     faults += _faults_of_counts(session, data_set, configs, held_out, faults=faults)
-    if not any(fault.pointer.startswith(("/dataset", "/folds", "/holdout", "/label_noise")) for fault in faults):
+    if not any(fault.path.startswith(("/dataset", "/folds", "/holdout", "/label_noise")) for fault in faults):
         _check_parts(session, data_set, given, asked, held_out, faults=faults)
 
 
@@ -373,7 +373,7 @@ def _check_parts(
         places[f"/candidates/{place}/pruning"] = f"/candidates/{place}/{inside}"
         places[f"/candidates/{place}/validation_stop"] = f"/candidates/{place}/params/validation_stop"
     other = None if held_out.data_set is None else load_judges(session, held_out.data_set)
-    with collected(faults, placed("", places)):
+    with collect_faults(faults, relocate("", places)):
         espalier.check_candidate_rows(
             load_judges(session, data_set),
             candidates,

@@ -1,6 +1,6 @@
 """Check the size of what a caller sends against the settings."""
 
-from service.errors import TooLarge
+import espalier
 
 CELL = "characters in one cell"
 
@@ -9,7 +9,7 @@ def check_size(what: str, *, given: int, limit: int) -> None:
     """Refuse more than the settings allow.
 
     Raises:
-        TooLarge: `given` is above `limit`.
+        espalier.TooLarge: `given` is above `limit`.
     """
     if given > limit:
-        raise TooLarge(what=what, given=given, limit=limit)
+        raise espalier.TooLarge(what, limit)

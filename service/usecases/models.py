@@ -14,7 +14,7 @@ def read_document(content: bytes, *, name: str, settings: Settings) -> catalog.N
 
     Raises:
         espalier.DocumentError: It is not a model document; what is wrong, and where.
-        TooLarge: More nodes or conditions, more columns or a longer text than the settings allow.
+        espalier.TooLarge: More nodes or conditions, more columns or a longer text than the settings allow.
     """
     model = espalier.from_json(content)
     check_columns(model.schema, settings)

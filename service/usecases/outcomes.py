@@ -7,9 +7,10 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 import espalier
+from espalier import Fault
 from service.database.clock import utc_now
 from service.database.tables import Outcome
-from service.errors import Conflict, Fault, ValidationFailed
+from service.errors import Conflict, ValidationFailed
 from service.repositories import decisions
 
 MISSING = object()  # nothing was said

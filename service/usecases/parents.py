@@ -7,9 +7,9 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 import espalier
+from espalier import Fault
 from service.database.tables import DataSet, Version
-from service.errors import Fault
-from service.faults import collected, placed
+from service.errors import collect_faults, relocate
 from service.usecases.holdouts import HeldOut, Learned, rows_of
 from service.usecases.model_cache import ModelCache
 
@@ -33,15 +33,15 @@ def parent_of(session: Session, models: ModelCache, version: Version) -> Parent:
 def faults_of_method(parent: Parent, method: Any, voting: DataSet | None, *, faults: Sequence[Fault]) -> list[Fault]:
     """Say why `method` cannot take the version; of rows that vote, if `faults` do not say they are unknown."""
     own: list[Fault] = []
-    with collected(own, placed("/params", {"/method": "/method", "/holdout": "/holdout"})):
+    with collect_faults(own, relocate("/params", {"/method": "/method", "/holdout": "/holdout"})):
         espalier.check_pruning(
             parent.model,
             method,
             has_training_rows=parent.learned.data_set is not None,
             voters=None if voting is None else voting.fingerprint,
         )
-    unknown = any(fault.pointer.startswith("/holdout") for fault in faults)
-    return [fault for fault in own if not (unknown and fault.pointer == "/holdout")]
+    unknown = any(fault.path.startswith("/holdout") for fault in faults)
+    return [fault for fault in own if not (unknown and fault.path == "/holdout")]
 
 
 def faults_of_voters(session: Session, parent: Parent, method: Any, held_out: HeldOut) -> Iterator[Fault]:

@@ -114,7 +114,7 @@ def answer_csv(
     Raises:
         espalier.DataError: It is no CSV, or a line of another length.
         espalier.RowError: A column that is no attribute; a row that cannot be read, where those are not passed over.
-        TooLarge: More rows, or a longer text in a cell, than the settings allow.
+        espalier.TooLarge: More rows, or a longer text in a cell, than the settings allow.
         Unavailable: The log cannot be written.
         Conflict: The version was archived meanwhile.
         NotFound: It was deleted meanwhile.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import espalier
-from service.errors import Fault, ValidationFailed
+from service.errors import ValidationFailed
 from service.repositories import catalog
 from service.usecases.limits import CELL, check_size
 
@@ -17,7 +17,7 @@ def check_cells(rows: Sequence[Mapping[str, Any]], *, limit: int) -> None:
     """Refuse rows with a text that is longer than the settings allow.
 
     Raises:
-        TooLarge: One is.
+        espalier.TooLarge: One is.
     """
     lengths = (
         len(value) for row in rows if isinstance(row, Mapping) for value in row.values() if isinstance(value, str)
@@ -29,7 +29,7 @@ def check_explaining(model: espalier.Model, n_rows: int, *, explain: str, limit:
     """Refuse more of `full` than the settings allow: each row is a look at every node, or at every rule.
 
     Raises:
-        TooLarge: There are more rows times nodes.
+        espalier.TooLarge: There are more rows times nodes.
     """
     if explain == "full":
         n_nodes = model.rules.n_rules + 1 if isinstance(model.body, espalier.RuleList) else model.tree.n_nodes
@@ -40,7 +40,7 @@ def check_paths(model: espalier.Model, n_rows: int, *, explain: str, limit: int)
     """Refuse paths of more nodes than the settings allow: all of an answer is in memory before it is sent.
 
     Raises:
-        TooLarge: There are more rows times levels.
+        espalier.TooLarge: There are more rows times levels.
     """
     # Only a tree of so many nodes may have such paths: of others it is not asked how deep they are.
     if explain == "path" and not isinstance(model.body, espalier.RuleList) and n_rows * model.tree.n_nodes > limit:
@@ -163,4 +163,4 @@ def _strategy_refused() -> Iterator[None]:
     try:
         yield
     except espalier.ConfigError as error:
-        raise ValidationFailed([Fault(fault.path, fault.code, fault.message) for fault in error.faults]) from None
+        raise ValidationFailed(error.faults) from None

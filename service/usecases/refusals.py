@@ -30,7 +30,7 @@ def failed(n_rows: int, error: espalier.RowError | ValidationFailed, *, place: P
     answered = PredictionResults([], [])
     if isinstance(error, ValidationFailed):
         for _ in range(n_rows):
-            answered.add_refused([espalier.Fault(one.pointer, one.code, one.message) for one in error.faults])
+            answered.add_refused(error.faults)
         return answered
     by_row: dict[int, list[espalier.Fault]] = {}
     for fault in error.faults:

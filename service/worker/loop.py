@@ -164,7 +164,7 @@ def _work_once(
         stop.wait(PAUSE_SECONDS)
         return False
     except Unavailable as error:
-        LOG.warning("%s; trying again", error.told)
+        LOG.warning("%s; trying again", error.log_message)
         stop.wait(1.0)
         return False
     except Exception:  # the worker outlives every fault; the lease of the job runs out and it is taken up again
@@ -235,7 +235,7 @@ def _watch(settings: Settings, source: Sessions, attempt: Attempt, stop: threadi
         except LeaseLost:
             return Lost()
         except Unavailable as error:  # the token still guards us: keep computing until the database is back
-            LOG.warning("job %s: no heartbeat: %s", attempt.claim.job_id, error.told)
+            LOG.warning("job %s: no heartbeat: %s", attempt.claim.job_id, error.log_message)
 
 
 def _receive(attempt: Attempt) -> Outcome | None:
@@ -271,7 +271,7 @@ def _log_part(settings: Settings, source: Sessions, attempt: Attempt, stop: thre
                 decisions.add(session, record)  # the same one: the last commit may have come through
             attempt.part = None
         except Unavailable as error:
-            LOG.warning("job %s: a part is not logged yet: %s", attempt.claim.job_id, error.told)
+            LOG.warning("job %s: a part is not logged yet: %s", attempt.claim.job_id, error.log_message)
             stop.wait(PAUSE_SECONDS)
 
 
@@ -365,7 +365,7 @@ def _settle(source: Sessions, claim: Claim, outcome: Outcome | Lost, stop: threa
         except SchemaMismatch:
             raise
         except Unavailable as error:
-            LOG.warning("job %s: not saved yet: %s", claim.job_id, error.told)
+            LOG.warning("job %s: not saved yet: %s", claim.job_id, error.log_message)
             if stop.wait(PAUSE_SECONDS):
                 return "not saved"
         except Exception:

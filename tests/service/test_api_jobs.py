@@ -66,7 +66,7 @@ def test_a_data_set_that_changes_between_plan_and_queue_is_refused_by_its_place(
     assert served.client.patch(f"/v1/datasets/{tennis}", json={"target": "Wind"}).status_code == 200
     with pytest.raises(ValidationFailed) as refused, transaction(served.service.sessions) as session:
         job_requests.submit(session, plan, settings=served.settings)
-    assert [(fault.pointer, fault.code) for fault in refused.value.faults] == [("/dataset", "changed_data_set")]
+    assert [(fault.path, fault.code) for fault in refused.value.faults] == [("/dataset", "changed_data_set")]
 
 
 def on_version(served: Served, kind: str, data: str) -> str:
@@ -118,7 +118,7 @@ def test_a_version_that_goes_between_plan_and_queue_is_refused_by_its_place(
     assert served.client.delete("/v1/models/tennis").status_code == 204
     with pytest.raises(ValidationFailed) as refused, transaction(served.service.sessions) as session:
         job_requests.submit(session, plan, settings=served.settings)
-    assert [(fault.pointer, fault.code) for fault in refused.value.faults] == [("/version", "unknown_version")]
+    assert [(fault.path, fault.code) for fault in refused.value.faults] == [("/version", "unknown_version")]
 
 
 def test_who_deletes_a_model_waits_until_a_job_for_its_version_is_queued(served: Served, more_tennis: str) -> None:

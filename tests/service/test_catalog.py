@@ -34,7 +34,7 @@ def test_a_name_that_cannot_be_shown_is_rejected(name: str, source: Sessions) ->
     with pytest.raises(ValidationFailed) as caught:
         keep_data_set(source, name=name)
 
-    assert [fault.pointer for fault in caught.value.faults] == ["/name"]
+    assert [fault.path for fault in caught.value.faults] == ["/name"]
 
 
 def test_data_sets_are_listed_from_the_newest_in_pages(source: Sessions) -> None:

@@ -135,7 +135,7 @@ def test_a_database_that_cannot_be_opened_is_unavailable(tmp_path: Path) -> None
 
     with pytest.raises(Unavailable) as caught, read_session(sessions(engine)) as session:
         session.execute(text("SELECT 1"))
-    assert (caught.value.reason, str(folder) in caught.value.told) == ("SQLITE_CANTOPEN", False)
+    assert (caught.value.reason, str(folder) in caught.value.log_message) == ("SQLITE_CANTOPEN", False)
     assert not is_ready(engine)
 
 
@@ -158,8 +158,8 @@ def test_a_server_that_does_not_answer_is_unavailable() -> None:
 
     with pytest.raises(Unavailable) as caught, read_session(sessions(engine)) as session:
         session.execute(text("SELECT 1"))
-    assert "port 1 failed: Connection refused" in caught.value.told
-    assert "secret" not in caught.value.told
+    assert "port 1 failed: Connection refused" in caught.value.log_message
+    assert "secret" not in caught.value.log_message
     assert "refused" not in str(caught.value)
     assert not is_ready(engine)
 

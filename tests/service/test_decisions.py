@@ -270,7 +270,7 @@ def test_a_subject_that_cannot_be_stored_is_rejected(subject: str, source: Sessi
     with pytest.raises(ValidationFailed) as caught:
         answer(source, version, YOUNG, subject=subject)
 
-    assert [fault.pointer for fault in caught.value.faults] == ["/subject"]
+    assert [fault.path for fault in caught.value.faults] == ["/subject"]
 
 
 def test_a_text_with_any_character_is_kept_as_given(source: Sessions, version: LoadedVersion) -> None:

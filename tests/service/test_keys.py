@@ -157,14 +157,14 @@ def test_every_fault_of_a_new_key_is_said_at_once(source: Sessions) -> None:
     with pytest.raises(ValidationFailed) as caught, transaction(source) as session:
         keys.create(session, name="a\nb", scopes=[], models=["ok", "-x"], expires=datetime(2020, 1, 1, tzinfo=UTC))
 
-    assert [fault.pointer for fault in caught.value.faults] == ["/name", "/scopes", "/models/1", "/expires"]
+    assert [fault.path for fault in caught.value.faults] == ["/name", "/scopes", "/models/1", "/expires"]
 
 
 def test_a_key_that_can_make_keys_is_not_limited_to_models(source: Sessions) -> None:
     with pytest.raises(ValidationFailed) as caught:
         made(source, Scope.ADMIN, models=["a"])
 
-    assert [fault.pointer for fault in caught.value.faults] == ["/models"]
+    assert [fault.path for fault in caught.value.faults] == ["/models"]
 
 
 def test_keys_are_listed_newest_first_page_by_page(source: Sessions) -> None:

@@ -41,7 +41,7 @@ def test_each_slug_stands_for_one_status_and_one_title() -> None:
 def test_a_fault_of_the_core_keeps_its_place_code_and_message() -> None:
     problem = problem_for(espalier.RowError([espalier.Fault("/0/Age", "wrong_type", "must be a number")]))
     assert problem.status == 422
-    assert problem.faults == (errors.Fault("/0/Age", "wrong_type", "must be a number"),)
+    assert problem.faults == (espalier.Fault("/0/Age", "wrong_type", "must be a number"),)
     assert problem.detail == "/0/Age: must be a number"
 
 

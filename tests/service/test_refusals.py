@@ -108,10 +108,8 @@ def test_more_rows_times_nodes_than_allowed_are_not_explained_in_full(settings: 
         assert served.post("/v1/models/tennis/predict", {"rows": [SUNNY] * 3, **full}).status_code == 200
         refused = served.post("/v1/models/tennis/predict", {"rows": [SUNNY] * 4, **full})
         detail = assert_problem(refused, 413)["detail"]
-        assert detail == (
-            f"{4 * model.tree.n_nodes} rows times nodes (explain: full) were given, "
-            f"at most {3 * model.tree.n_nodes} are allowed"
-        )
+        limit = 3 * model.tree.n_nodes
+        assert detail == f"too many rows times nodes (explain: full): at most {limit} are allowed"
         assert served.post("/v1/models/tennis/predict", {"rows": [SUNNY] * 4}).status_code == 200
         lines = '{"Outlook":"Overcast"}\n' * 4
         streamed = served.client.post(
@@ -128,7 +126,7 @@ def test_more_rows_times_levels_than_allowed_have_no_paths(settings: Settings) -
         assert served.post("/v1/models/tennis/predict", {"rows": [SUNNY] * 3}).status_code == 200
         refused = served.post("/v1/models/tennis/predict", {"rows": [SUNNY] * 4})
         detail = assert_problem(refused, 413)["detail"]
-        assert detail == "8 rows times levels (explain: path) were given, at most 6 are allowed"
+        assert detail == "too many rows times levels (explain: path): at most 6 are allowed"
         assert served.post("/v1/models/tennis/predict", {"rows": [SUNNY] * 4, "explain": "none"}).status_code == 200
         inputs = [{"name": "Outlook", "shape": [4], "datatype": "BYTES", "data": ["Sunny"] * 4}]
         asked = {"inputs": inputs, "outputs": [{"name": "decision_path"}]}

@@ -110,7 +110,7 @@ def finding_path(path: str) -> Measurable:
 
 def growing(method: str, n_rows: int) -> Measurable:
     """Give the growing of the tree that a method prunes, without the figures that `espalier.train` adds."""
-    from espalier.config.training import resolved  # noqa: PLC0415 - only here is the inside looked at
+    from espalier.config.presets import resolved  # noqa: PLC0415 - only here is the inside looked at
     from espalier.growing.grow import grow  # noqa: PLC0415 - as above
 
     chosen = METHODS[method]

@@ -1,5 +1,13 @@
 from .config.checks import check_training as check_training
+from .config.holdout import Holdout as Holdout, holdout_from_dict as holdout_from_dict
 from .config.parameters import FieldInfo as FieldInfo, field_table as field_table
+from .config.presets import (
+    PRESET_SENTENCES as PRESET_SENTENCES,
+    PRESETS as PRESETS,
+    config_from_dict as config_from_dict,
+    config_to_dict as config_to_dict,
+    training_config as training_config,
+)
 from .config.pruning import (
     PRUNERS as PRUNERS,
     CostComplexity as CostComplexity,
@@ -9,19 +17,10 @@ from .config.pruning import (
     needs_held_out as needs_held_out,
     pruning_method as pruning_method,
 )
-from .config.training import (
-    PRESET_SENTENCES as PRESET_SENTENCES,
-    PRESETS as PRESETS,
-    Holdout as Holdout,
-    TrainingConfig as TrainingConfig,
-    config_from_dict as config_from_dict,
-    config_to_dict as config_to_dict,
-    holdout_from_dict as holdout_from_dict,
-    training_config as training_config,
-)
+from .config.training import TrainingConfig as TrainingConfig
 from .data.dataset import Dataset as Dataset
+from .data.labels import Label as Label, label_text as label_text, number_from_text as number_from_text
 from .data.limits import UNLIMITED as UNLIMITED, Limits as Limits
-from .data.missing import number_from_text as number_from_text
 from .data.readers import (
     FORMATS as FORMATS,
     dataset_from_arrow as dataset_from_arrow,
@@ -36,10 +35,8 @@ from .data.readers.source import ByteStream as ByteStream, unpacked as unpacked
 from .data.schema import (
     Feature as Feature,
     FeatureKind as FeatureKind,
-    Label as Label,
     Role as Role,
     Schema as Schema,
-    label_text as label_text,
 )
 from .documents.model import (
     FORMAT_VERSION as FORMAT_VERSION,
@@ -111,6 +108,7 @@ from .plotting.columns import to_columns as to_columns
 from .plotting.rules import class_sentences as class_sentences, rules_to_dict as rules_to_dict, to_logic as to_logic
 from .plotting.shapes import SVG_STYLE as SVG_STYLE
 from .plotting.text import to_dot as to_dot, to_mermaid as to_mermaid, to_svg as to_svg, to_text as to_text
+from .prediction.answers import Prediction as Prediction
 from .prediction.csv_stream import RowBatch as RowBatch, batches_from_csv as batches_from_csv
 from .prediction.encode_columns import stands_for as stands_for
 from .prediction.encode_rows import rows_from_text as rows_from_text
@@ -121,7 +119,6 @@ from .prediction.operating_point import (
 )
 from .prediction.predict import (
     MOST_VISITS as MOST_VISITS,
-    Prediction as Prediction,
     leaf_prediction as leaf_prediction,
     predict as predict,
     predict_each as predict_each,

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import espalier
-from espalier.config.training import Holdout
+from espalier.config.holdout import Holdout
 from espalier.data.dataset import Dataset
 from espalier.data.readers.python import dataset_from_columns
 from espalier.evaluation.metrics import evaluate

@@ -1,17 +1,16 @@
 """What may be combined: whether a configuration can take a data set, asked before anything is grown."""
 
-from espalier.config.pruning_checks import pruning_faults
-from espalier.config.training import (
-    COST_FUNCTIONS,
-    CRITERIA_OF_TASK,
-    ENTROPY_CRITERIA,
-    PRESETS,
-    TrainingConfig,
-    changed_config,
-    resolved,
-)
-from espalier.data.schema import FeatureKind, Schema, label_text
+from typing import Final
+
+from espalier.config.presets import PRESETS, changed_config, resolved
+from espalier.config.pruning import CostComplexity, ModelTree, Pessimistic, Pruner, ReducedError, RulePostPruning
+from espalier.config.training import COST_FUNCTIONS, CRITERIA_OF_TASK, ENTROPY_CRITERIA, TrainingConfig
+from espalier.data.labels import label_text
+from espalier.data.schema import FeatureKind, Schema
 from espalier.errors import ConfigError, Fault, pointer, within
+
+WITHOUT_IMPURITY: Final = ("absolute_error", "poisson")
+"""Criteria whose impurity is computed from more than a node keeps."""
 
 
 def check_training(schema: Schema, config: TrainingConfig) -> None:
@@ -161,3 +160,41 @@ def _faults_of_zero_costs(config: TrainingConfig) -> list[Fault]:
         for name, cost in config.attribute_costs or ()
         if cost == 0
     ]
+
+
+def pruning_faults(pruner: Pruner, config: TrainingConfig, task: str) -> list[Fault]:
+    """Give every reason why a method cannot take a tree grown so, by path from the method's own parameters.
+
+    Args:
+        pruner: The method.
+        config: How the tree is grown, its criterion filled in.
+        task: ``classification`` or ``regression``.
+    """
+    faults = [] if task == "classification" else _faults_of_pruning_numbers(pruner, config)
+    if isinstance(pruner, ModelTree) and task == "classification":
+        message = "must not be model_tree, which compares errors of numbers: the target is classes"
+        faults.append(Fault("/method", "task", message))
+    if isinstance(pruner, CostComplexity) and pruner.select == "cv" and config.validation_stop:
+        message = "must not be cv, which cannot grow trees that ask held-out rows when to stop: give alpha instead"
+        faults.append(Fault("/select", "combination", message))
+    return faults
+
+
+def _faults_of_pruning_numbers(pruner: Pruner, config: TrainingConfig) -> list[Fault]:
+    faults = []
+    if isinstance(pruner, Pessimistic):
+        message = "must not be pessimistic, which estimates numbers of errors: the target has no classes"
+        faults.append(Fault("/method", "task", message))
+    if isinstance(pruner, RulePostPruning) and pruner.estimate == "pessimistic":
+        message = "must be validation: the pessimistic estimate counts wrong classes, and the target has none"
+        faults.append(Fault("/estimate", "task", message))
+    if isinstance(pruner, CostComplexity) and pruner.risk != "error" and config.criterion in WITHOUT_IMPURITY:
+        message = f"must be error: a tree grown by {config.criterion} does not keep what its impurity is computed from"
+        faults.append(Fault("/risk", "criterion", message))
+    if isinstance(pruner, ReducedError) and pruner.backfit and config.criterion == "absolute_error":
+        message = "must be false: it adds counts and means, and leaves grown by absolute_error answer with medians"
+        faults.append(Fault("/backfit", "criterion", message))
+    if config.leaf == "linear" and not isinstance(pruner, ModelTree):
+        message = "must be model_tree where leaf is linear: other methods weigh constants"
+        faults.append(Fault("/method", "combination", message))
+    return faults

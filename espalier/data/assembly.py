@@ -17,9 +17,10 @@ from espalier.data.column import RawColumn
 from espalier.data.dataset import Column, Dataset
 from espalier.data.declaration import Declared
 from espalier.data.inference import PARSERS, are_classes, dataset_of_columns, plain_number
+from espalier.data.labels import label_key
 from espalier.data.limits import UNLIMITED, Limits
 from espalier.data.missing import Marks
-from espalier.data.schema import ColumnDeclaration, FeatureKind, Role, label_key
+from espalier.data.schema import ColumnDeclaration, FeatureKind, Role
 from espalier.data.spill import MAX_BYTES_IN_MEMORY, Spill, StoredArray
 
 

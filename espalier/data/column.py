@@ -10,16 +10,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.data.schema import (
-    EARLIEST_INSTANT,
-    LARGEST_WHOLE,
-    LATEST_INSTANT,
-    FeatureKind,
-    Label,
-    instant_text,
-    label_key,
-)
-from espalier.threads import in_threads
+from espalier.data.labels import EARLIEST_INSTANT, LARGEST_WHOLE, LATEST_INSTANT, Label, instant_text, label_key
+from espalier.data.schema import FeatureKind
+from espalier.threads import parallel_map
 
 MICROSECONDS: Final = 1e6
 """In a second."""
@@ -111,11 +104,7 @@ def columns_from_matrix(matrix: npt.NDArray[Any]) -> list[RawColumn]:
         for at in range(first, min(first + ROWS_OF_A_THREAD, len(matrix)), ROWS_AT_ONCE):
             values[:, at : at + ROWS_AT_ONCE] = matrix[at : at + ROWS_AT_ONCE].T
 
-    starts = range(0, len(matrix), ROWS_OF_A_THREAD)
-    if len(starts) > 1:
-        in_threads(copy, starts)
-    else:
-        copy(0)
+    parallel_map(copy, range(0, len(matrix), ROWS_OF_A_THREAD), n_cells=matrix.size)
     return [RawColumn(f"x{place}", FeatureKind.NUMERIC, column, copy=False) for place, column in enumerate(values)]
 
 

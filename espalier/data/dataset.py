@@ -17,7 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from espalier.data.schema import LARGEST_WHOLE, Feature, FeatureKind, Label, Role, Schema, instant_text
+from espalier.data.labels import LARGEST_WHOLE, Label, instant_text
+from espalier.data.schema import Feature, FeatureKind, Role, Schema
+from espalier.threads import parallel_map
 
 Column = npt.NDArray[np.float64] | npt.NDArray[np.float32] | npt.NDArray[np.int32]
 
@@ -92,10 +94,8 @@ class Dataset:
 
     @cached_property
     def _blemished(self) -> tuple[frozenset[str], frozenset[str]]:
-        from espalier.threads import in_threads_if_many  # noqa: PLC0415 - not for a process that only predicts
-
         attributes = self.attributes
-        found = in_threads_if_many(self.n_rows * len(attributes), _blemishes, attributes)
+        found = parallel_map(_blemishes, attributes, n_cells=self.n_rows * len(attributes))
         names = [feature.name for feature in self.schema.attributes]
         of_each = zip(*found, strict=True) if found else ((), ())
         lacking, infinite = (frozenset(compress(names, flags)) for flags in of_each)
@@ -122,10 +122,9 @@ class Dataset:
 
     def take(self, rows: Sequence[int] | npt.NDArray[np.intp]) -> "Dataset":
         """Give the data set of the given rows, in that order, with the same schema."""
-        from espalier.threads import in_threads_if_many  # noqa: PLC0415 - not for a process that only predicts
-
         places = np.asarray(rows, dtype=np.intp)
-        columns = in_threads_if_many(len(places) * len(self.columns), lambda column: column.take(places), self.columns)
+        n_cells = len(places) * len(self.columns)
+        columns = parallel_map(lambda column: column.take(places), self.columns, n_cells=n_cells)
         taken = Dataset(self.schema, tuple(columns))
         blemished = self.__dict__.get("_blemished")
         if blemished == NO_BLEMISHES:

@@ -16,22 +16,19 @@ from espalier.data.checks import WHOLE_CHECKS, fault_of_rows
 from espalier.data.column import RawColumn, is_number
 from espalier.data.dataset import Column, Dataset
 from espalier.data.declaration import Declared
-from espalier.data.missing import Marks, number_from_text
-from espalier.data.schema import (
+from espalier.data.labels import (
     EARLIEST_INSTANT,
     LARGEST_WHOLE,
     LATEST_INSTANT,
-    ColumnDeclaration,
-    Feature,
-    FeatureKind,
     Label,
-    Role,
-    Schema,
     label_key,
     label_text,
+    number_from_text,
     parse_instant,
     sorted_labels,
 )
+from espalier.data.missing import Marks
+from espalier.data.schema import ColumnDeclaration, Feature, FeatureKind, Role, Schema
 from espalier.errors import DataError, Fault, pointer, within
 
 MAX_CLASSES_INFERRED: Final = 20

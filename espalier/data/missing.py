@@ -1,12 +1,13 @@
 """What stands for a missing value in a table, and what text is a number."""
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from espalier.data.labels import number_from_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +48,3 @@ class Marks:
         if not self.numbers:
             return values
         return np.where(np.isin(values, list(self.numbers)), np.nan, values)
-
-
-def number_from_text(text: str) -> float | None:
-    """Read a number as people and programs write it; None where it is none, or not finite.
-
-    >>> number_from_text(" -1.5e3"), number_from_text("1_000"), number_from_text("nan")
-    (-1500.0, None, None)
-    """
-    if "_" in text or not text.isascii():
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None

@@ -9,14 +9,14 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from espalier.data.schema import EARLIEST_INSTANT, LATEST_INSTANT, Feature, FeatureKind, Schema
+from espalier.data.labels import EARLIEST_INSTANT, LATEST_INSTANT
+from espalier.data.schema import Feature, FeatureKind, Schema
 from espalier.errors import DocumentError, Fault, pointer
+from espalier.model.linear import LARGEST_VALUE
 from espalier.model.rules import Condition, LabelCodes, Rule, RuleList
 from espalier.model.tree import LARGEST
 
 MAX_RULES: Final = 5_000_000
-LARGEST_VALUE: Final = 1e150
-"""No number that a rule answers is larger, so that its square is a number."""
 BOUNDS: Final = ("above", "at_most")
 KEYS: Final = ("attribute", "above", "at_most", "categories", "known")
 

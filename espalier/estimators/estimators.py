@@ -15,12 +15,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from espalier.config.parameters import field_table
-from espalier.config.training import TrainingConfig, training_config
+from espalier.config.presets import training_config
+from espalier.config.training import TrainingConfig
 from espalier.data.column import RawColumn
 from espalier.data.dataset import Column, Dataset
 from espalier.data.declaration import Declared
 from espalier.data.inference import dataset_of_columns
-from espalier.data.schema import FeatureKind, Label, label_text
+from espalier.data.labels import Label, label_text
+from espalier.data.schema import FeatureKind
 from espalier.errors import EstimatorError, Fault, pointer
 from espalier.estimators.validation import (
     as_label,

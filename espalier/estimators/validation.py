@@ -14,8 +14,9 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from espalier.data.checks import faults_of_target, faults_of_weights
 from espalier.data.column import RawColumn, column_from_array, columns_from_matrix, distinct_values, is_missing
 from espalier.data.dataset import Column, Dataset
+from espalier.data.labels import LARGEST_WHOLE, Label
 from espalier.data.readers.arrow import columns_of_frame, is_frame
-from espalier.data.schema import LARGEST_WHOLE, Feature, FeatureKind, Label, Role, Schema
+from espalier.data.schema import Feature, FeatureKind, Role, Schema
 from espalier.errors import EstimatorError, Fault, InvalidInput, pointer, within
 
 

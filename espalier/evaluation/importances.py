@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.config.training import LARGEST_SEED
+from espalier.config.parameters import LARGEST_SEED
 from espalier.data.dataset import Dataset
 from espalier.errors import ConfigError, DataError, Fault, NotApplicable
 from espalier.evaluation.metrics import evaluate

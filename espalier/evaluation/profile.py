@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.data.dataset import Column, Dataset
-from espalier.data.schema import Feature, Label
+from espalier.data.labels import Label
+from espalier.data.schema import Feature
 from espalier.errors import ConfigError, DataError, Fault
 from espalier.evaluation.impurity import (
     Cells,

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
-from espalier.data.schema import Label
+from espalier.data.labels import Label
 from espalier.explanation.explain import conditions_of
 from espalier.model.model import Model
+from espalier.model.node_tests import NOMINAL, NUMERIC
 from espalier.model.rules import bound_text, category_text, condition_text, label_line, name_text, number_text
-from espalier.model.tree import NOMINAL, NUMERIC
 from espalier.prediction.tree_predictor import tree_predictor
 
 LONGEST_LINE: Final = 2_000

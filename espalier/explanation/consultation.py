@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from espalier.data.schema import Feature, Label
+from espalier.data.labels import Label
+from espalier.data.schema import Feature
 from espalier.explanation.costs import PathCost, attribute_costs, cost_of
 from espalier.explanation.margins import top_class
 from espalier.explanation.row_flow import ALL, row_flow
 from espalier.model.model import Model
-from espalier.model.tree import LEAF, UNKNOWN
+from espalier.model.node_tests import LEAF, UNKNOWN
 from espalier.prediction.answers import Prediction
 from espalier.prediction.missing import STOP, answering_with
 from espalier.prediction.predict import predictor_for

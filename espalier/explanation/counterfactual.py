@@ -15,7 +15,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from espalier.data.schema import Feature, Label
+from espalier.data.labels import Label
+from espalier.data.schema import Feature
 from espalier.errors import NotApplicable, RowError
 from espalier.explanation.counterfactual_request import Wanted
 from espalier.explanation.counterfactual_search import BestFirstSearch, Graph, RuleGraph, TreeGraph

@@ -7,7 +7,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.data.schema import Feature, Label, label_key, label_text
+from espalier.data.labels import Label, label_key, label_text
+from espalier.data.schema import Feature
 from espalier.errors import ConfigError, Fault, pointer
 from espalier.explanation.costs import attribute_costs
 from espalier.model.model import Model

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from espalier.explanation.value_domains import EVERYTHING, Box, ValueDomain, bits_of, branch_box, codes_up_to
 from espalier.model.model import Model
+from espalier.model.node_tests import LEAF, UNKNOWN
 from espalier.model.rules import Condition, LabelCodes
-from espalier.model.tree import LEAF, UNKNOWN
 from espalier.prediction.missing import STOP
 from espalier.prediction.rule_predictor import RulePredictor
 from espalier.prediction.tree_predictor import TreePredictor

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from espalier.model.tree import LEAF, Tree, cached_on_owner
+from espalier.model.node_tests import LEAF
+from espalier.model.tree import Tree, cached_on_owner
 from espalier.prediction.missing import whole_shares
 
 Floats = npt.NDArray[np.float64]

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from espalier.data.schema import Feature, FeatureKind, Label
+from espalier.data.labels import Label
+from espalier.data.schema import Feature, FeatureKind
 from espalier.explanation.steps import shown_value
 from espalier.model.linear import LeafModel
 from espalier.model.model import Model

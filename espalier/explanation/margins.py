@@ -14,7 +14,7 @@ import numpy.typing as npt
 from espalier.explanation.levels import tree_levels
 from espalier.explanation.row_flow import RowFlow
 from espalier.model.model import Model
-from espalier.model.tree import UNKNOWN
+from espalier.model.node_tests import UNKNOWN
 from espalier.prediction.leaf_values import answer_table
 from espalier.prediction.missing import STOP
 from espalier.prediction.tree_predictor import TreePredictor

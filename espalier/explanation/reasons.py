@@ -17,15 +17,17 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from espalier.data.schema import Feature, Label
+from espalier.data.labels import Label
+from espalier.data.schema import Feature
 from espalier.explanation.levels import tree_levels
 from espalier.explanation.margins import MarginBounds, top_class
 from espalier.explanation.row_flow import ALL, RowFlow
 from espalier.explanation.steps import shown_value
 from espalier.explanation.value_domains import EVERYTHING, Box, bits_of, branch_box
 from espalier.model.model import Model
+from espalier.model.node_tests import LEAF, NOMINAL, UNKNOWN
 from espalier.model.rules import Condition, condition_text, number_text, one_line
-from espalier.model.tree import LEAF, NOMINAL, UNKNOWN, cached_on_owner
+from espalier.model.tree import cached_on_owner
 from espalier.prediction.answers import Prediction, answer_word
 from espalier.prediction.linear_leaves import LinearAnswers
 from espalier.prediction.missing import STOP

@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from espalier.explanation.levels import tree_levels
 from espalier.model.model import Model
-from espalier.model.tree import LEAF, NOMINAL, UNKNOWN, Tree
+from espalier.model.node_tests import LEAF, NOMINAL, UNKNOWN
+from espalier.model.tree import Tree
 from espalier.prediction.missing import STOP
 from espalier.prediction.tree_predictor import TreePredictor
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from espalier.data.schema import label_text
+from espalier.data.labels import label_text
 from espalier.explanation.steps import DecisionStep, PassedOver, shown_value, step_reason
 from espalier.model.model import Model
 from espalier.model.rules import Condition, sentence, shown_bound

@@ -26,7 +26,8 @@ import numpy.typing as npt
 from espalier.explanation.levels import TreeLevels, path_products, tree_levels
 from espalier.explanation.row_flow import RowFlow
 from espalier.model.model import Model
-from espalier.model.tree import LEAF, Tree, cached_on_owner
+from espalier.model.node_tests import LEAF
+from espalier.model.tree import Tree, cached_on_owner
 from espalier.prediction.leaf_values import answer_table
 from espalier.prediction.tree_predictor import TreePredictor
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from espalier.data.schema import Feature, FeatureKind, Label, instant_text
+from espalier.data.labels import Label, instant_text
+from espalier.data.schema import Feature, FeatureKind
 from espalier.model.rules import Condition, condition_text, label_line, name_text, number_text
 from espalier.prediction.encode_rows import EncodedRow
 

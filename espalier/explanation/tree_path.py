@@ -9,12 +9,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from espalier.data.schema import FeatureKind, Label, label_text
+from espalier.data.labels import Label, label_text
+from espalier.data.schema import FeatureKind
 from espalier.explanation.linear_terms import equation_text
 from espalier.explanation.steps import DecisionStep, StandIn, shown_value, step_reason
 from espalier.model.model import Model
+from espalier.model.node_tests import NOMINAL, NUMERIC
 from espalier.model.rules import Condition, sentence, shown_bound
-from espalier.model.tree import NOMINAL, NUMERIC, cached_on_owner
+from espalier.model.tree import cached_on_owner
 from espalier.prediction.answers import LeafVisit, Prediction, answer_word
 from espalier.prediction.tree_predictor import SurrogateTests, TreePredictor
 from espalier.rules.extract import edge_condition, intersection

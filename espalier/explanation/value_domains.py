@@ -13,20 +13,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from espalier.data.schema import (
-    EARLIEST_INSTANT,
-    LATEST_INSTANT,
-    Feature,
-    FeatureKind,
-    Label,
-    instant_text,
-    parse_instant,
-)
+from espalier.data.labels import EARLIEST_INSTANT, LATEST_INSTANT, Label, instant_text, parse_instant
+from espalier.data.schema import Feature, FeatureKind
 from espalier.explanation.steps import shown_value
 from espalier.model.model import Model
+from espalier.model.node_tests import NUMERIC, UNKNOWN
 from espalier.model.preparation import LARGEST_SPAN, Scale
 from espalier.model.rules import RuleList
-from espalier.model.tree import NUMERIC, UNKNOWN, Tree
+from espalier.model.tree import Tree
 
 MARGIN: Final = 1e-6
 """A proposed number exceeds a threshold by at most this part of its span, with as few digits as possible."""

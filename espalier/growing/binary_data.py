@@ -12,7 +12,7 @@ import numpy.typing as npt
 from espalier.growing.encode import rank_sorted
 from espalier.growing.kernels import constants as c, presorted_split, sort
 from espalier.growing.training_data import TrainingData
-from espalier.memory import large_array
+from espalier.threads import large_array
 
 Array = npt.NDArray[Any]
 

@@ -13,7 +13,7 @@ from espalier.growing.kernels.candidate import NEIGHBOUR_GAP
 from espalier.growing.kernels.gain_bounds import FAR_APART
 from espalier.growing.training_data import TrainingData, many_valued, ranks_by_mean
 from espalier.progress import Progress
-from espalier.threads import in_threads_if_many
+from espalier.threads import parallel_map
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -41,7 +41,7 @@ def encoded_columns(data: TrainingData, config: TrainingConfig, watch: Progress)
     def encode_column(place: int) -> _Encoded:
         return encoder.encode(place, coded[place], orders[order_place[place]] if is_ordered[place] else None)
 
-    parts = in_threads_if_many(n_rows * len(features), encode_column, range(len(features)))
+    parts = parallel_map(encode_column, range(len(features)), n_cells=n_rows * len(features))
     costs = dict(config.attribute_costs or ())
     columns = constants.Columns(
         codes=coded,

@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from espalier.growing.kernels.preorder import are_futile, copy_slices, preorder
 from espalier.growing.kernels.surrogates import N_S_INTS, S_AGREEMENT, S_ATTRIBUTE, S_BELOW, S_TEST, S_THRESHOLD
+from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC
 from espalier.model.surrogates import Surrogates
-from espalier.model.tree import LEAF, NOMINAL, NUMERIC, Tree
+from espalier.model.tree import Tree
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]

@@ -46,7 +46,7 @@ def grow(
 
     Args:
         dataset: With a target.
-        config: With its criterion filled in (`espalier.config.training.resolved`).
+        config: With its criterion filled in (`espalier.config.presets.resolved`).
         progress: Watched from, and stopped by, another thread.
         validation: The rows that ``validation_stop`` looks at.
 

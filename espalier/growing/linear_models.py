@@ -17,7 +17,8 @@ from espalier.data.dataset import Dataset
 from espalier.data.schema import Feature
 from espalier.errors import Cancelled
 from espalier.model.linear import LinearModels
-from espalier.model.tree import LEAF, Tree
+from espalier.model.node_tests import LEAF
+from espalier.model.tree import Tree
 from espalier.progress import Progress
 
 Floats = npt.NDArray[np.float64]

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from espalier.config.training import TrainingConfig
 from espalier.data.checks import faults_of_weights
 from espalier.data.dataset import Column, Dataset, lacks_values
-from espalier.data.schema import Feature, label_text
+from espalier.data.labels import label_text
+from espalier.data.schema import Feature
 from espalier.errors import ConfigError, DataError, Fault, pointer, within
 from espalier.model.preparation import Preparation, scales_of
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from espalier.config.training import Holdout, TrainingConfig
+from espalier.config.holdout import Holdout
+from espalier.config.training import TrainingConfig
 from espalier.data.schema import Schema
 from espalier.errors import NotApplicable
 from espalier.model.linear import LinearModels

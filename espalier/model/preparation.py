@@ -11,7 +11,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.data.schema import EARLIEST_INSTANT, LATEST_INSTANT, Feature, FeatureKind
+from espalier.data.labels import EARLIEST_INSTANT, LATEST_INSTANT
+from espalier.data.schema import Feature, FeatureKind
+from espalier.threads import parallel_map
 
 DAY: Final = 86_400.0
 STEPS: Final = {FeatureKind.NUMERIC: (1.0,), FeatureKind.DATETIME: (DAY, 1.0)}
@@ -58,9 +60,7 @@ def scales_of(attributes: Sequence[Feature], columns: Sequence[npt.NDArray[Any]]
     >>> scales_of([Feature("age", FeatureKind.NUMERIC)], [np.array([18.0, 93.0, np.nan])])
     (Scale(span=75.0, middle=56.0, step=1.0),)
     """
-    from espalier.threads import in_threads_if_many  # noqa: PLC0415 - a process that only predicts measures nothing
-
-    return tuple(in_threads_if_many(sum(map(len, columns)), _scale, attributes, columns))
+    return tuple(parallel_map(_scale, attributes, columns, n_cells=sum(map(len, columns))))
 
 
 def _scale(feature: Feature, column: npt.NDArray[Any]) -> Scale | None:

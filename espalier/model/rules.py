@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from unicodedata import category
 
-from espalier.data.schema import Feature, FeatureKind, Label, instant_text, label_key, label_text
+from espalier.data.labels import Label, instant_text, label_key, label_text
+from espalier.data.schema import Feature, FeatureKind
 
 LINE_BREAKERS: Final = frozenset({"Cc", "Zl", "Zp"})
 """Unicode categories of what ends a line or drives a terminal."""

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from espalier.config.checks import check_training
+from espalier.config.holdout import Holdout
 from espalier.config.pruning import needs_held_out
-from espalier.config.training import Holdout, TrainingConfig
+from espalier.config.training import TrainingConfig
 from espalier.data.dataset import Dataset
 from espalier.data.schema import Schema
 from espalier.errors import ConfigError, Fault, pointer, within

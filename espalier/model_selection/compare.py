@@ -9,9 +9,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.config.training import Holdout, config_to_dict
+from espalier.config.holdout import Holdout
+from espalier.config.presets import config_to_dict
 from espalier.data.dataset import Dataset
-from espalier.data.schema import Label
+from espalier.data.labels import Label
 from espalier.evaluation.metrics import Evaluation, evaluate_rows
 from espalier.model.model import Model
 from espalier.model.rules import RuleList

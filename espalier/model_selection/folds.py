@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.config.training import Holdout
+from espalier.config.holdout import Holdout
 from espalier.data.dataset import Column, Dataset
 from espalier.data.schema import Role, Schema
 from espalier.errors import ConfigError, Fault

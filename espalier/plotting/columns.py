@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from espalier.documents.model import tree_document
+from espalier.documents.tree import tree_document
 from espalier.errors import NotApplicable
 from espalier.model.model import Model
 from espalier.plotting.selection import draw

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from espalier.data.schema import FeatureKind, Label
+from espalier.data.labels import Label
+from espalier.data.schema import FeatureKind
 from espalier.explanation.rule_path import rule_sentence
 from espalier.model.model import Model
 from espalier.model.rules import (

@@ -14,7 +14,8 @@ import numpy as np
 from espalier.errors import ConfigError, Fault, NotApplicable
 from espalier.explanation.explain import Explanation, explain
 from espalier.model.model import Model
-from espalier.model.tree import LEAF, Tree
+from espalier.model.node_tests import LEAF
+from espalier.model.tree import Tree
 
 Path = Explanation | Mapping[str, Any]
 """Whose way is shown: that of a row, or one that was explained before."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from espalier.data.schema import Label, label_text
+from espalier.data.labels import Label, label_text
 from espalier.model.rules import label_line, number_text
 from espalier.prediction.encode_rows import EncodedRow
 

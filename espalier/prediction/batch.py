@@ -19,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.model.model import Model, OperatingPoint
+from espalier.model.node_tests import LEAF, NUMERIC
 from espalier.model.rules import RuleList
-from espalier.model.tree import LEAF, NUMERIC, Tree, cached_on_owner
+from espalier.model.tree import Tree, cached_on_owner
 from espalier.prediction.encode_columns import Cells, MatrixCells
 from espalier.prediction.encode_rows import EncodedRow
 from espalier.prediction.leaf_values import answer_table, node_values
@@ -30,7 +31,7 @@ from espalier.prediction.rule_predictor import firing_rules
 from espalier.prediction.tree_predictor import tree_predictor
 from espalier.progress import Progress
 from espalier.small_work import waits_for_compiler
-from espalier.threads import in_threads, n_threads
+from espalier.threads import n_threads, parallel_map
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -315,7 +316,7 @@ def _in_parts(n_rows: int, work: Callable[[int, int], None]) -> None:
         return
     n_parts = min(PARTS_PER_THREAD * n_threads(), max_parts)
     bounds = [n_rows * part // n_parts for part in range(n_parts + 1)]
-    in_threads(work, bounds[:-1], bounds[1:])
+    parallel_map(work, bounds[:-1], bounds[1:])
 
 
 @dataclass(frozen=True, slots=True)

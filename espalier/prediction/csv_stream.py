@@ -14,10 +14,11 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.data.dataset import Column, Dataset
+from espalier.data.labels import Label, label_text, parse_instant
 from espalier.data.missing import Marks
 from espalier.data.readers.csv_blocks import CsvBlock, csv_blocks, ragged, rows_of
 from espalier.data.readers.source import ByteStream
-from espalier.data.schema import Feature, FeatureKind, Label, Schema, label_text, parse_instant
+from espalier.data.schema import Feature, FeatureKind, Schema
 from espalier.errors import DataError, Fault, RowError, pointer
 from espalier.prediction.encode_rows import rows_from_text
 

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from espalier.data.characters import NOT_TEXT, is_not_text
-from espalier.data.missing import Marks, number_from_text
-from espalier.data.schema import Feature, FeatureKind, Role, Schema, label_key, label_text, parse_instant
+from espalier.data.labels import NOT_TEXT, is_not_text, label_key, label_text, number_from_text, parse_instant
+from espalier.data.missing import Marks
+from espalier.data.schema import Feature, FeatureKind, Role, Schema
 from espalier.errors import Fault, RowError, pointer, within
 
 MISSING: Final = -1.0

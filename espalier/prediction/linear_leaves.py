@@ -18,7 +18,8 @@ from espalier.model.linear import (
     smoothed_leaf,
     smoothing_shares,
 )
-from espalier.model.tree import LEAF, Tree
+from espalier.model.node_tests import LEAF
+from espalier.model.tree import Tree
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]

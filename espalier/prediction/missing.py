@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from espalier.errors import ConfigError, Fault
 from espalier.model.model import Model
+from espalier.model.node_tests import LEAF
 from espalier.model.preparation import Preparation
 from espalier.model.rules import RuleList
-from espalier.model.tree import LEAF, Tree, cached_on_owner
+from espalier.model.tree import Tree, cached_on_owner
 
 STOP: Final = -2
 """In the place of a node's fallback: a row without the value ends here; -1 is every branch."""

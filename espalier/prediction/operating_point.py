@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.data.schema import label_key
+from espalier.data.labels import label_key
 from espalier.errors import ConfigError, Fault
 from espalier.model.model import Model, OperatingPoint
 from espalier.model.rules import RuleList

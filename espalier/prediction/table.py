@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.data.dataset import Column, Dataset
-from espalier.data.schema import Feature, Schema, label_key
+from espalier.data.labels import label_key
+from espalier.data.schema import Feature, Schema
 from espalier.errors import DataError, Fault
 from espalier.model.model import Model
 from espalier.prediction.answers import Prediction

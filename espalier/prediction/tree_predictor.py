@@ -7,10 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from espalier.data.schema import Label
+from espalier.data.labels import Label
 from espalier.model.model import Model
+from espalier.model.node_tests import NUMERIC, UNKNOWN
 from espalier.model.surrogates import Surrogates
-from espalier.model.tree import NUMERIC, UNKNOWN, cached_on_owner
+from espalier.model.tree import cached_on_owner
 from espalier.prediction.answers import LeafVisit, Prediction, wilson
 from espalier.prediction.encode_rows import EncodedRow, RowEncoder, encode_rows
 from espalier.prediction.leaf_values import LeafValues, node_values

@@ -1,7 +1,7 @@
 """Whether a method can take a model: everything that is known of the two before a row is looked at."""
 
+from espalier.config.checks import pruning_faults
 from espalier.config.pruning import CostComplexity, Pessimistic, Pruner, RulePostPruning, needs_held_out
-from espalier.config.pruning_checks import pruning_faults
 from espalier.errors import ConfigError, Fault
 from espalier.model.model import Model
 from espalier.model.record import is_among, recorded

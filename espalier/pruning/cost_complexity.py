@@ -15,7 +15,8 @@ from espalier.data.dataset import Dataset
 from espalier.errors import NotApplicable
 from espalier.growing.grow import grow
 from espalier.model.model import Model
-from espalier.model.tree import LEAF, Tree
+from espalier.model.node_tests import LEAF
+from espalier.model.tree import Tree
 from espalier.progress import Progress
 from espalier.pruning.distribute import losses, node_sums, weighted_rows
 from espalier.pruning.result import Pruned, PruningRows, collapsed, counts, notes_on_rows, pruned_model, step_lines

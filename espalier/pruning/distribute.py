@@ -9,10 +9,11 @@ import numpy.typing as npt
 from espalier.data.dataset import Dataset
 from espalier.growing.training_data import class_factors
 from espalier.model.model import Model
-from espalier.model.tree import LEAF, Tree
+from espalier.model.node_tests import LEAF
+from espalier.model.tree import Tree
 from espalier.prediction.batch import apply
 from espalier.prediction.encode_columns import cells_of, target_of
-from espalier.threads import in_threads_if_many
+from espalier.threads import parallel_map
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -143,5 +144,5 @@ def _columns(model: Model, dataset: Dataset) -> Floats:
         if attributes[place].coded:
             np.copyto(values[place], np.nan, where=values[place] < 0)
 
-    in_threads_if_many(values.size, write, range(len(attributes)))
+    parallel_map(write, range(len(attributes)), n_cells=values.size)
     return values

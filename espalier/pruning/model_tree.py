@@ -9,7 +9,8 @@ import numpy.typing as npt
 from espalier.config.pruning import ModelTree, pruner_name, pruner_to_dict
 from espalier.errors import NotApplicable
 from espalier.model.model import Model
-from espalier.model.tree import LEAF, Tree
+from espalier.model.node_tests import LEAF
+from espalier.model.tree import Tree
 from espalier.progress import Progress
 from espalier.pruning.result import Pruned, PruningRows, counts, pruned_model, step_lines
 

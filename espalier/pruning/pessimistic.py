@@ -15,7 +15,8 @@ from espalier.config.pruning import Pessimistic, pruner_name
 from espalier.data.dataset import Dataset
 from espalier.errors import NotApplicable
 from espalier.model.model import Model
-from espalier.model.tree import LEAF, Tree
+from espalier.model.node_tests import LEAF
+from espalier.model.tree import Tree
 from espalier.progress import Progress
 from espalier.pruning.distribute import WeightedRows, rows_at_leaves, shape_of, tree_arrays, weighted_rows
 from espalier.pruning.kernels import error_limits

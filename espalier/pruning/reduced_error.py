@@ -12,7 +12,8 @@ from espalier.config.pruning import ReducedError, pruner_name
 from espalier.data.dataset import Dataset
 from espalier.errors import NotApplicable
 from espalier.model.model import Model
-from espalier.model.tree import LEAF, Tree
+from espalier.model.node_tests import LEAF
+from espalier.model.tree import Tree
 from espalier.pruning.distribute import losses, node_sums, weighted_rows
 from espalier.pruning.result import Pruned, collapsed, counts, notes_on_rows, pruned_model, step_lines
 

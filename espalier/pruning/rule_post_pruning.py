@@ -24,8 +24,8 @@ from espalier.evaluation.metrics import evaluate
 from espalier.explanation.rule_path import rule_sentence
 from espalier.growing.training_data import class_factors
 from espalier.model.model import Model
+from espalier.model.node_tests import LEAF
 from espalier.model.rules import Condition, LabelCodes, Rule, RuleList, condition_text
-from espalier.model.tree import LEAF
 from espalier.prediction.encode_columns import encoded_columns, target_of
 from espalier.prediction.rule_predictor import condition_mask, firing_rules
 from espalier.prediction.tree_predictor import tree_predictor

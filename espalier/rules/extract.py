@@ -7,11 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from espalier.data.schema import Feature, Label, label_key, label_text
+from espalier.data.labels import Label, label_key, label_text
+from espalier.data.schema import Feature
 from espalier.errors import ConfigError, Fault, NotApplicable
 from espalier.model.model import Model
+from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC
 from espalier.model.rules import ClassDescription, Condition, Rule, RuleList
-from espalier.model.tree import LEAF, NOMINAL, NUMERIC, Tree
+from espalier.model.tree import Tree
 from espalier.prediction.tree_predictor import tree_predictor
 from espalier.rules.simplify import simplified
 

@@ -11,7 +11,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from espalier.data.schema import Feature, label_key
+from espalier.data.labels import label_key
+from espalier.data.schema import Feature
 from espalier.model.rules import Condition
 
 Conjunction = tuple[Condition, ...]

@@ -8,8 +8,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from espalier.config.holdout import Holdout, holdout_from_dict, holdout_to_dict
 from espalier.config.pruning import needs_held_out
-from espalier.config.training import Holdout, TrainingConfig, holdout_from_dict, holdout_to_dict
+from espalier.config.training import TrainingConfig
 from espalier.data.dataset import Dataset
 from espalier.errors import ConfigError, Fault, NotApplicable, within
 from espalier.model.model import Model

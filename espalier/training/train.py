@@ -8,6 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from espalier.config.checks import check_training
+from espalier.config.holdout import Holdout
+from espalier.config.presets import changed_config, config_from_dict, resolved, training_config
 from espalier.config.pruning import (
     PRUNERS,
     ModelTree,
@@ -17,14 +19,7 @@ from espalier.config.pruning import (
     needs_held_out,
     pruning_method,
 )
-from espalier.config.training import (
-    Holdout,
-    TrainingConfig,
-    changed_config,
-    config_from_dict,
-    resolved,
-    training_config,
-)
+from espalier.config.training import TrainingConfig
 from espalier.data.dataset import Dataset
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
 from espalier.errors import ConfigError, DataError, Fault, NotApplicable
@@ -32,9 +27,10 @@ from espalier.evaluation.metrics import evaluate
 from espalier.growing.grow import Grown, grow
 from espalier.growing.linear_models import fit_linear_models
 from espalier.model.model import Model, TrainingRecord
+from espalier.model.node_tests import LEAF
 from espalier.model.record import DIVIDING, is_among, recorded
 from espalier.model.rules import RuleList
-from espalier.model.tree import LEAF, Tree
+from espalier.model.tree import Tree
 from espalier.progress import Progress
 from espalier.pruning import PRUNING_FUNCTIONS, Pruned, PruningRows, faults_of_backfit
 from espalier.small_work import run_uncompiled_if_small

@@ -1,7 +1,7 @@
 """Data and candidates that tests of comparisons share."""
 
 import espalier
-from espalier.model_selection.compare import Candidate
+from espalier.model_selection.candidates import Candidate
 from tests.factories import ROOT
 
 

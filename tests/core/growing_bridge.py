@@ -9,9 +9,10 @@ import numpy as np
 
 from espalier import Dataset, Feature, FeatureKind, Role, Schema, TrainingConfig, training_config
 from espalier.config.parameters import field_table
-from espalier.config.training import resolved
+from espalier.config.presets import resolved
 from espalier.growing.grow import Grown, grow
-from espalier.model.tree import LEAF, NOMINAL, NUMERIC, UNKNOWN, Tree
+from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC, UNKNOWN
+from espalier.model.tree import Tree
 from tests.reference.missing import Surrogate
 from tests.reference.predictor import next_branches
 from tests.reference.table import Table

@@ -12,8 +12,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from espalier import Feature, FeatureKind, Model, Role, Schema, TrainingRecord, training_config
+from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC, UNKNOWN
 from espalier.model.preparation import Preparation
-from espalier.model.tree import LEAF, NOMINAL, NUMERIC, UNKNOWN, Tree, tree_from_parents
+from espalier.model.tree import Tree, tree_from_parents
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@ import pytest
 from scipy import stats
 
 import espalier
-from espalier.model_selection.compare import Candidate, PruningEffect, compare
+from espalier.model_selection.candidates import Candidate
+from espalier.model_selection.compare import PruningEffect, compare
 from espalier.model_selection.folds import fold_of_rows, with_label_noise
 from espalier.model_selection.significance import paired_differences, resampled_t
 from espalier.stats import binomial_two_sided, student_t_two_sided

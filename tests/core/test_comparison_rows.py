@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import espalier
-from espalier.model_selection.compare import Candidate, compare
+from espalier.model_selection.candidates import Candidate
+from espalier.model_selection.compare import compare
 from tests.core.compared import drugs, stump_and_tree, weighted
 
 

@@ -34,7 +34,8 @@ from espalier import (
     to_text,
     train,
 )
-from espalier.model.tree import Surrogates, Tree
+from espalier.model.surrogates import Surrogates
+from espalier.model.tree import Tree
 from tests.altered import changed, spots, with_value
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, mixed_rows, plant, roots
 

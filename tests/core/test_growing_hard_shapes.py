@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from espalier import Cancelled, ConfigError, DataError, Dataset, Feature, FeatureKind, Role, Schema, training_config
-from espalier.config.training import resolved
+from espalier.config.presets import resolved
 from espalier.growing import binary_grower, general_grower, grow as growing
 from espalier.growing.grow import Grown, grow
 from espalier.growing.kernels import binary_tree

@@ -16,7 +16,7 @@ from espalier import (
     Schema,
     training_config,
 )
-from espalier.config.training import resolved
+from espalier.config.presets import resolved
 from espalier.growing import binary_data, general_grower, grow as growing
 from espalier.growing.grow import grow
 from espalier.model.tree import Tree

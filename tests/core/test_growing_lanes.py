@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from espalier import Dataset, Feature, FeatureKind, Role, Schema, training_config
-from espalier.config.training import resolved
+from espalier.config.presets import resolved
 from espalier.growing import binary_data, binary_grower, grow as growing
 from espalier.growing.grow import grow
 from espalier.model.tree import Tree

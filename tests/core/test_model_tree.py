@@ -22,7 +22,7 @@ from espalier import (
     to_text,
     train,
 )
-from espalier.config.training import resolved, training_config
+from espalier.config.presets import resolved, training_config
 from espalier.evaluation.metrics import answers_and_shares
 from espalier.growing.linear_models import fit_linear_models
 from tests.core.growing_bridge import dataset_of, grow, node_of

@@ -15,7 +15,7 @@ from espalier import (
     summary,
     train,
 )
-from espalier.config.training import resolved, training_config
+from espalier.config.presets import resolved, training_config
 from espalier.growing.linear_models import fit_linear_models
 from tests.core.growing_bridge import grow
 from tests.core.model_trees import line

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from espalier import Dataset, Feature, FeatureKind, Model, Pessimistic, Progress, Role, Schema, add_errs, prune, train
-from espalier.data.schema import label_text
+from espalier.data.labels import label_text
 from espalier.errors import Cancelled
-from espalier.model.tree import LEAF, Tree
+from espalier.model.node_tests import LEAF
+from espalier.model.tree import Tree
 from espalier.pruning.pessimistic import prune_pessimistic
 from espalier.small_work import always_compiled
 from tests.core.growing_bridge import node_of

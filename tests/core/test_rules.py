@@ -28,7 +28,7 @@ from espalier import (
     to_text,
     train,
 )
-from espalier.model.tree import LEAF
+from espalier.model.node_tests import LEAF
 from espalier.prediction.batch import apply, class_codes, class_shares, numbers
 from espalier.prediction.encode_columns import encoded_columns
 from espalier.prediction.rule_predictor import _fired_by_kernel

@@ -17,7 +17,8 @@ from espalier import (
     to_json,
     train,
 )
-from espalier.data.schema import Feature, FeatureKind, Role, parse_instant
+from espalier.data.labels import parse_instant
+from espalier.data.schema import Feature, FeatureKind, Role
 from espalier.model.preparation import Scale, scales_of
 from tests.factories import ROOT
 

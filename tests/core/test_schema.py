@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from espalier import Feature, FeatureKind, Role, Schema, SchemaError
-from espalier.data.schema import instant_text, label_text, parse_instant, sorted_labels
+from espalier.data.labels import instant_text, label_text, parse_instant, sorted_labels
 from tests.core.planted import MIXED, NUMBERS
 
 X = Feature("x", FeatureKind.NUMERIC)

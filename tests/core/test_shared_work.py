@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from espalier.growing.parallel import JobQueue
-from espalier.memory import LARGE_PAGE, large_array
-from espalier.threads import in_threads_if_many
+from espalier.threads import LARGE_PAGE, large_array, parallel_map
 
 
 @dataclass(frozen=True)
@@ -98,5 +97,5 @@ def test_a_system_without_large_pages_gives_ordinary_ones(fails: str, monkeypatc
 @pytest.mark.parametrize(("n_cells", "n_threads"), [(999_999, 1), (1_000_000, 2)])
 def test_few_cells_make_no_threads(n_cells: int, n_threads: int) -> None:
     current_service = threading.get_ident()
-    found = in_threads_if_many(n_cells, lambda _: threading.get_ident(), range(2))
+    found = parallel_map(lambda _: threading.get_ident(), range(2), n_cells=n_cells)
     assert (found == [current_service, current_service]) == (n_threads == 1)

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from espalier import DocumentError
-from espalier.model.tree import LEAF, NUMERIC, Surrogates, Tree, tree_from_parents
+from espalier.model.node_tests import LEAF, NUMERIC
+from espalier.model.surrogates import Surrogates
+from espalier.model.tree import Tree, tree_from_parents
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, n_nodes, node_numbered, planted_tree, roots
 
 A, B, C = Leaf((4.0, 0.0, 0.0)), Leaf((0.0, 2.0, 0.0)), Leaf((0.0, 1.0, 3.0))

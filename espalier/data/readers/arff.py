@@ -24,8 +24,8 @@ import numpy as np
 
 from espalier.data.assembly import Block, TableAssembler
 from espalier.data.column import RawColumn, column_from_texts
+from espalier.data.labels import number_from_text
 from espalier.data.limits import Limits
-from espalier.data.missing import number_from_text
 from espalier.data.readers.json import lines_of
 from espalier.data.readers.source import Source
 from espalier.data.schema import FeatureKind

@@ -1,0 +1,77 @@
+"""Which rows are set aside before anything is learned."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from espalier.config.parameters import LARGEST_SEED
+from espalier.errors import ConfigError, Fault, pointer
+
+
+@dataclass(frozen=True, slots=True)
+class Holdout:
+    """Which rows are set aside before anything is learned.
+
+    Attributes:
+        fraction: Share of the rows, above 0 and below 1; None where `rows` are given.
+        seed: For the draw.
+        stratified: Draw the same share of each class (classification only).
+        rows: The very rows, counted from 0.
+    """
+
+    fraction: float | None = None
+    seed: int = 0
+    stratified: bool = True
+    rows: tuple[int, ...] | None = None
+
+
+def holdout_from_dict(document: Mapping[str, Any]) -> Holdout:
+    """Read ``{"fraction", "seed", "stratified"}`` or ``{"rows"}``.
+
+    Raises:
+        ConfigError: Every fault, by path.
+    """
+    legal = 'must be {"fraction": 0.3, "seed": 1, "stratified": true} or {"rows": [0, 5, …]}'
+    if not isinstance(document, Mapping) or ("fraction" in document) == ("rows" in document):
+        raise ConfigError([Fault("", "wrong_type", legal)])
+    checks: dict[str, tuple[bool, str]] = {
+        "fraction": (_is_share(document.get("fraction", 0.5)), "must be a number above 0 and below 1"),
+        "seed": (_is_place(document.get("seed", 0)), f"must be a whole number from 0 to {LARGEST_SEED}"),
+        "stratified": (isinstance(document.get("stratified", True), bool), "must be true or false"),
+        "rows": (
+            _are_places(document.get("rows", [0])),
+            "must be a list of different row numbers, at least one, counted from 0",
+        ),
+    }
+    allowed = ("rows",) if "rows" in document else ("fraction", "seed", "stratified")
+    faults = [Fault(pointer(str(name)), "unknown_field", legal) for name in document if name not in allowed]
+    faults += [Fault(f"/{name}", "not_legal", checks[name][1]) for name in allowed if not checks[name][0]]
+    if faults:
+        raise ConfigError(faults)
+    if "rows" in document:
+        return Holdout(rows=tuple(document["rows"]))
+    return Holdout(float(document["fraction"]), document.get("seed", 0), document.get("stratified", True))
+
+
+def holdout_to_dict(holdout: Holdout) -> dict[str, Any]:
+    """Give the JSON form that `holdout_from_dict` reads."""
+    if holdout.rows is not None:
+        return {"rows": list(holdout.rows) if isinstance(holdout.rows, tuple) else holdout.rows}
+    return {"fraction": holdout.fraction, "seed": holdout.seed, "stratified": holdout.stratified}
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1
+
+
+def _is_place(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST_SEED
+
+
+def _are_places(value: Any) -> bool:
+    return (
+        isinstance(value, list | tuple)
+        and len(value) > 0
+        and all(_is_place(item) for item in value)
+        and len(set(value)) == len(value)
+    )

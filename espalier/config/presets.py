@@ -1,0 +1,140 @@
+"""The published algorithms as presets, and the reading of configurations.
+
+An algorithm is not a class here but a *preset*, a `TrainingConfig` in `PRESETS`.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from espalier.config.parameters import parameters_from, parameters_to_dict
+from espalier.config.pruning import ModelTree, Pessimistic, ReducedError
+from espalier.config.training import TrainingConfig
+from espalier.data.schema import Schema
+from espalier.errors import ConfigError, Fault
+
+WHAT: Final = "the training configuration"
+
+C45: Final = TrainingConfig(
+    preset="c45",
+    criterion="gain_ratio",
+    nominal="multiway",
+    threshold="observed",
+    window="c45",
+    mdl_correction=True,
+    average_gain_guard=True,
+    missing="fractional",
+    min_weight_leaf=2.0,
+    min_impurity_decrease=None,
+    collapse=True,
+    pruning=Pessimistic(quantile="c45"),
+)
+PRESETS: Final[Mapping[str, TrainingConfig]] = MappingProxyType(
+    {
+        "id3": TrainingConfig(
+            preset="id3",
+            criterion="information_gain",
+            nominal="multiway",
+            numeric="none",
+            missing="majority",
+            min_impurity_decrease=None,
+        ),
+        "c45": C45,
+        "j48": dataclasses.replace(C45, preset="j48", pruning=Pessimistic(quantile="normal")),
+        "cart": TrainingConfig(preset="cart"),
+        "reptree": TrainingConfig(
+            preset="reptree",
+            nominal="multiway",
+            missing="spread",
+            min_weight_leaf=2.0,
+            leaf_weight_rule="winner",
+            min_impurity_decrease=None,
+            min_variance_fraction=1e-3,
+            pruning=ReducedError(backfit=True),
+        ),
+        "m5": TrainingConfig(
+            preset="m5",
+            criterion="m5",
+            nominal="ordered_binaries",
+            missing="imputed",
+            min_weight_split=4.0,
+            min_impurity_decrease=0.0,
+            min_sd_fraction=0.05,
+            leaf="linear",
+            smoothing=15.0,
+            pruning=ModelTree(),
+        ),
+    }
+)
+"""The published algorithms, as they come."""
+
+PRESET_SENTENCES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "id3": "ID3 (Quinlan 1986): information gain, one branch a category, nominal attributes only",
+        "c45": "C4.5 release 8 (Quinlan 1993, 1996): gain ratio, thresholds, missing values, pessimistic pruning",
+        "j48": "J48 (Weka's C4.5): as c45, pruned by the normal quantile",
+        "cart": "CART (Breiman et al. 1984): two branches, gini or squared error, every cut tried",
+        "reptree": "REPTree (Weka): information gain or squared error, pruned by a third of the rows",
+        "m5": "M5' (Quinlan 1992; Wang and Witten 1997), linear models in the leaves, pruned and smoothed",
+    }
+)
+TASK_CRITERIA: Final[Mapping[str, str]] = MappingProxyType({"classification": "gini", "regression": "squared_error"})
+PRESET_CRITERIA: Final = MappingProxyType(
+    {"reptree": MappingProxyType({"classification": "information_gain", "regression": "squared_error"})}
+)
+
+
+def training_config(preset: str = "cart", **params: Any) -> TrainingConfig:
+    """Give a preset with some fields changed.
+
+    Raises:
+        ConfigError: No such preset or field, or a value that is not legal; every fault, by path.
+
+    >>> training_config("cart", max_depth=4).max_depth
+    4
+    """
+    if not isinstance(preset, str) or preset not in PRESETS:
+        raise ConfigError([Fault("/preset", "unknown_value", f"must be one of {', '.join(PRESETS)}")])
+    return parameters_from(TrainingConfig, params, base=PRESETS[preset], what=WHAT)
+
+
+def changed_config(config: TrainingConfig, params: Mapping[str, Any]) -> TrainingConfig:
+    """Give `config` with some fields changed and every field checked: one made by hand has not been yet.
+
+    Raises:
+        ConfigError: Every fault, by path.
+    """
+    own = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+    preset = own.pop("preset")
+    if not isinstance(preset, str) or preset not in PRESETS:
+        raise ConfigError([Fault("/preset", "unknown_value", f"must be one of {', '.join(PRESETS)}")])
+    return parameters_from(TrainingConfig, {**own, **params}, base=config, what=WHAT)
+
+
+def config_to_dict(config: TrainingConfig) -> dict[str, Any]:
+    """Give the JSON form, every field by name."""
+    return {"preset": config.preset, **parameters_to_dict(config)}
+
+
+def config_from_dict(document: Mapping[str, Any]) -> TrainingConfig:
+    """Read the JSON form that `config_to_dict` gives.
+
+    Raises:
+        ConfigError: Every fault, by path.
+    """
+    if not isinstance(document, Mapping):
+        raise ConfigError([Fault("", "wrong_type", f"{WHAT} must be an object of fields and values")])
+    fields = dict(document)
+    preset = fields.pop("preset", "cart")
+    if not isinstance(preset, str):
+        raise ConfigError([Fault("/preset", "wrong_type", f"must be one of {', '.join(PRESETS)}")])
+    return training_config(preset, **{str(name): value for name, value in fields.items()})
+
+
+def resolved(config: TrainingConfig, schema: Schema) -> TrainingConfig:
+    """Fill in the criterion where the configuration leaves it to the task."""
+    if config.criterion is not None or schema.task is None:
+        return config
+    criteria = PRESET_CRITERIA.get(config.preset, TASK_CRITERIA)
+    return dataclasses.replace(config, criterion=criteria[schema.task])

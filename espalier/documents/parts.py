@@ -1,0 +1,279 @@
+"""Parts of a model document: lists of numbers, linear models, preparation, training record."""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from espalier.config.holdout import holdout_from_dict, holdout_to_dict
+from espalier.data.labels import EARLIEST_INSTANT, LATEST_INSTANT
+from espalier.data.schema import Feature, FeatureKind, Schema
+from espalier.errors import DocumentError, Fault, InvalidInput, within
+from espalier.model.linear import LinearModels
+from espalier.model.model import TrainingRecord
+from espalier.model.preparation import LARGEST_SPAN, STEPS, Preparation, Scale
+
+LINEAR_DTYPES: Final[Mapping[str, type]] = MappingProxyType(
+    {
+        "start": np.int32,
+        "feature": np.int32,
+        "cut": np.int32,
+        "coefficient": np.float64,
+        "intercept": np.float64,
+        "squares": np.float64,
+        "rank_start": np.int32,
+        "rank": np.int32,
+    }
+)
+SCALE_PARTS: Final = ("span", "middle", "step")
+RARE: Final = ("asked", "backfitted", "divided")
+
+
+def read_array(values: Any, path: str, dtype: type, n_dimensions: int) -> npt.NDArray[Any]:
+    """Return one list of numbers as an array.
+
+    Args:
+        values: JSON, not checked yet.
+        path: JSON pointer of the list, for errors.
+        dtype: Of the array; null is NaN in one of float64.
+        n_dimensions: 1 or 2.
+
+    Raises:
+        DocumentError: It is no list of such numbers.
+    """
+    legal = f"must be a list of {'numbers' if dtype is np.float64 else 'whole numbers'}" + (
+        ", or lists of them of one length" if n_dimensions == 2 else ""
+    )
+    if not isinstance(values, list):
+        raise DocumentError([Fault(path, "wrong_type", legal)])
+    allowed: set[type] = {int}
+    if dtype is np.float64:
+        # A table of statistics holds no NaN; a column may.
+        allowed = {int, float} if n_dimensions == 2 else {int, float, type(None)}
+    if n_dimensions == 2 and not set(map(type, values)) <= {list}:
+        raise DocumentError([Fault(path, "wrong_type", legal)])
+    cells = list(chain.from_iterable(values)) if n_dimensions == 2 else values
+    if not set(map(type, cells)) <= allowed:
+        raise DocumentError([Fault(path, "wrong_type", legal)])
+    try:
+        array: npt.NDArray[Any] = np.array(cells, dtype=dtype)  # None becomes NaN
+    except (OverflowError, ValueError):
+        raise DocumentError([Fault(path, "not_legal", legal)]) from None
+    if n_dimensions == 1:
+        return array
+    widths = set(map(len, values))
+    if len(widths) > 1:
+        raise DocumentError([Fault(path, "not_legal", legal)])
+    return array.reshape(len(values), *widths)
+
+
+# Linear models
+
+
+def linear_document(models: LinearModels) -> dict[str, list[Any]]:
+    """Give the arrays by name."""
+    return {name: getattr(models, name).tolist() for name in LINEAR_DTYPES}
+
+
+def read_linear(given: Any) -> LinearModels:
+    """Read what `linear_document` gives.
+
+    Args:
+        given: JSON, not checked yet.
+
+    Raises:
+        DocumentError: It is not an object of such lists.
+    """
+    if not isinstance(given, dict):
+        raise DocumentError([Fault("/tree/linear", "wrong_type", "must be an object")])
+    return LinearModels(
+        **{name: read_array(given.get(name), f"/tree/linear/{name}", t, 1) for name, t in LINEAR_DTYPES.items()}
+    )
+
+
+def faults_of_linear(models: LinearModels, schema: Schema, imputed: tuple[float, ...] | None) -> list[Fault]:
+    """Say where the models ask an attribute for what it does not have; each model for itself is sound already."""
+    faults = []
+    unordered = np.array([feature.unordered for feature in schema.attributes])
+    if np.any((models.cut > 0) != unordered[models.feature]):
+        message = "0 for a number or an ordered attribute, 1 or more for a nominal one"
+        faults.append(Fault("/tree/linear/cut", "kind", message))
+    n_categories = [len(feature.categories) if feature.unordered else 0 for feature in schema.attributes]
+    if np.diff(models.rank_start).tolist() != n_categories:
+        message = "a nominal attribute has one rank a category, another none"
+        faults.append(Fault("/tree/linear/rank_start", "length", message))
+    asked = np.unique(models.feature)
+    if len(asked) and (imputed is None or np.any(np.isnan(np.array(imputed)[asked]))):
+        message = "a linear model needs a value in the place of every missing one"
+        faults.append(Fault("/preparation/imputed", "required", message))
+    return faults
+
+
+# Preparation
+
+
+def preparation_document(preparation: Preparation) -> dict[str, Any]:
+    """Give the JSON form; NaN is null, and so is what an attribute has none of."""
+    document: dict[str, Any] = {"imputed": None if preparation.imputed is None else _nulls(preparation.imputed)}
+    if preparation.scales is not None:
+        document["scales"] = {
+            part: [None if scale is None else getattr(scale, part) for scale in preparation.scales]
+            for part in SCALE_PARTS
+        }
+    return document
+
+
+def read_preparation(given: Mapping[str, Any], schema: Schema) -> Preparation:
+    """Read what `preparation_document` gives.
+
+    Raises:
+        DocumentError: Another length than the schema's, or values that training cannot give.
+    """
+    return Preparation(
+        imputed=_read_imputed(given.get("imputed"), schema),
+        scales=_read_scales(given.get("scales"), schema),
+    )
+
+
+def _nulls(values: Sequence[float]) -> list[float | None]:
+    return [None if math.isnan(value) else value for value in values]
+
+
+def _read_imputed(given: Any, schema: Schema) -> tuple[float, ...] | None:
+    if given is None:
+        return None
+    imputed = tuple(read_array(given, "/preparation/imputed", np.float64, 1).tolist())
+    _check_length(imputed, schema, "/preparation/imputed")
+    for feature, value in zip(schema.attributes, imputed, strict=True):
+        if feature.coded and not math.isnan(value) and value not in range(len(feature.categories)):
+            message = f"the value for {feature.name!r} must be the code of one of its categories, or null"
+            raise DocumentError([Fault("/preparation/imputed", "not_legal", message)])
+    return imputed
+
+
+def _read_scales(given: Any, schema: Schema) -> tuple[Scale | None, ...] | None:
+    if given is None:
+        return None
+    if not isinstance(given, dict):
+        raise DocumentError(
+            [Fault("/preparation/scales", "wrong_type", f"must be an object of {', '.join(SCALE_PARTS)}")]
+        )
+    columns = []
+    for part in SCALE_PARTS:
+        path = f"/preparation/scales/{part}"
+        column = read_array(given.get(part), path, np.float64, 1).tolist()
+        _check_length(column, schema, path)
+        columns.append(column)
+    rows = zip(schema.attributes, *columns, strict=True)
+    return tuple(_read_scale(feature, *parts) for feature, *parts in rows)
+
+
+def _read_scale(feature: Feature, span: float, middle: float, step: float) -> Scale | None:
+    absent = [math.isnan(part) for part in (span, middle, step)]
+    if all(absent):
+        return None
+    low, high = -math.inf, math.inf
+    if feature.kind is FeatureKind.DATETIME:
+        low, high = EARLIEST_INSTANT, LATEST_INSTANT
+    steps = (0.0, *STEPS.get(feature.kind, ()))
+    legal = not any(absent) and 0 <= span <= LARGEST_SPAN and low <= middle <= high and step in steps
+    if feature.coded or not legal:
+        message = (
+            f"of {feature.name!r}: null for an attribute of categories, else a span of at least 0, a middle, and a "
+            f"step of {' or '.join(f'{one:g}' for one in steps)}"
+        )
+        raise DocumentError([Fault("/preparation/scales", "not_legal", message)])
+    return Scale(span, middle, step)
+
+
+def _check_length(column: Sequence[float], schema: Schema, path: str) -> None:
+    if len(column) != len(schema.attributes):
+        raise DocumentError([Fault(path, "length", f"must have one entry an attribute: {len(schema.attributes)}")])
+
+
+# Training record
+
+
+def record_document(record: TrainingRecord) -> dict[str, Any]:
+    """Give a record as JSON values.
+
+    What does not apply to a model is not said of it: documents that have it say something by it.
+    """
+    fields = [field.name for field in dataclasses.fields(record)]
+    told = [name for name in fields if name not in RARE or getattr(record, name) not in ((), None)]
+    return {
+        **{name: getattr(record, name) for name in told},
+        "train": dict(record.train),
+        "held_out": None if record.held_out is None else dict(record.held_out),
+        "holdout": None if record.holdout is None else holdout_to_dict(record.holdout),
+    }
+
+
+def read_record(given: Mapping[str, Any]) -> TrainingRecord:
+    """Read a record from JSON values.
+
+    Raises:
+        DocumentError: What is wrong, where (below /training), and what is legal.
+    """
+    try:
+        holdout = None if given.get("holdout") is None else holdout_from_dict(given["holdout"])
+    except InvalidInput as error:
+        raise DocumentError(within("/training/holdout", error.faults)) from None
+    faults = _faults_of_types(given)
+    if faults:
+        raise DocumentError(faults)
+    return TrainingRecord(
+        n_rows=given["n_rows"],
+        n_training_rows=given["n_training_rows"],
+        fingerprint=given["fingerprint"],
+        holdout=holdout,
+        train=given["train"],
+        held_out=given.get("held_out"),
+        held_out_use=given.get("held_out_use"),
+        asked=tuple(given.get("asked", [])),
+        backfitted=tuple(given.get("backfitted", [])),
+        divided=given.get("divided"),
+    )
+
+
+def _faults_of_types(given: Mapping[str, Any]) -> list[Fault]:
+    return [
+        Fault(f"/training/{name}", "wrong_type", legal)
+        for name, holds, legal in (
+            ("n_rows", _is_count(given.get("n_rows")), "must be a whole number"),
+            ("n_training_rows", _is_count(given.get("n_training_rows")), "must be a whole number"),
+            ("fingerprint", isinstance(given.get("fingerprint"), str), "must be text"),
+            ("train", _are_figures(given.get("train")), "must be an object of numbers"),
+            (
+                "held_out",
+                given.get("held_out") is None or _are_figures(given["held_out"]),
+                "must be an object of numbers",
+            ),
+            (
+                "held_out_use",
+                given.get("held_out_use") in (None, "holdout", "validation"),
+                "must be holdout or validation",
+            ),
+            ("asked", _are_texts(given.get("asked", [])), "must be a list of texts"),
+            ("backfitted", _are_texts(given.get("backfitted", [])), "must be a list of texts"),
+            ("divided", isinstance(given.get("divided"), bool | None), "must be true or false"),
+        )
+        if not holds
+    ]
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
+
+
+def _are_figures(value: Any) -> bool:
+    return isinstance(value, dict) and all(type(item) in (int, float) for item in value.values())

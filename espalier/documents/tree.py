@@ -1,0 +1,174 @@
+"""A tree as JSON columns, read back as hostile input."""
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from espalier.data.labels import EARLIEST_INSTANT, LATEST_INSTANT
+from espalier.data.schema import FeatureKind, Schema
+from espalier.documents.parts import linear_document, read_array, read_linear
+from espalier.errors import DocumentError, Fault
+from espalier.model.linear import LARGEST_VALUE
+from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC
+from espalier.model.surrogates import Surrogates
+from espalier.model.tree import MAX_NODES, Tree
+
+TREE_DTYPES: Final[Mapping[str, type]] = MappingProxyType(
+    {
+        "parent": np.int32,
+        "size": np.int32,
+        "child_start": np.int32,
+        "child": np.int32,
+        "feature": np.int32,
+        "test": np.int8,
+        "threshold": np.float64,
+        "code_start": np.int32,
+        "code_branch": np.int32,
+        "fallback": np.int32,
+        "branch_weight": np.float64,
+        "weight": np.float64,
+        "gain": np.float64,
+        "stats": np.float64,
+    }
+)
+SURROGATE_DTYPES: Final[Mapping[str, type]] = MappingProxyType(
+    {
+        "start": np.int32,
+        "feature": np.int32,
+        "test": np.int8,
+        "threshold": np.float64,
+        "below": np.int32,
+        "code_start": np.int32,
+        "code_branch": np.int32,
+        "agreement": np.float64,
+    }
+)
+
+
+def tree_document(tree: Tree) -> dict[str, Any]:
+    """Return a tree as JSON columns: lists by name."""
+    columns: dict[str, Any] = as_lists(tree_arrays(tree))
+    return columns
+
+
+def tree_arrays(tree: Tree) -> dict[str, Any]:
+    """Return a tree as columns: arrays by name."""
+    columns: dict[str, Any] = {name: np.ascontiguousarray(getattr(tree, name)) for name in (*TREE_DTYPES, "value")}
+    surrogates = tree.surrogates
+    columns["surrogates"] = (
+        None
+        if surrogates is None
+        else {name: np.ascontiguousarray(getattr(surrogates, name)) for name in SURROGATE_DTYPES}
+    )
+    if tree.linear is not None:
+        columns["linear"] = linear_document(tree.linear)
+    return columns
+
+
+def as_lists(part: Any) -> Any:
+    """Return JSON values: lists instead of arrays, null instead of their NaN."""
+    if isinstance(part, dict):
+        return {name: as_lists(value) for name, value in part.items()}
+    if not isinstance(part, np.ndarray):
+        return part
+    if part.dtype.kind != "f" or part.ndim > 1:  # no NaN in a table of statistics
+        return part.tolist()
+    return [None if math.isnan(value) else value for value in part.tolist()]
+
+
+def read_tree(columns: Mapping[str, Any], schema: Schema) -> Tree:
+    """Read what `tree_document` returns.
+
+    Raises:
+        DocumentError: What is wrong, where, and what is legal.
+    """
+    classes = bool(schema.classes)
+    dtypes = {**TREE_DTYPES, "value": np.int32 if classes else np.float64}
+    arrays: dict[str, Any] = {
+        name: read_array(columns.get(name), f"/tree/{name}", dtype, 2 if name == "stats" else 1)
+        for name, dtype in dtypes.items()
+    }
+    given = columns.get("surrogates")
+    if given is not None:
+        if not isinstance(given, dict):
+            raise DocumentError([Fault("/tree/surrogates", "wrong_type", "must be an object or null")])
+        arrays["surrogates"] = Surrogates(
+            **{
+                name: read_array(given.get(name), f"/tree/surrogates/{name}", dtype, 1)
+                for name, dtype in SURROGATE_DTYPES.items()
+            }
+        )
+    if columns.get("linear") is not None:
+        arrays["linear"] = read_linear(columns["linear"])
+    if len(arrays["parent"]) > MAX_NODES:
+        raise DocumentError([Fault("/tree/parent", "too_large", f"at most {MAX_NODES} nodes")])
+    tree = Tree(**arrays)
+    tree.validate(n_attributes=len(schema.attributes))
+    _check_against_schema(tree, schema)
+    return tree
+
+
+def _check_against_schema(tree: Tree, schema: Schema) -> None:
+    width = len(schema.classes) or 3
+    faults = _faults_of_stats(tree, classes=bool(schema.classes), width=width)
+    if schema.classes and not np.all((tree.value >= 0) & (tree.value < width)):
+        faults.append(Fault("/tree/value", "not_legal", f"must be codes of the {width} classes"))
+    if not schema.classes and not np.all(np.abs(tree.value) <= LARGEST_VALUE):
+        faults.append(Fault("/tree/value", "not_legal", f"must be numbers between ±{LARGEST_VALUE:g}"))
+    n_categories = np.array([len(feature.categories) for feature in schema.attributes] or [0])
+    unordered = np.array([feature.unordered for feature in schema.attributes] or [False])
+    inner = tree.test != LEAF
+    feature = np.where(inner, tree.feature, 0)
+    wrong_kind = inner & (
+        ((tree.test == NOMINAL) & ~unordered[feature]) | ((tree.test == NUMERIC) & unordered[feature])
+    )
+    if np.any(wrong_kind):
+        faults.append(Fault("/tree/test", "kind", "nominal attributes are tested by category, others by a threshold"))
+    lengths = np.where(tree.test == NOMINAL, n_categories[feature], 0)
+    if not np.array_equal(np.diff(tree.code_start), lengths):
+        faults.append(Fault("/tree/code_start", "length", "a nominal test has one entry a category of its attribute"))
+    faults += _faults_of_instants(tree, schema)
+    if tree.surrogates is not None and not faults:
+        faults += _faults_of_surrogates(tree.surrogates, schema)
+    if faults:
+        raise DocumentError(faults)
+
+
+def _faults_of_stats(tree: Tree, *, classes: bool, width: int) -> list[Fault]:
+    if tree.stats.shape[1] != width:
+        return [Fault("/tree/stats", "length", f"must have {width} numbers a node")]
+    faults = []
+    sums = tree.stats.sum(axis=1) if classes else tree.stats[:, 0]
+    if np.any((tree.stats if classes else tree.stats[:, [0, 2]]) < 0):
+        faults.append(Fault("/tree/stats", "not_legal", "weights and sums of squares must be at least 0"))
+    elif np.any((tree.weight > 0) & (sums <= 0)):
+        faults.append(Fault("/tree/stats", "not_legal", "a node that has weight must have it in its statistics"))
+    if not classes and np.any(np.abs(tree.stats[:, 1]) > LARGEST_VALUE):
+        faults.append(Fault("/tree/stats", "not_legal", f"means must be between ±{LARGEST_VALUE:g}"))
+    return faults
+
+
+def _faults_of_instants(tree: Tree, schema: Schema) -> list[Fault]:
+    """A threshold of a datetime attribute is shown as a date, so it must be one."""
+    dates = [place for place, feature in enumerate(schema.attributes) if feature.kind is FeatureKind.DATETIME]
+    thresholds = tree.threshold[(tree.test == NUMERIC) & np.isin(tree.feature, dates)]
+    if np.all((thresholds >= EARLIEST_INSTANT) & (thresholds <= LATEST_INSTANT)):
+        return []
+    return [Fault("/tree/threshold", "not_legal", "of a datetime attribute must be seconds within the years 1 to 9999")]
+
+
+def _faults_of_surrogates(surrogates: Surrogates, schema: Schema) -> list[Fault]:
+    features = [schema.attributes[place] for place in surrogates.feature.tolist()]
+    nominal = (surrogates.test == NOMINAL).tolist()
+    lengths = [len(feature.categories) if coded else 0 for feature, coded in zip(features, nominal, strict=True)]
+    faults = []
+    if any(feature.unordered != coded for feature, coded in zip(features, nominal, strict=True)):
+        message = "nominal attributes are tested by category, others by a threshold"
+        faults.append(Fault("/tree/surrogates/test", "kind", message))
+    elif np.diff(surrogates.code_start).tolist() != lengths:
+        message = "a nominal test has one entry a category of its attribute"
+        faults.append(Fault("/tree/surrogates/code_start", "length", message))
+    return faults

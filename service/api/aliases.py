@@ -38,7 +38,7 @@ def point_alias(asked: dict[str, Any], name: str, alias: str) -> Response:
     with transaction(current_service().sessions) as session:
         made = pointers.point(session, name, alias, **asked, key_id=current_caller().key_id)
         shown = SHOWN.dump(made)
-    current_service().finder.forget()
+    current_service().versions.invalidate()
     return json_answer(shown)
 
 
@@ -60,5 +60,5 @@ def roll_alias_back(name: str, alias: str) -> Response:
     with creating() as session:
         shown = SHOWN.dump(pointers.roll_back(session, name, alias, key_id=current_caller().key_id))
         response = remember(session, json_answer(shown))
-    current_service().finder.forget()
+    current_service().versions.invalidate()
     return response

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import cast
 
+from cachetools import TTLCache, cached
 from flask import current_app, g, request
 
 from service.api.rates import Rates
@@ -16,13 +17,12 @@ from service.database.engine import Sessions, read_session
 from service.database.migrate import check_schema_revision
 from service.log_config import RateLimitedWarning
 from service.metrics import Metrics
-from service.repositories.catalog import NEWEST, LoadedVersion
+from service.repositories.catalog import LoadedVersion
 from service.repositories.decision_log import DecisionLog
 from service.repositories.keys import Caller, KeyRing
 from service.settings import Settings
-from service.usecases.answering import VersionResolver
 from service.usecases.model_cache import ModelCache
-from service.usecases.recent import Recent
+from service.usecases.version_resolver import VersionResolver
 
 EXTENSION = "espalier"
 REQUEST_ID = "X-Request-Id"
@@ -36,19 +36,21 @@ class Service:
     Attributes:
         settings: As read at the start.
         sessions: Where transactions begin.
-        finder: Finds what answers a prediction.
-        keys: Finds out who asks.
+        versions: Resolves model names to versions.
+        keys: Identifies callers.
         log: The decision log.
         metrics: What this process counts for whoever watches over it.
         rates: Counts the requests of each key.
         waiting: Permits to hold a thread while waiting for a job: a quarter of the threads.
         away: Warns that requests are answered 503.
+        check_schema_revision: Raises `SchemaMismatch` if the tables are those of another release, `Unavailable` if the
+            database cannot be reached; looks once a second.
         is_stopping: Whether the process was asked to end; those who wait then answer at once.
     """
 
     settings: Settings
     sessions: Sessions
-    finder: VersionResolver = field(init=False)
+    versions: VersionResolver = field(init=False)
     keys: KeyRing = field(default_factory=KeyRing)
     log: DecisionLog = field(init=False)
     metrics: Metrics = field(default_factory=Metrics)
@@ -56,12 +58,12 @@ class Service:
     waiting: threading.Semaphore = field(init=False)
     away: RateLimitedWarning = field(default_factory=lambda: RateLimitedWarning(logging.getLogger("service")))
     is_stopping: Callable[[], bool] = bool  # bool() is False
-    _tables: Recent[None, None] = field(default_factory=Recent)
+    check_schema_revision: Callable[[], None] = field(init=False)
 
     @property
     def models(self) -> ModelCache:
         """Decoded models by version."""
-        return self.finder.models
+        return self.versions.models
 
     @property
     def audited(self) -> dict[str, bool]:
@@ -75,26 +77,14 @@ class Service:
         return partial(self.metrics.predictions, version.model_name, version.number)
 
     def __post_init__(self) -> None:
-        self.finder = VersionResolver(self._newest)
+        self.versions = VersionResolver(self.sessions)
+        self.check_schema_revision = cached(TTLCache(1, 1.0), lock=threading.Lock())(self._check_schema_revision)
         counted = {"on_lost": self.metrics.lost} if self.settings.metrics == "on" else {}
         self.log = DecisionLog(self.sessions.engine, **counted)
         self.rates = Rates(self.settings.max_requests)
         self.waiting = threading.Semaphore(self.settings.web_threads // 4)
 
-    def check_schema_revision(self) -> None:
-        """Refuse to work on tables of another version; a migration is noticed within a second.
-
-        Raises:
-            SchemaMismatch: They are not those of this program.
-            Unavailable: The database cannot be reached now.
-        """
-        self._tables.get(None, self._look_at_tables)
-
-    def _newest(self, name: str) -> str | None:
-        with read_session(self.sessions) as session:
-            return session.scalar(NEWEST, {"model": name})
-
-    def _look_at_tables(self) -> None:
+    def _check_schema_revision(self) -> None:
         with read_session(self.sessions) as session:
             check_schema_revision(session)
 

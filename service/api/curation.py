@@ -38,7 +38,7 @@ def change_model(changes: dict[str, Any], name: str) -> Response:
     with transaction(current_service().sessions) as session:
         _refuse_if_changed(session, name)
         shown = SHOWN.dump(said.change(session, current_service().models, name, changes))
-    current_service().finder.forget()
+    current_service().versions.invalidate()
     return changed_answer(shown)
 
 
@@ -53,7 +53,7 @@ def archive_version(name: str, number: int) -> Response:
     """
     with transaction(current_service().sessions) as session:
         shown = SHOWN_VERSION.dump(disposal.archive(session, name, number))
-    current_service().finder.forget()
+    current_service().versions.invalidate()
     return json_answer(shown)
 
 
@@ -66,7 +66,7 @@ def delete_version(name: str, number: int) -> Response:
     with transaction(current_service().sessions) as session:
         _refuse_if_changed(session, name, number)
         disposal.delete_version(session, name, number)
-    current_service().finder.forget()
+    current_service().versions.invalidate()
     return Response(status=204)
 
 
@@ -79,7 +79,7 @@ def delete_model(name: str) -> Response:
     with transaction(current_service().sessions) as session:
         _refuse_if_changed(session, name)
         disposal.delete_model(session, name)
-    current_service().finder.forget()
+    current_service().versions.invalidate()
     return Response(status=204)
 
 

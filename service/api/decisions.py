@@ -20,8 +20,8 @@ from service.database.tables import Scope
 from service.errors import Conflict, NotFound
 from service.repositories import catalog, decisions as log
 from service.usecases import decisions as usecases, erasure, outcomes
-from service.usecases.operating import at_point
 from service.usecases.predictions import check_cells
+from service.usecases.version_resolver import model_at_point
 
 decisions = Blueprint("decisions", __name__, description="What was answered, to what, by which version")
 asking = Blueprint("asking", __name__, description="What would change an answer, and what is still needed for one")
@@ -95,7 +95,7 @@ def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
     if query["format"] == "text":
         return bytes_answer(f"{_head(decision, replay)}\n{_lines(decision, replay)}", content_type=TEXT)
     if query["format"] == "svg":
-        model = at_point(version.model, decision.operating_point)
+        model = model_at_point(version.model, decision.operating_point)
         if isinstance(model.body, espalier.RuleList):
             raise espalier.NotApplicable("a list of rules decided this, and has no tree to draw: take text or json")
         path = replay.explanation or usecases.as_logged(model, decision, replay.reason or "")
@@ -144,7 +144,7 @@ def consult(query: Mapping[str, Any], asked: Mapping[str, Any], name: str) -> Re
     Nothing is remembered: each time all that is known is sent. The version is found as for a prediction.
     """
     service = current_service()
-    version = service.finder.find(service.sessions, name, alias=query["alias"]).version
+    version = service.versions.resolve(name, alias=query["alias"]).version
     check_cells([asked["known"]], limit=service.settings.max_cell_chars)
     found = usecases.consult(version, asked["known"], missing=asked["missing"])
     return _document({"model": version.model_name, "version": version.number, **found.to_dict()})

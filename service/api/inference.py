@@ -24,7 +24,7 @@ from service.inference.body import HEADER_LENGTH, read_framed
 from service.inference.request import describe_inputs, describe_outputs
 from service.inference.response import answer_inference
 from service.repositories import catalog
-from service.usecases.answering import ResolvedVersion
+from service.usecases.version_resolver import ResolvedVersion
 
 inference = Blueprint("inference", __name__, description="The Open Inference Protocol, for its clients")
 
@@ -171,4 +171,4 @@ def _infer(name: str, number: int | None) -> Response:
 
 
 def _loaded(name: str, number: int | None) -> ResolvedVersion:
-    return current_service().finder.find(current_service().sessions, name, number)
+    return current_service().versions.resolve(name, number)

@@ -55,5 +55,5 @@ def revoke_key(key_id: str) -> Response:
     """Revoke a key, for good."""
     with transaction(current_service().sessions) as session:
         ring.revoke(session, key_id)
-    current_service().keys.recent.forget(key_id)
+    current_service().keys.forget(key_id)
     return Response(status=204)

@@ -87,7 +87,7 @@ def import_version(name: str) -> Response:
         shown = SHOWN_VERSION.dump(catalog.add_version(session, new))
         place = f"{request.root_path}/v1/models/{name}/versions/{shown['version']}"
         made = remember(session, json_answer(shown, status=201, headers={"Location": place}))
-    current_service().finder.forget()
+    current_service().versions.invalidate()
     return made
 
 

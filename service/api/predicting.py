@@ -19,8 +19,8 @@ from service.schemas.predictions import OPTION_NAMES, read_options
 from service.serialization.answer_rows import TableBatch, json_items
 from service.serialization.json_columns import MANY_ROWS, table_of
 from service.usecases import prediction_streams, predictions, refusals
-from service.usecases.answering import ResolvedVersion
 from service.usecases.limits import check_size
+from service.usecases.version_resolver import ResolvedVersion
 
 FIELDS = frozenset({"rows", "columns", *OPTION_NAMES})
 
@@ -76,7 +76,7 @@ def _head(service: Service, answering: ResolvedVersion) -> dict[str, Any]:
     return {
         "model": answering.version.model_name,
         "version": answering.version.number,
-        "operating_point": answering.policy.operating_point,
+        "operating_point": answering.settings.operating_point,
         **service.audited,
     }
 
@@ -103,7 +103,7 @@ def _table_answered(
         version=version,
         model=model,
         alias=answering.alias,
-        policy=answering.policy,
+        model_settings=answering.settings,
         explain=asked.explain,
         missing=asked.missing,
         skip=asked.skip,

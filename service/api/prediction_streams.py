@@ -31,9 +31,8 @@ from service.repositories import decisions
 from service.schemas.predictions import read_options
 from service.serialization.answer_rows import AnswerLines, lines_of
 from service.usecases import prediction_streams
-from service.usecases.answering import ResolvedVersion
-from service.usecases.policies import ModelSettings
 from service.usecases.predictions import reading_of
+from service.usecases.version_resolver import ModelSettings, ResolvedVersion
 
 log = logging.getLogger("service")
 
@@ -72,8 +71,8 @@ def answer_stream(kind: str, answering: ResolvedVersion) -> Response:
 def _headers(answering: ResolvedVersion) -> dict[str, str]:
     """Say which version answers, and by which operating point if by any, as JSON in ASCII."""
     headers = {"Espalier-Version": str(answering.version.number)}
-    if answering.policy.operating_point is not None:
-        headers["Espalier-Operating-Point"] = json.dumps(answering.policy.operating_point)
+    if answering.settings.operating_point is not None:
+        headers["Espalier-Operating-Point"] = json.dumps(answering.settings.operating_point)
     if current_service().settings.decisions == "off":
         headers["Espalier-Audited"] = "false"
     return headers
@@ -92,7 +91,7 @@ def _asked(kind: str, answering: ResolvedVersion) -> prediction_streams.Asked:
         version=answering.version,
         model=reading_of(answering.version, options.missing),
         alias=answering.alias,
-        policy=answering.policy,
+        model_settings=answering.settings,
         explain=options.explain,
         missing=options.missing,
         skip=options.skip,
@@ -106,11 +105,11 @@ def _asked(kind: str, answering: ResolvedVersion) -> prediction_streams.Asked:
 
 def _looking(answering: ResolvedVersion) -> Callable[[], ModelSettings]:
     """Give what looks whether the key is still good and the version still answers, and what is not logged by now."""
-    authenticate, finder, source = reauthenticate(), current_service().finder, current_service().sessions
+    authenticate, versions = reauthenticate(), current_service().versions
 
     def look() -> ModelSettings:
         authenticate()
-        return finder.policy_now(source, answering)
+        return versions.current_settings(answering)
 
     return look
 

@@ -19,7 +19,7 @@ from service.api.routing import MODEL, VERSION
 from service.database.tables import Scope
 from service.errors import ValidationFailed
 from service.schemas.predictions import ALIAS_PARAMETER, STREAM_PARAMETERS
-from service.usecases.answering import ResolvedVersion
+from service.usecases.version_resolver import ResolvedVersion
 
 predictions = Blueprint("predictions", __name__, description="Answers, each with the path that led to it")
 
@@ -80,7 +80,7 @@ def _answer(name: str, number: int | None) -> Response:
 def _answering(name: str, number: int | None) -> ResolvedVersion:
     """Find what is to answer."""
     alias = None if number is not None else _asked_alias()
-    return current_service().finder.find(current_service().sessions, name, number, alias)
+    return current_service().versions.resolve(name, number, alias)
 
 
 def _check_query() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 from service.api.context import Service
 from service.repositories import decisions
 from service.repositories.catalog import LoadedVersion
-from service.usecases.answering import ResolvedVersion
 from service.usecases.predictions import PredictionResults
+from service.usecases.version_resolver import ResolvedVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,8 @@ def record_answers(
         subject=subject,
         alias=answering.alias,
         key_id=inquiry.key_id,
-        policy=answering.policy,
+        mask=answering.settings.mask,
+        operating_point=answering.settings.operating_point,
     )
     record = Record(entry, answering.version, [decisions.label_of(answer) for answer in answered.answers])
     keep(inquiry.service, record)

@@ -16,7 +16,7 @@ from service.inference.body import HEADER_LENGTH, Framed
 from service.inference.request import placed, read_inference, tensors_of
 from service.inference.tensors import Tensor, tensor_bytes
 from service.usecases import predictions, refusals
-from service.usecases.answering import ResolvedVersion
+from service.usecases.version_resolver import ResolvedVersion
 
 BYTES = "application/octet-stream"
 
@@ -79,8 +79,8 @@ def _head(service: Service, answering: ResolvedVersion, asked_id: str | None) ->
     if asked_id is not None:
         head["id"] = asked_id
     parameters: dict[str, Any] = {**service.audited}
-    if answering.policy.operating_point is not None:
-        parameters["operating_point"] = orjson.dumps(answering.policy.operating_point).decode()
+    if answering.settings.operating_point is not None:
+        parameters["operating_point"] = orjson.dumps(answering.settings.operating_point).decode()
     if parameters:
         head["parameters"] = parameters
     return head

@@ -9,7 +9,6 @@ force before, so that going back twice goes back two steps::
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -21,21 +20,9 @@ from service.database.tables import AliasEvent, ModelName, Version
 from service.errors import Conflict, NotFound
 from service.repositories.catalog import find_model, find_version, lock_model
 from service.repositories.pages import Page, check_page
-from service.usecases.recent import Recent
 
 DEFAULT = "production"  # answers where neither a version nor an alias is named
 ANY = object()  # whatever is in force may be replaced
-
-
-@dataclass(slots=True)
-class AliasCache:
-    """The version ids that aliases point at; a change elsewhere is seen within a second."""
-
-    recent: Recent[tuple[str, str], str | None] = field(default_factory=Recent)
-
-    def find(self, session: Session, name: str, alias: str) -> str | None:
-        """Give the id of the version that `alias` of the model `name` points at; None where there is none."""
-        return self.recent.get((name, alias), lambda: version_id(session, name, alias))
 
 
 def point(

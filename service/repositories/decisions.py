@@ -28,7 +28,6 @@ from service.repositories.decision_log import insert_new
 from service.repositories.pages import Page, check_page
 from service.serialization.answer_rows import TableBatch
 from service.serialization.table_records import AnsweredRow, TableRecord, read_record
-from service.usecases.policies import PLAIN, ModelSettings
 
 ANSWER_FIELDS = ("label", "value", "std", "distribution", "confidence", "support", "leaf", "flags", "errors")
 DECISION_ID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?::(0|[1-9][0-9]{0,8}))?")
@@ -94,7 +93,8 @@ def row_record(
     subject: str | None = None,
     alias: str | None = None,
     key_id: str | None = None,
-    policy: ModelSettings = PLAIN,
+    mask: Collection[str] = (),
+    operating_point: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Make the record of the answers to one request, with a new id, a row of the decisions table.
 
@@ -108,7 +108,8 @@ def row_record(
         subject: whom the decisions are about.
         alias: the alias by which the version was chosen.
         key_id: the key that asked.
-        policy: of the model: which inputs are not kept.
+        mask: attributes of which no values are stored; the version need not have all of them.
+        operating_point: that was in force.
 
     Raises:
         ValidationFailed: the subject is empty, too long or holds a control character.
@@ -116,7 +117,7 @@ def row_record(
     check_subject(subject)
     kept = [{name: answer[name] for name in ANSWER_FIELDS if name in answer} for answer in answers]
     single = kept[0] if len(kept) == 1 else {}
-    attributes = version.attributes - policy.mask if policy.mask else version.attributes
+    attributes = version.attributes.difference(mask)
     return {
         "id": new_id(),
         "version_id": version.id,
@@ -133,8 +134,8 @@ def row_record(
         "subject": subject,
         "key_id": key_id,
         "milliseconds": milliseconds,
-        "masked": policy.masked(version.attributes),
-        "operating_point": policy.operating_point,
+        "masked": sorted(version.attributes.intersection(mask)) or None,
+        "operating_point": operating_point,
     }
 
 

@@ -9,11 +9,13 @@ key expires is told by the database's clock: it is the same moment on every host
 import hashlib
 import hmac
 import secrets
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
+from cachetools import TTLCache
 from sqlalchemy import Connection, insert, select
 from sqlalchemy.orm import Session
 
@@ -25,12 +27,13 @@ from service.errors import Forbidden, NotFound, Unauthenticated, ValidationFaile
 from service.repositories.catalog import check_model_name
 from service.repositories.pages import Page, page
 from service.settings import TOKEN
-from service.usecases.recent import Recent
 
 NAME_LENGTH = 200
 SECRET_BYTES = 32
 NO_DIGEST = "0" * 64  # compared with where there is no such key: the time of an answer tells nothing
 FIRST_NAME = "first admin key"
+CACHE_SECONDS = 1.0
+MAX_CACHED = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,17 +137,17 @@ class Record:
     revoked: datetime | None
 
 
-@dataclass(slots=True)
 class KeyRing:
-    """Finds out who asks.
+    """Identifies callers by their keys, for any number of threads.
 
-    Attributes:
-        recent: Keys that were looked up a moment ago.
-        clock: Monotonic seconds.
+    Args:
+        timer: Monotonic seconds.
     """
 
-    recent: Recent[str, Record | None] = field(default_factory=Recent)
-    clock: Callable[[], float] = time.monotonic
+    def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
+        self._timer = timer
+        self._lock = threading.Lock()
+        self._cache: TTLCache[str, Record | None] = TTLCache(MAX_CACHED, CACHE_SECONDS, timer=timer)
 
     def identify(self, source: Sessions, token: str) -> Caller:
         """Give the caller that a token stands for.
@@ -156,15 +159,32 @@ class KeyRing:
         if parts is None:
             raise Unauthenticated("this is not a key; a key looks like esp_<id>_<secret>")
         key_id, secret = parts["id"], parts["secret"]
-        record = self.recent.get(key_id, lambda: _look_up(source, key_id, self.clock()))
+        record = self._record(source, key_id)
         matches = hmac.compare_digest(_digest(secret), NO_DIGEST if record is None else record.secret_sha256)
         if record is None or not matches:
             raise Unauthenticated("there is no such key")
         if record.revoked is not None:
             raise Unauthenticated("this key was revoked")
-        if record.lasts is not None and self.clock() - record.looked_up >= record.lasts:
+        if record.lasts is not None and self._timer() - record.looked_up >= record.lasts:
             raise Unauthenticated("this key has expired")
         return record.caller
+
+    def forget(self, key_id: str | None = None) -> None:
+        """Look a key up again next time; None: every key."""
+        with self._lock:
+            if key_id is None:
+                self._cache.clear()
+            else:
+                self._cache.pop(key_id, None)
+
+    def _record(self, source: Sessions, key_id: str) -> Record | None:
+        with self._lock:
+            if key_id in self._cache:
+                return self._cache[key_id]
+        record = _look_up(source, key_id, self._timer())
+        with self._lock:
+            self._cache[key_id] = record
+        return record
 
 
 def create(

@@ -13,8 +13,7 @@ from service.repositories import aliases
 from service.usecases import payloads
 from service.usecases.job_requests import Plan, asked_version, fingerprints, named_data_set
 from service.usecases.model_cache import ModelCache
-from service.usecases.operating import applied
-from service.usecases.policies import policy_of
+from service.usecases.version_resolver import applicable_point, settings_of
 
 
 def plan_prediction(
@@ -42,7 +41,7 @@ def plan_prediction(
             espalier.check_table(model, espalier.Schema.from_dict(data_set.declared))
     if found or version is None or data_set is None:
         raise ValidationFailed(found)
-    point = None if model is None else applied(model, policy_of(session, version.id).operating_point)
+    point = None if model is None else applicable_point(model, settings_of(session, version.id).operating_point)
     payload = payloads.PredictionPayload(
         model=version.model.name,
         version=version.number,

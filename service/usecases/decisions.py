@@ -12,7 +12,7 @@ from espalier import Fault
 from service.errors import Conflict, ValidationFailed
 from service.repositories.catalog import LoadedVersion
 from service.repositories.decisions import ANSWER_FIELDS, Decision
-from service.usecases.operating import at_point
+from service.usecases.version_resolver import model_at_point
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def replay(version: LoadedVersion, decision: Decision, *, detail: str = "path") 
         return Replay(None, None, names, f"the inputs were erased on {decision.erased:%Y-%m-%d %H:%M:%S} UTC")
     if decision.masked:
         return Replay(None, None, decision.masked, "the model's mask keeps some inputs out of the log")
-    model = at_point(version.model, decision.operating_point)
+    model = model_at_point(version.model, decision.operating_point)
     try:
         [explanation] = espalier.explain(model, [decision.input], detail=detail, missing=decision.missing)
     except espalier.RowError:  # what may stand in a row was less strict once
@@ -93,7 +93,7 @@ def counterfactuals(version: LoadedVersion, decision: Decision, asked: Mapping[s
         names = ", ".join(map(repr, decision.masked))
         raise Conflict(f"the model's mask kept inputs of decision {decision.id} out of the log: {names}")
     with _refused():
-        model = at_point(version.model, decision.operating_point)
+        model = model_at_point(version.model, decision.operating_point)
         return espalier.counterfactuals(model, decision.input, missing=decision.missing, **asked)
 
 

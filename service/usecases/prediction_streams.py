@@ -20,7 +20,7 @@ from service.serialization.answer_rows import AnswerLines, TableBatch
 from service.serialization.table_records import TableRecord, table_record
 from service.settings import Settings
 from service.usecases import limits, predictions, refusals
-from service.usecases.policies import ModelSettings
+from service.usecases.version_resolver import ModelSettings
 
 ROWS_AT_ONCE = 1_000  # lines of JSON that are answered together
 BLOCK = 65_536
@@ -43,7 +43,7 @@ class Asked:
         version: That answers.
         model: The same, as it takes missing values.
         alias: That led to the version.
-        policy: Of the model: which inputs are not kept.
+        model_settings: Of the model: which inputs are not kept.
         explain: ``none``, ``path`` or ``full``.
         missing: The strategy that was asked for; None: the model's own.
         skip: Whether rows that cannot be read are passed over.
@@ -58,7 +58,7 @@ class Asked:
     version: LoadedVersion
     model: espalier.Model
     alias: str | None
-    policy: ModelSettings
+    model_settings: ModelSettings
     explain: str
     missing: str | None
     skip: bool
@@ -78,13 +78,13 @@ class Asked:
             alias=self.alias,
             subject=self.subject,
             key_id=self.key_id,
-            masked=self.policy.masked(self.version.attributes),
-            operating_point=self.policy.operating_point,
+            masked=self.model_settings.masked(self.version.attributes),
+            operating_point=self.model_settings.operating_point,
         )
 
     def now(self) -> "Asked":
         """Give what is asked of the next batch: what was said of the model meanwhile holds for open streams, too."""
-        return self if self.look is None else replace(self, policy=self.look())
+        return self if self.look is None else replace(self, model_settings=self.look())
 
     @property
     def logged(self) -> dict[str, Any]:
@@ -95,7 +95,8 @@ class Asked:
             "subject": self.subject,
             "alias": self.alias,
             "key_id": self.key_id,
-            "policy": self.policy,
+            "mask": self.model_settings.mask,
+            "operating_point": self.model_settings.operating_point,
         }
 
 
@@ -188,7 +189,7 @@ def answer_table(
 def packed_answers(asked: Asked, dataset: espalier.Dataset) -> TableRecord:
     """Answer the rows of a table; nothing is logged."""
     answers = espalier.predict_table(asked.model, dataset)
-    return table_record(asked.model, dataset, answers, erased=asked.policy.mask, rules=asked.explain != "none")
+    return table_record(asked.model, dataset, answers, erased=asked.model_settings.mask, rules=asked.explain != "none")
 
 
 def count_answers(asked: Asked, rows: TableRecord) -> None:

@@ -1,37 +1,188 @@
-"""Resolve a model name, with a version number or an alias, to a decoded version."""
+"""Resolve a model name, with an optional version number or alias, to a decoded version and the settings of its model.
 
+A version never changes. What its model says of it may: aliases, the mask, the operating point, whether it is archived.
+These, and which version is the newest, are looked up at most once a second in each process.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from cachetools import TTLCache
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from service.errors import NotFound
+import espalier
+from service.database.engine import Sessions, read_session
+from service.database.tables import ModelName, Version
+from service.errors import Conflict, NotFound
 from service.repositories import aliases, catalog
 from service.usecases.model_cache import ModelCache
 
+CACHE_SECONDS: Final = 0.9
+MAX_LOOK_UP_SECONDS: Final = 0.1
+"""What took longer to look up is not cached: with `CACHE_SECONDS`, a change is seen everywhere within a second."""
+MAX_CACHED: Final = 1024
 
-def find_loaded(session: Session, models: ModelCache, name: str, number: int) -> catalog.LoadedVersion:
-    """Find a version that is to answer, decoded.
+OperatingPointDict = Mapping[str, Any]
+"""``{"label": …, "probability": …}``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """How a version answers now.
+
+    Attributes:
+        mask: Attributes whose values are not logged; the version need not have all of them.
+        archived: Whether the version is archived, and does not answer.
+        operating_point: From which probability on a label is answered; None: the most probable label is.
+    """
+
+    mask: frozenset[str] = frozenset()
+    archived: bool = False
+    operating_point: OperatingPointDict | None = None
+
+    def masked(self, attributes: Collection[str]) -> list[str] | None:
+        """Return which of the attributes are not logged, sorted; None if all are logged."""
+        return sorted(self.mask.intersection(attributes)) or None
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedVersion:
+    """A version that answers a request.
+
+    Attributes:
+        version: The version; its model answers at the operating point.
+        alias: The alias that points at it, if it was found by one.
+        settings: The settings of its model; the operating point only if the version has its label.
+    """
+
+    version: catalog.LoadedVersion
+    alias: str | None
+    settings: ModelSettings
+
+
+class VersionResolver:
+    """Resolves names to versions, for any number of threads.
+
+    A change made elsewhere is seen within a second, one made in this process after `invalidate`.
+    """
+
+    def __init__(self, source: Sessions, *, timer: Callable[[], float] = time.monotonic) -> None:
+        self.models = ModelCache()
+        self._source = source
+        self._timer = timer
+        self._lock = threading.Lock()
+        self.invalidate()
+
+    def resolve(self, name: str, number: int | None = None, alias: str | None = None) -> ResolvedVersion:
+        """Return the version of this number, or the one an alias points at.
+
+        Without number and alias, it is the version that `production` points at, else the newest.
+
+        Raises:
+            NotFound: There is no such model, version or alias.
+            Conflict: The version is archived, or all of them are.
+        """
+        resolved: ResolvedVersion = self._cached((name, number, alias), lambda: self._look_up(name, number, alias))
+        return resolved
+
+    def current_settings(self, resolved: ResolvedVersion) -> ModelSettings:
+        """Return the present settings for a version resolved earlier; its operating point stays.
+
+        Raises:
+            NotFound: The version was deleted.
+            Conflict: It was archived.
+        """
+        settings: ModelSettings = self._cached(resolved.version.id, lambda: self._settings_of(resolved.version))
+        return replace(settings, operating_point=resolved.settings.operating_point)
+
+    def invalidate(self) -> None:
+        """Look everything up again next time; decoded models stay."""
+        with self._lock:  # a new cache: a look-up that is running stores what it finds in the old one
+            self._cache: TTLCache[Any, Any] = TTLCache(MAX_CACHED, CACHE_SECONDS, timer=self._timer)
+
+    def _cached(self, key: object, look_up: Callable[[], Any]) -> Any:
+        with self._lock:
+            cache, value = self._cache, self._cache.get(key)
+        if value is None:
+            began = self._timer()
+            value = look_up()
+            if self._timer() - began <= MAX_LOOK_UP_SECONDS:
+                with self._lock:
+                    cache[key] = value
+        return value
+
+    def _look_up(self, name: str, number: int | None, alias: str | None) -> ResolvedVersion:
+        with read_session(self._source) as session:
+            version_id, found_by = _version_id(session, name, number, alias)
+            version = self.models.get(session, version_id)
+            settings = _answering_settings(session, version)
+        point = applicable_point(version.model, settings.operating_point)
+        if point is not None:
+            version = replace(version, model=model_at_point(version.model, point))
+        return ResolvedVersion(version, found_by, replace(settings, operating_point=point))
+
+    def _settings_of(self, version: catalog.LoadedVersion) -> ModelSettings:
+        with read_session(self._source) as session:
+            return _answering_settings(session, version)
+
+
+def settings_of(session: Session, version_id: str) -> ModelSettings:
+    """Return the settings of the model of a version.
 
     Raises:
-        NotFound: There is no such model or version.
+        NotFound: There is no such version.
     """
-    return models.get(session, catalog.find_version(session, name, number).id)
+    query = select(ModelName.mask, ModelName.operating_point, Version.archived).join(
+        Version, Version.model_id == ModelName.id
+    )
+    row = session.execute(query.where(Version.id == version_id)).first()
+    if row is None:
+        raise NotFound("version", version_id)
+    return ModelSettings(frozenset(row.mask or ()), row.archived is not None, row.operating_point)
 
 
-def find_pointed_at(
-    session: Session, models: ModelCache, pointers: aliases.AliasCache, name: str, alias: str | None
-) -> tuple[catalog.LoadedVersion, str | None]:
-    """Find the version that an alias points at, decoded; without one `production` answers, else the newest version.
+def applicable_point(model: espalier.Model, point: OperatingPointDict | None) -> OperatingPointDict | None:
+    """Return the operating point if the model has its label, else None: another version may have had it."""
+    return None if _operating_point(model, point) is None else point
 
-    Returns:
-        The version, and the alias that led to it, if one did.
 
-    Raises:
-        NotFound: There is no such model or alias.
-    """
-    asked = alias or aliases.DEFAULT
-    version_id = pointers.find(session, name, asked)
-    if version_id is not None:
-        return models.get(session, version_id), asked
+def model_at_point(model: espalier.Model, point: OperatingPointDict | None) -> espalier.Model:
+    """Return the model that answers at this operating point, if the model has its label."""
+    return espalier.answering_at(model, _operating_point(model, point))
+
+
+def _version_id(session: Session, name: str, number: int | None, alias: str | None) -> tuple[str, str | None]:
+    """Return the id of the version to answer, and the alias by which it was found."""
+    if number is not None:
+        return catalog.find_version(session, name, number).id, None
+    wanted = alias or aliases.DEFAULT
+    pointed_at = aliases.version_id(session, name, wanted)
+    if pointed_at is not None:
+        return pointed_at, wanted
     newest = catalog.newest_version_id(session, name)
     if alias is not None:
         raise NotFound("alias", f"{name}/{alias}")
-    return models.get(session, newest), None
+    return newest, None
+
+
+def _answering_settings(session: Session, version: catalog.LoadedVersion) -> ModelSettings:
+    try:
+        settings = settings_of(session, version.id)
+    except NotFound:  # by the names that the caller knows
+        raise NotFound("version", f"{version.model_name}/{version.number}") from None
+    if settings.archived:
+        raise Conflict(f"version {version.number} of model {version.model_name!r} is archived: it answers no more")
+    return settings
+
+
+def _operating_point(model: espalier.Model, point: OperatingPointDict | None) -> espalier.OperatingPoint | None:
+    if point is None:
+        return None
+    try:
+        return espalier.operating_point_from_dict(dict(point), model.schema.classes)
+    except espalier.ConfigError:
+        return None

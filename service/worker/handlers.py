@@ -18,8 +18,7 @@ from service.errors import NotFound, Unavailable
 from service.repositories import catalog, decisions, storage
 from service.repositories.catalog import NewVersion
 from service.serialization.table_records import record_rows, table_record
-from service.usecases.operating import at_point
-from service.usecases.policies import policy_of
+from service.usecases.version_resolver import model_at_point, settings_of
 
 LOG = logging.getLogger(__name__)
 
@@ -196,7 +195,7 @@ def predict(source: Sessions, payload: Mapping[str, Any], progress: espalier.Pro
         start = decisions.n_rows_of_job(session, log.job_id)
         key_id = session.get_one(Job, log.job_id).key_id
     point = payload.get("operating_point")  # of a job from before there were any: none
-    as_asked = espalier.answering_with(at_point(model, point), payload["missing"])
+    as_asked = espalier.answering_with(model_at_point(model, point), payload["missing"])
     origin = decisions.RecordContext(
         version_id=payload["version_id"],
         document_sha256=payload["document_sha256"],
@@ -216,11 +215,11 @@ def predict(source: Sessions, payload: Mapping[str, Any], progress: espalier.Pro
         began = time.perf_counter()
         answers = espalier.predict_table(as_asked, dataset)
         with read_session(source) as session:  # again for each part: a mask holds from the moment that it is set
-            policy = policy_of(session, payload["version_id"])
-        rows = table_record(as_asked, dataset, answers, erased=policy.mask, rules=payload["explain"] != "none")
+            settings = settings_of(session, payload["version_id"])
+        rows = table_record(as_asked, dataset, answers, erased=settings.mask, rules=payload["explain"] != "none")
         content = rows.to_bytes(with_rules=True)
         milliseconds = (time.perf_counter() - began) * 1000
-        told = replace(origin, first_row=first_row, masked=policy.masked(attributes))
+        told = replace(origin, first_row=first_row, masked=settings.masked(attributes))
         log.keep(Part(told, dataset.n_rows, content, milliseconds))
         progress.check()
     done = {"model": payload["model"], "version": payload["version"], "n_rows": n_rows}

@@ -84,6 +84,7 @@ class Served:
         )
         with transaction(self.service.sessions) as session:
             catalog.add_version(session, new)
+        self.service.versions.invalidate()
 
     def post(self, path: str, body: object) -> TestResponse:
         """Send JSON."""

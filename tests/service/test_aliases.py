@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from service.database.engine import read_session, transaction
+from service.database.engine import transaction
 from service.errors import Conflict
 from service.repositories import aliases
 from service.settings import Settings
-from service.usecases.recent import Recent
+from service.usecases.version_resolver import VersionResolver
 from tests.service.served import Served, assert_problem, serving
 
 PRODUCTION = "/v1/models/tennis/aliases/production"
@@ -166,12 +166,11 @@ def test_what_was_in_force_beyond_the_calendar_is_not_asked(served: Served, mome
 def test_a_change_elsewhere_is_seen_after_a_second(served: Served) -> None:
     point(served, 1)
     seconds = [0.0]
-    elsewhere = aliases.AliasCache(Recent(lambda: seconds[0]))
+    elsewhere = VersionResolver(served.service.sessions, timer=lambda: seconds[0])
     found = []
-    for moment, version in ((0.0, 2), (0.79, 3), (1.0, 3)):
+    for moment, version in ((0.0, 2), (0.89, 3), (1.0, 3)):
         seconds[0] = moment
-        with read_session(served.service.sessions) as session:
-            found.append(elsewhere.find(session, "tennis", "production"))
+        found.append(elsewhere.resolve("tennis").version.number)
         point(served, version)
 
-    assert found[0] == found[1] != found[2]
+    assert found == [1, 1, 3]

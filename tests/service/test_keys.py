@@ -15,7 +15,6 @@ from service.errors import Forbidden, NotFound, Unauthenticated, ValidationFaile
 from service.repositories import keys
 from service.repositories.keys import KeyRing
 from service.settings import Settings
-from service.usecases.recent import Recent
 from tests.service.clocks import set_wrong
 
 UNKNOWN = "01890000-0000-7000-8000-000000000000"
@@ -83,7 +82,7 @@ def test_the_id_alone_opens_nothing(source: Sessions) -> None:
 
 def test_a_revoked_key_stops_everywhere_within_a_second(source: Sessions) -> None:
     seconds = [0.0]
-    elsewhere = KeyRing(Recent(lambda: seconds[0]))
+    elsewhere = KeyRing(lambda: seconds[0])
     key, token = made(source)
     elsewhere.identify(source, token)
 
@@ -109,12 +108,12 @@ def test_revoking_again_keeps_the_first_moment(source: Sessions) -> None:
 
 def test_a_key_expires_on_the_moment_though_it_is_kept(source: Sessions) -> None:
     seconds = [0.0]
-    ring = KeyRing(Recent(lambda: 0.0), clock=lambda: seconds[0])
-    _, token = made(source, expires=utc_now() + timedelta(hours=1))
+    ring = KeyRing(lambda: seconds[0])
+    _, token = made(source, expires=utc_now() + timedelta(seconds=0.8))
     ring.identify(source, token)
-    seconds[0] = 1_800.0  # some of the hour have gone by before it was looked up
+    seconds[0] = 0.2  # some of the time has gone by before it was looked up
     ring.identify(source, token)
-    seconds[0] = 3_600.0
+    seconds[0] = 0.8
 
     with pytest.raises(Unauthenticated, match="expired"):
         ring.identify(source, token)
@@ -141,12 +140,12 @@ def test_a_key_expires_by_the_databases_clock_whatever_a_host_says(
 def test_the_old_and_the_new_key_of_a_rotation_both_work(source: Sessions) -> None:
     old, old_token = made(source)
     _, new_token = made(source)
-    ring = KeyRing(Recent(lambda: 0.0))
+    ring = KeyRing(lambda: 0.0)
     assert {ring.identify(source, token).scopes for token in (old_token, new_token)} == {frozenset({Scope.READ})}
 
     with transaction(source) as session:
         keys.revoke(session, old.id)
-    ring.recent.forget(old.id)
+    ring.forget(old.id)
 
     ring.identify(source, new_token)
     with pytest.raises(Unauthenticated):

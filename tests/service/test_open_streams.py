@@ -104,5 +104,5 @@ def test_a_key_that_is_revoked_ends_the_streams_that_it_opened(
         next(pieces)
         with transaction(served.service.sessions) as session:
             keys.revoke(session, token.split("_")[1])
-        served.service.keys.recent.forget_all()  # as after a second
+        served.service.keys.forget()  # as after a second
         assert "this key was revoked" in last_line(kind, b"".join(pieces))

@@ -219,7 +219,7 @@ def test_a_result_whose_version_is_gone_too_is_said_to_be(served: Served) -> Non
     with transaction(served.service.sessions) as session:
         session.execute(delete(DecisionRecord))
     assert served.client.delete("/v1/models/m").status_code == 204
-    served.service.finder.models = ModelCache()  # as in a process that has not answered by it
+    served.service.versions.models = ModelCache()  # as in a process that has not answered by it
     assert "not kept from row 0" in assert_problem(served.client.get(f"/v1/jobs/{job}/result"), 409)["detail"]
 
 

@@ -1,0 +1,70 @@
+"""Resolved versions are cached for less than a second; a change made in the same process is seen at once."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from service.repositories import catalog
+from service.settings import Settings
+from service.usecases.version_resolver import MAX_LOOK_UP_SECONDS, VersionResolver
+from tests.service.served import Served, serving
+
+
+@pytest.fixture
+def served(settings: Settings) -> Iterator[Served]:
+    with serving(settings) as one:
+        one.train("tennis")
+        yield one
+
+
+def test_a_new_version_made_elsewhere_answers_after_a_second(served: Served) -> None:
+    seconds = [100.0]
+    elsewhere = VersionResolver(served.service.sessions, timer=lambda: seconds[0])
+    assert elsewhere.resolve("tennis").version.number == 1
+    served.train("tennis")
+
+    found = []
+    for seconds[0] in (100.5, 101.0):
+        found.append(elsewhere.resolve("tennis").version.number)
+
+    assert found == [1, 2]
+
+
+def test_a_new_version_made_in_this_process_answers_at_once(served: Served) -> None:
+    assert served.predict("tennis", {"rows": [{}]})["version"] == 1
+    document = served.client.get("/v1/models/tennis/versions/1/document").data
+    made = served.client.post("/v1/models/tennis/versions", data=document, content_type="application/json")
+    assert made.status_code == 201
+    assert served.predict("tennis", {"rows": [{}]})["version"] == 2
+
+
+def test_what_changes_during_a_look_up_is_not_missed(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = VersionResolver(served.service.sessions)
+    look_up = catalog.newest_version_id
+
+    def slow(*given: object) -> str:
+        found = look_up(*given)  # type: ignore[arg-type]
+        served.train("tennis")
+        versions.invalidate()
+        return found
+
+    monkeypatch.setattr(catalog, "newest_version_id", slow)
+    assert versions.resolve("tennis").version.number == 1
+    monkeypatch.undo()
+    assert versions.resolve("tennis").version.number == 2
+
+
+def test_what_took_long_to_look_up_is_looked_up_again(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = [100.0]
+    versions = VersionResolver(served.service.sessions, timer=lambda: seconds[0])
+    look_up = catalog.newest_version_id
+
+    def slow(*given: object) -> str:
+        found = look_up(*given)  # type: ignore[arg-type]
+        seconds[0] += 2 * MAX_LOOK_UP_SECONDS
+        return found
+
+    monkeypatch.setattr(catalog, "newest_version_id", slow)
+    assert versions.resolve("tennis").version.number == 1
+    served.train("tennis")
+    assert versions.resolve("tennis").version.number == 2

@@ -110,21 +110,24 @@ from .plotting.shapes import SVG_STYLE as SVG_STYLE
 from .plotting.text import to_dot as to_dot, to_mermaid as to_mermaid, to_svg as to_svg, to_text as to_text
 from .prediction.answers import Prediction as Prediction
 from .prediction.csv_stream import RowBatch as RowBatch, batches_from_csv as batches_from_csv
-from .prediction.encode_columns import stands_for as stands_for
+from .prediction.encode_columns import is_compatible as is_compatible
 from .prediction.encode_rows import rows_from_text as rows_from_text
-from .prediction.missing import PREDICTION_STRATEGIES as PREDICTION_STRATEGIES, answering_with as answering_with
+from .prediction.missing import (
+    PREDICTION_STRATEGIES as PREDICTION_STRATEGIES,
+    with_missing_strategy as with_missing_strategy,
+)
 from .prediction.operating_point import (
-    answering_at as answering_at,
     operating_point_from_dict as operating_point_from_dict,
+    with_operating_point as with_operating_point,
 )
 from .prediction.predict import (
-    MOST_VISITS as MOST_VISITS,
     leaf_prediction as leaf_prediction,
     predict as predict,
     predict_each as predict_each,
 )
 from .prediction.row_files import rows_from_csv as rows_from_csv, rows_from_file as rows_from_file
 from .prediction.table import TableAnswers as TableAnswers, check_table as check_table, predict_table as predict_table
+from .prediction.tree_predictor import MAX_VISITS as MAX_VISITS
 from .progress import Progress as Progress
 from .pruning import (
     Pruned as Pruned,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from espalier.config.parameters import LARGEST_SEED
+from espalier.config.parameters import MAX_SEED
 from espalier.errors import ConfigError, Fault, pointer
 
 
@@ -36,7 +36,7 @@ def holdout_from_dict(document: Mapping[str, Any]) -> Holdout:
         raise ConfigError([Fault("", "wrong_type", legal)])
     checks: dict[str, tuple[bool, str]] = {
         "fraction": (_is_share(document.get("fraction", 0.5)), "must be a number above 0 and below 1"),
-        "seed": (_is_place(document.get("seed", 0)), f"must be a whole number from 0 to {LARGEST_SEED}"),
+        "seed": (_is_place(document.get("seed", 0)), f"must be a whole number from 0 to {MAX_SEED}"),
         "stratified": (isinstance(document.get("stratified", True), bool), "must be true or false"),
         "rows": (
             _are_places(document.get("rows", [0])),
@@ -65,7 +65,7 @@ def _is_share(value: Any) -> bool:
 
 
 def _is_place(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST_SEED
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_SEED
 
 
 def _are_places(value: Any) -> bool:

@@ -18,7 +18,7 @@ Rule = Callable[[Any], bool]
 METADATA: Final = "espalier"
 LARGEST_WHOLE: Final = 2**53
 """Beyond it JSON readers round whole numbers: none is larger where no bound is named."""
-LARGEST_SEED: Final = 2**63 - 1
+MAX_SEED: Final = 2**63 - 1
 SHOWN_CHARACTERS: Final = 80
 
 

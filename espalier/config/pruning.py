@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from espalier.config.parameters import (
-    LARGEST_SEED,
+    MAX_SEED,
     Legal,
     field_table,
     number,
@@ -91,7 +91,7 @@ class CostComplexity:
         "which tree is selected: of the least error, or the smallest within one standard error of it",
     )
     folds: int = parameter(10, whole(2, 1000), "cv only: in how many parts the training rows are divided")
-    seed: int = parameter(0, whole(0, LARGEST_SEED), "cv only: for the draw of the parts")
+    seed: int = parameter(0, whole(0, MAX_SEED), "cv only: for the draw of the parts")
 
     def faults(self) -> list[Fault]:
         """Give what is wrong with the values together."""

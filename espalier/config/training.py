@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Final
 
 from espalier.config.parameters import (
-    LARGEST_SEED,
+    MAX_SEED,
     either,
     mapping,
     number,
@@ -149,4 +149,4 @@ class TrainingConfig:
     pruning: Pruner | None = parameter(  # noqa: RUF009 - declares a field, as dataclasses.field does
         None, PRUNING, "how the tree is pruned once it is grown; null: not at all"
     )
-    seed: int = parameter(0, whole(0, LARGEST_SEED), "for everything that draws at random")
+    seed: int = parameter(0, whole(0, MAX_SEED), "for everything that draws at random")

@@ -15,11 +15,11 @@ import numpy.typing as npt
 
 from espalier.data.column import RawColumn
 from espalier.data.dataset import Column, Dataset
-from espalier.data.declaration import Declared
+from espalier.data.declaration import TableDeclaration
 from espalier.data.inference import PARSERS, are_classes, dataset_of_columns, plain_number
 from espalier.data.labels import label_key
 from espalier.data.limits import UNLIMITED, Limits
-from espalier.data.missing import Marks
+from espalier.data.missing import MissingValues
 from espalier.data.schema import ColumnDeclaration, FeatureKind, Role
 from espalier.data.spill import MAX_BYTES_IN_MEMORY, Spill, StoredArray
 
@@ -68,7 +68,7 @@ class TableAssembler:
         DataError: A column is declared to have two roles.
     """
 
-    def __init__(self, declared: Declared, *, limits: Limits = UNLIMITED, in_memory: bool = True) -> None:
+    def __init__(self, declared: TableDeclaration, *, limits: Limits = UNLIMITED, in_memory: bool = True) -> None:
         self._declared = declared
         self._declaration = declared.declaration()
         self._expected = declared.expected(self._declaration)
@@ -111,7 +111,7 @@ class TableAssembler:
         given = {column.name: column for column in block.columns if self.wants(column.name)}
         for name, column in given.items():
             if name not in self._columns:
-                declared, missing = self._declared_as(name), Marks.of(self.missing_values)
+                declared, missing = self._declared_as(name), MissingValues.of(self.missing_values)
                 self._columns[name] = _Assembled(declared, column, missing=missing, task=self._declaration.task)
         self._limits.check_table(n_rows=self.n_rows, n_columns=len(self._columns))
         for name, known in self._columns.items():
@@ -177,7 +177,9 @@ def _keep_in_place(array: Column, raw: RawColumn) -> Column:
 class _Assembled:
     """One column, of which some blocks were read."""
 
-    def __init__(self, declared: ColumnDeclaration, first: RawColumn, *, missing: Marks, task: str | None) -> None:
+    def __init__(
+        self, declared: ColumnDeclaration, first: RawColumn, *, missing: MissingValues, task: str | None
+    ) -> None:
         self._form, self._kind = form_of(declared, first.kind, task)
         self._type, self._categories_complete = first.kind, first.categories_complete
         self._name, self._missing = first.name, missing
@@ -274,7 +276,7 @@ class _Assembled:
         else:
             labels, codes = column.coded()
             parse = PARSERS[self._kind][0]
-            parsed = [np.nan if self._missing.have(label) else parse(label) for label in labels]
+            parsed = [np.nan if self._missing.contains(label) else parse(label) for label in labels]
             if None in parsed and self._form is Form.OPEN:
                 self._append_text(column, limits)
                 return
@@ -318,7 +320,7 @@ class _Assembled:
 
     def _look_at_classes(self) -> None:
         """Keep a target as what it must be, if its labels tell: numbers, or labels that are no numbers."""
-        values = [np.nan if self._missing.have_number(label) else plain_number(label) for label in self._labels]
+        values = [np.nan if self._missing.contains_number(label) else plain_number(label) for label in self._labels]
         if None in values:
             self._form = Form.LABELS
             return

@@ -83,12 +83,12 @@ class Dataset:
         return np.ones(self.n_rows) if declared is None else np.asarray(declared, dtype=np.float64)
 
     @property
-    def incomplete(self) -> frozenset[str]:
+    def has_missing(self) -> frozenset[str]:
         """Names of the attributes of which some row has no value."""
         return self._blemished[0]
 
     @property
-    def infinite(self) -> frozenset[str]:
+    def has_infinite(self) -> frozenset[str]:
         """Names of the attributes of which some row has an infinite number."""
         return self._blemished[1]
 
@@ -98,15 +98,15 @@ class Dataset:
         found = parallel_map(_blemishes, attributes, n_cells=self.n_rows * len(attributes))
         names = [feature.name for feature in self.schema.attributes]
         of_each = zip(*found, strict=True) if found else ((), ())
-        lacking, infinite = (frozenset(compress(names, flags)) for flags in of_each)
-        return lacking, infinite
+        lacking, has_infinite = (frozenset(compress(names, flags)) for flags in of_each)
+        return lacking, has_infinite
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 (hex) over the schema and every cell: one table has one fingerprint, whatever it was read from."""
         return kept_fingerprint(self, lambda: ((column,) for column in self.columns))
 
-    def known_as(self, fingerprint: str) -> "Dataset":
+    def with_fingerprint(self, fingerprint: str) -> "Dataset":
         """Give the same with the fingerprint that was kept with it: it is not sought again, and nothing is checked."""
         known = Dataset(self.schema, self.columns)
         known.__dict__["_fingerprint"] = fingerprint
@@ -131,7 +131,7 @@ class Dataset:
             taken.__dict__["_blemished"] = blemished
         return taken
 
-    def stretch(self, start: int, stop: int) -> Iterator[Column]:
+    def slice(self, start: int, stop: int) -> Iterator[Column]:
         """Give the cells of rows ``start:stop``, an array a column."""
         return (column[start:stop] for column in self.columns)
 

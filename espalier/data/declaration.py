@@ -12,7 +12,7 @@ SHOWN_NAMES: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class TableDeclaration:
     """What a caller says of a table; the keywords of `espalier.dataset_from_columns`, which explains them."""
 
     target: str | None = None

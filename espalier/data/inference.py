@@ -15,7 +15,7 @@ import numpy.typing as npt
 from espalier.data.checks import WHOLE_CHECKS, fault_of_rows
 from espalier.data.column import RawColumn, is_number
 from espalier.data.dataset import Column, Dataset
-from espalier.data.declaration import Declared
+from espalier.data.declaration import TableDeclaration
 from espalier.data.labels import (
     EARLIEST_INSTANT,
     LARGEST_WHOLE,
@@ -27,7 +27,7 @@ from espalier.data.labels import (
     parse_instant,
     sorted_labels,
 )
-from espalier.data.missing import Marks
+from espalier.data.missing import MissingValues
 from espalier.data.schema import ColumnDeclaration, Feature, FeatureKind, Role, Schema
 from espalier.errors import DataError, Fault, pointer, within
 
@@ -42,7 +42,10 @@ TEXT_OF_NUMBERS: Final = (None, FeatureKind.NUMERIC)
 
 
 def dataset_of_columns(
-    columns: Sequence[RawColumn], declared: Declared, *, store: Callable[[Column, RawColumn], Column] | None = None
+    columns: Sequence[RawColumn],
+    declared: TableDeclaration,
+    *,
+    store: Callable[[Column, RawColumn], Column] | None = None,
 ) -> Dataset:
     """Return the data set of whole columns.
 
@@ -61,7 +64,7 @@ def dataset_of_columns(
     names = {column.name: None for column in columns}
     declaration = declared.declaration(names)
     by_name = declared.columns(names, declaration)
-    missing = Marks.of(declaration.missing_values)
+    missing = MissingValues.of(declaration.missing_values)
     faults: list[Fault] = []
     features: list[Feature] = []
     arrays: list[Column] = []
@@ -76,7 +79,7 @@ def dataset_of_columns(
 
 
 def resolve(
-    raw: RawColumn, declared: ColumnDeclaration, *, missing: Marks, task: str | None
+    raw: RawColumn, declared: ColumnDeclaration, *, missing: MissingValues, task: str | None
 ) -> tuple[Feature, Column, list[Fault]]:
     """Return what a column is, its encoded array, and what is wrong with its cells.
 
@@ -151,11 +154,13 @@ def _stays_numbers(raw: RawColumn, declared: ColumnDeclaration, task: str | None
     return not bool(np.any(np.isnan(first))) and not are_classes(set(first.astype(np.float64).tolist()))
 
 
-def _from_numbers(raw: RawColumn, declared: ColumnDeclaration, missing: Marks) -> tuple[Feature, Column, list[Fault]]:
+def _from_numbers(
+    raw: RawColumn, declared: ColumnDeclaration, missing: MissingValues
+) -> tuple[Feature, Column, list[Fault]]:
     role, kind = declared.role or Role.ATTRIBUTE, raw.kind or FeatureKind.NUMERIC
     values = raw.numbers()
     if kind is FeatureKind.NUMERIC:
-        values = missing.taken_out(values)
+        values = missing.mask(values)
     if raw.kind is None and declared.kind is None and role is Role.ATTRIBUTE and np.all(np.isnan(values)):
         return Feature(raw.name, FeatureKind.NOMINAL, role), np.full(len(values), -1, dtype=np.int32), []
     feature = Feature(raw.name, kind, role)
@@ -174,17 +179,17 @@ def _from_numbers(raw: RawColumn, declared: ColumnDeclaration, missing: Marks) -
 
 
 def _from_labels(
-    raw: RawColumn, declared: ColumnDeclaration, missing: Marks, task: str | None
+    raw: RawColumn, declared: ColumnDeclaration, missing: MissingValues, task: str | None
 ) -> tuple[Feature, Column, list[Fault]]:
     labels, codes = raw.coded()
     codes = np.where(codes < 0, -1, codes)
-    declared = _with_type(raw, declared, [label for label in labels if not missing.have(label)])
+    declared = _with_type(raw, declared, [label for label in labels if not missing.contains(label)])
     present = np.zeros(len(labels) + 1, dtype=np.bool_)
     present[codes] = True
-    kept = [code for code in np.flatnonzero(present[:-1]).tolist() if not missing.have(labels[code])]
+    kept = [code for code in np.flatnonzero(present[:-1]).tolist() if not missing.contains(labels[code])]
     kind = _kind(declared, [labels[code] for code in kept], task)
     if missing.numbers and kind is FeatureKind.NUMERIC:
-        kept = [code for code in kept if not missing.have_number(labels[code])]
+        kept = [code for code in kept if not missing.contains_number(labels[code])]
         kind = _kind(declared, [labels[code] for code in kept], task)
     found: list[Any] = [labels[code] for code in kept]
     if raw.kind is FeatureKind.NUMERIC:

@@ -11,14 +11,14 @@ from espalier.data.labels import number_from_text
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class MissingValues:
     """Cells that stand for a missing value.
 
     A text is one if it is listed, letter by letter; a number if a text that is listed is this number: where ``-999`` is
     listed, so are the number -999 of JSON, and the text ``-999.0`` of CSV if its column is one of numbers.
 
-    >>> marks = Marks.of(["?", "-999"])
-    >>> [marks.have(cell) for cell in ("?", "-999", -999, -999.0, "-999.0", 999, True)]
+    >>> missing = MissingValues.of(["?", "-999"])
+    >>> [missing.contains(cell) for cell in ("?", "-999", -999, -999.0, "-999.0", 999, True)]
     [True, True, True, True, False, False, False]
     """
 
@@ -26,24 +26,24 @@ class Marks:
     numbers: frozenset[float]
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> "Marks":
+    def of(cls, texts: Iterable[str]) -> "MissingValues":
         """Give the cells that `texts` mean."""
         texts = frozenset(texts)
         numbers = map(number_from_text, texts)
         return cls(texts, frozenset(number for number in numbers if number is not None))
 
-    def have(self, cell: Any) -> bool:
+    def contains(self, cell: Any) -> bool:
         """Say whether a cell, text or JSON value, is one of them."""
         if isinstance(cell, str):
             return cell in self.texts
         return bool(self.numbers) and type(cell) in (int, float) and cell in self.numbers
 
-    def have_number(self, cell: Any) -> bool:
+    def contains_number(self, cell: Any) -> bool:
         """Say whether a cell of a column of numbers is one of them, by whatever text."""
         number = number_from_text(cell) if isinstance(cell, str) else cell
-        return number is not None and self.have(number)
+        return number is not None and self.contains(number)
 
-    def taken_out(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def mask(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Give numbers with NaN in place of these."""
         if not self.numbers:
             return values

@@ -19,7 +19,7 @@ from espalier.config.presets import training_config
 from espalier.config.training import TrainingConfig
 from espalier.data.column import RawColumn
 from espalier.data.dataset import Column, Dataset
-from espalier.data.declaration import Declared
+from espalier.data.declaration import TableDeclaration
 from espalier.data.inference import dataset_of_columns
 from espalier.data.labels import Label, label_text
 from espalier.data.schema import FeatureKind
@@ -38,7 +38,7 @@ from espalier.evaluation.importances import attribute_importances
 from espalier.explanation.explain import Explanation, explain, render_explanation
 from espalier.model.model import Model
 from espalier.prediction.batch import apply, class_codes, class_shares, numbers
-from espalier.prediction.encode_columns import Cells, MatrixCells, cells_of
+from espalier.prediction.encode_columns import EncodedColumns, EncodedMatrix, encode_columns
 from espalier.training.train import train
 
 FIELD_NAMES: Final = tuple(info.name for info in field_table(TrainingConfig))
@@ -109,7 +109,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         columns = read_columns(table, getattr(self, "feature_names_in_", None))
         nominal = [{"name": name, "kind": str(FeatureKind.NOMINAL)} for name in self._nominal_names(columns)]
         with raise_value_errors():
-            attributes = dataset_of_columns(columns, Declared(schema={"columns": nominal}, missing_values=()))
+            attributes = dataset_of_columns(columns, TableDeclaration(schema={"columns": nominal}, missing_values=()))
             dataset = with_target(attributes, target, classes, weight)
             self.model_: Model = train(dataset, self._config(dataset))
         return self
@@ -154,7 +154,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         check_is_fitted(self, "model_")
         return validate_table(self, X, reset=False)
 
-    def _encoded(self, X: Any) -> Cells:  # noqa: N803
+    def _encoded(self, X: Any) -> EncodedColumns:  # noqa: N803
         table = self._validated(X)
         attributes = self.model_.schema.attributes
         if (
@@ -164,15 +164,15 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             and all(feature.kind is FeatureKind.NUMERIC for feature in attributes)
             and not np.isinf(table).any()
         ):
-            return MatrixCells(table.T)  # no copy: compiled code reads the array itself
+            return EncodedMatrix(table.T)  # no copy: compiled code reads the array itself
         dataset = self._dataset_to_predict(table)
         with raise_value_errors():
-            return cells_of(self.model_, dataset)
+            return encode_columns(self.model_, dataset)
 
     def _dataset_to_predict(self, table: Any) -> Dataset:
         columns = read_columns(table, [feature.name for feature in self.model_.schema.attributes])
         with raise_value_errors():
-            return dataset_of_columns(columns, Declared(like=self.model_.schema))
+            return dataset_of_columns(columns, TableDeclaration(like=self.model_.schema))
 
 
 class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.config.parameters import LARGEST_SEED
+from espalier.config.parameters import MAX_SEED
 from espalier.data.dataset import Dataset
 from espalier.errors import ConfigError, DataError, Fault, NotApplicable
 from espalier.evaluation.metrics import evaluate
@@ -16,7 +16,7 @@ from espalier.model.model import Model
 from espalier.model.rules import RuleList
 from espalier.progress import Progress
 
-MOST_REPEATS: Final = 1000
+MAX_REPEATS: Final = 1000
 LOSS_MEASURES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "classification": ("accuracy", "balanced_accuracy", "macro_f1", "log_loss"),
@@ -173,9 +173,9 @@ def _checked_measure(model: Model, measure: str | None) -> str:
 
 def _check_counts(*, repeats: Any, seed: Any) -> None:
     faults = []
-    if type(repeats) is not int or not 1 <= repeats <= MOST_REPEATS:
-        faults.append(Fault("/repeats", "not_legal", f"must be a whole number from 1 to {MOST_REPEATS:,}"))
-    if type(seed) is not int or not 0 <= seed <= LARGEST_SEED:
-        faults.append(Fault("/seed", "not_legal", f"must be a whole number from 0 to {LARGEST_SEED}"))
+    if type(repeats) is not int or not 1 <= repeats <= MAX_REPEATS:
+        faults.append(Fault("/repeats", "not_legal", f"must be a whole number from 1 to {MAX_REPEATS:,}"))
+    if type(seed) is not int or not 0 <= seed <= MAX_SEED:
+        faults.append(Fault("/seed", "not_legal", f"must be a whole number from 0 to {MAX_SEED}"))
     if faults:
         raise ConfigError(faults)

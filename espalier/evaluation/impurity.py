@@ -10,7 +10,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class ContingencyTable:
     """A table of branches and classes, of which only the cells that have rows are kept: at most one a row.
 
     Attributes:
@@ -28,14 +28,14 @@ class Cells:
     classes: Floats
 
 
-def cells_of(
+def contingency_table(
     branch: npt.NDArray[Any], target: npt.NDArray[Any], weight: Floats, *, n_branches: int, n_classes: int
-) -> Cells:
+) -> ContingencyTable:
     """Count the weight of each branch and class over rows: `branch`, `target`, `weight` above 0, each (rows,)."""
     pairs, place = np.unique(branch.astype(np.int64) * n_classes + target, return_inverse=True)
     of_cell = np.bincount(place, weights=weight, minlength=len(pairs)).astype(np.float64)
     branches, classes = (pairs // n_classes).astype(np.intp), (pairs % n_classes).astype(np.intp)
-    return Cells(
+    return ContingencyTable(
         branch=branches,
         target=classes,
         weight=of_cell,
@@ -65,19 +65,19 @@ def variance_of(target: npt.NDArray[Any], weight: Floats) -> float:
     return float(np.average((target - np.average(target, weights=weight)) ** 2, weights=weight))
 
 
-def entropy_within(cells: Cells, unit: float) -> float:
+def entropy_within(cells: ContingencyTable, unit: float) -> float:
     """Give the mean entropy inside the branches, each by its weight; `unit` as in `entropy_of`."""
     shares = cells.weight / cells.branches[cells.branch]
     return abs(float((cells.weight * np.log(shares)).sum())) / _total(cells) / unit
 
 
-def gini_within(cells: Cells) -> float:
+def gini_within(cells: ContingencyTable) -> float:
     """Give the mean Σ p(1 − p) inside the branches, each by its weight."""
     shares = cells.weight / cells.branches[cells.branch]
     return float((cells.weight * (1 - shares)).sum()) / _total(cells)
 
 
-def chi_square_of(cells: Cells) -> tuple[float, int]:
+def chi_square_of(cells: ContingencyTable) -> tuple[float, int]:
     """Give Pearson's statistic and its degrees of freedom, over the branches and classes that have rows.
 
     A cell without rows adds what is expected of it; together they add what the others leave of the whole weight.
@@ -92,5 +92,5 @@ def chi_square_of(cells: Cells) -> tuple[float, int]:
     return seen + (0.0 if all_seen else max(_total(cells) - float(expected.sum()), 0.0)), freedom
 
 
-def _total(cells: Cells) -> float:
+def _total(cells: ContingencyTable) -> float:
     return float(cells.weight.sum()) or 1.0

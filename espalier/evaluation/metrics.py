@@ -12,7 +12,7 @@ from espalier.data.dataset import Dataset
 from espalier.errors import DataError, Fault
 from espalier.model.model import Model
 from espalier.prediction.batch import predict_batch
-from espalier.prediction.encode_columns import cells_of, target_of
+from espalier.prediction.encode_columns import encode_columns, target_of
 from espalier.progress import Progress
 
 LEAST_SHARE: Final = 1e-15
@@ -85,7 +85,7 @@ def evaluate_rows(
     target, weight = target_of(model, dataset), dataset.weight
     if float(weight.sum()) <= 0:
         raise DataError([Fault("", "no_weight", "there are no rows to evaluate on")])
-    cells = cells_of(model, dataset)
+    cells = encode_columns(model, dataset)
     if model.task == "regression":
         answers = predict_batch(model, cells, progress=progress).answers
         return _regression(target, weight, answers), np.asarray((answers - target) ** 2, dtype=np.float64)
@@ -150,6 +150,6 @@ def answers_and_shares(model: Model, dataset: Dataset) -> tuple[npt.NDArray[Any]
     Raises:
         DataError: An attribute of the model is not there, or is of another kind.
     """
-    cells = cells_of(model, dataset)
+    cells = encode_columns(model, dataset)
     answered = predict_batch(model, cells, shares=True)
     return answered.answers, answered.shares if answered.shares is not None else np.empty((dataset.n_rows, 0))

@@ -13,9 +13,9 @@ from espalier.data.labels import Label
 from espalier.data.schema import Feature
 from espalier.errors import ConfigError, DataError, Fault
 from espalier.evaluation.impurity import (
-    Cells,
-    cells_of,
+    ContingencyTable,
     chi_square_of,
+    contingency_table,
     entropy_of,
     entropy_within,
     gini_of,
@@ -334,8 +334,8 @@ def _description(table: Table, feature: Feature, column: Column, values: Values)
     }
 
 
-def _cells(table: Table, values: Values, branch: npt.NDArray[Any], n_branches: int) -> Cells:
-    return cells_of(branch, values.target, values.weight, n_branches=n_branches, n_classes=table.n_classes)
+def _cells(table: Table, values: Values, branch: npt.NDArray[Any], n_branches: int) -> ContingencyTable:
+    return contingency_table(branch, values.target, values.weight, n_branches=n_branches, n_classes=table.n_classes)
 
 
 def _best_cuts(table: Table, values: Values) -> tuple[int, int]:

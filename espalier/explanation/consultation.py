@@ -20,7 +20,7 @@ from espalier.explanation.row_flow import ALL, row_flow
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF, UNKNOWN
 from espalier.prediction.answers import Prediction
-from espalier.prediction.missing import STOP, answering_with
+from espalier.prediction.missing import STOP, with_missing_strategy
 from espalier.prediction.predict import predictor_for
 from espalier.prediction.rule_predictor import RulePredictor
 from espalier.prediction.tree_predictor import TreePredictor
@@ -113,7 +113,7 @@ def consult(model: Model, row: Mapping[str, Any], *, missing: str | None = None)
     >>> consult(model, {}).question.attribute.name, consult(model, {"wind": "weak"}).label
     ('wind', 'yes')
     """
-    model = answering_with(model, missing)
+    model = with_missing_strategy(model, missing)
     predictor = predictor_for(model)
     encoded = predictor.encode(row)
     asked = frozenset(place for place, name in enumerate(predictor.encode.names) if name in row)

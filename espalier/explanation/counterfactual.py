@@ -23,8 +23,8 @@ from espalier.explanation.counterfactual_search import BestFirstSearch, Graph, R
 from espalier.explanation.value_domains import value_domains
 from espalier.model.model import Model
 from espalier.model.rules import label_line, number_text, one_line
-from espalier.prediction.answers import Prediction, answer_word
-from espalier.prediction.missing import answering_with
+from espalier.prediction.answers import Prediction, format_answer
+from espalier.prediction.missing import with_missing_strategy
 from espalier.prediction.predict import predictor_for
 from espalier.prediction.rule_predictor import RulePredictor
 from espalier.prediction.tree_predictor import TreePredictor
@@ -168,7 +168,7 @@ def counterfactuals(
         spans={} if spans is None else spans,
         most=most,
     )
-    model = answering_with(model, missing)
+    model = with_missing_strategy(model, missing)
     predictor = predictor_for(model)
     if isinstance(predictor, TreePredictor) and predictor.linear is not None:
         raise NotApplicable(
@@ -257,7 +257,7 @@ def _text(changes: Sequence[Change], answer: Prediction) -> str:
     for change in changes:
         instead = "" if change.before is None else f" instead of {_shown(change.before)}"
         parts.append(f"{one_line(change.attribute.name)} were {_shown(change.after)}{instead}")
-    return f"if {' and '.join(parts)} then {answer_word(answer)}" if parts else f"already {answer_word(answer)}"
+    return f"if {' and '.join(parts)} then {format_answer(answer)}" if parts else f"already {format_answer(answer)}"
 
 
 def _shown(value: Label) -> str:

@@ -16,9 +16,9 @@ from espalier.explanation.steps import DecisionStep, PassedOver, own_values, pas
 from espalier.explanation.tree_path import conditions_of, rule_of_tree, tree_steps
 from espalier.model.model import Model
 from espalier.model.rules import Condition, label_line, number_text, one_line
-from espalier.prediction.answers import Prediction, answer_word
+from espalier.prediction.answers import Prediction, format_answer
 from espalier.prediction.encode_rows import encode_each
-from espalier.prediction.missing import answering_with
+from espalier.prediction.missing import with_missing_strategy
 from espalier.prediction.predict import predictor_for
 from espalier.prediction.rule_predictor import RulePredictor
 from espalier.prediction.tree_predictor import TreePredictor
@@ -112,7 +112,7 @@ def explain(
         TooLarge: There are more steps.
     """
     _check_detail(detail)
-    model = answering_with(model, missing)
+    model = with_missing_strategy(model, missing)
     predictor = predictor_for(model)
     steps = _Steps(most_steps)
     return [_explained(model, predictor, steps.counted(each), detail) for each in predictor.predict(rows)]
@@ -136,7 +136,7 @@ def explain_each(
     """
     _check_detail(detail)
     steps = _Steps(most_steps)
-    other = answering_with(model, missing)
+    other = with_missing_strategy(model, missing)
     predictor = predictor_for(other)
     return [
         row if isinstance(row, RowError) else _explained(other, predictor, steps.counted(predictor.answer(row)), detail)
@@ -145,7 +145,7 @@ def explain_each(
 
 
 class _Steps:
-    """Counts the steps of rows that go several ways: of each up to `espalier.MOST_VISITS` paths are told."""
+    """Counts the steps of rows that go several ways: of each up to `espalier.MAX_VISITS` paths are told."""
 
     def __init__(self, most: int | None) -> None:
         self._most, self._n_steps = most, 0
@@ -253,4 +253,4 @@ def _answer_text(prediction: Prediction) -> str:
     if prediction.value is not None:
         return f"{number_text(prediction.value)} ± {prediction.std:.4g} (from training weight {prediction.support:g})"
     shares = ", ".join(f"{label_line(label)} {share:.4g}" for label, share in prediction.distribution)
-    return f"{answer_word(prediction)} ({shares}; from training weight {prediction.support:g})"
+    return f"{format_answer(prediction)} ({shares}; from training weight {prediction.support:g})"

@@ -28,7 +28,7 @@ from espalier.model.model import Model
 from espalier.model.node_tests import LEAF, NOMINAL, UNKNOWN
 from espalier.model.rules import Condition, condition_text, number_text, one_line
 from espalier.model.tree import cached_on_owner
-from espalier.prediction.answers import Prediction, answer_word
+from espalier.prediction.answers import Prediction, format_answer
 from espalier.prediction.linear_leaves import LinearAnswers
 from espalier.prediction.missing import STOP
 from espalier.prediction.tree_predictor import TreePredictor
@@ -301,7 +301,7 @@ def _reason(model: Model, prediction: Prediction, places: Sequence[int], *, is_m
         for feature, place in zip(features, places, strict=True)
     )
     conditions = [_equal_text(feature, value) for feature, value in zip(features, values, strict=True)]
-    word = answer_word(prediction)
+    word = format_answer(prediction)
     text = f"if {' and '.join(conditions)} then {word}" if conditions else f"always {word}"
     return SufficientReason(features, values, is_minimal, text)
 

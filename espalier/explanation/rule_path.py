@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from espalier.data.labels import label_text
 from espalier.explanation.steps import DecisionStep, PassedOver, shown_value, step_reason
 from espalier.model.model import Model
-from espalier.model.rules import Condition, sentence, shown_bound
-from espalier.prediction.answers import Prediction, answer_word
+from espalier.model.rules import Condition, format_rule, shown_bound
+from espalier.prediction.answers import Prediction, format_answer
 from espalier.prediction.rule_predictor import RulePredictor, rule_predictor
 
 
 def rule_sentence(model: Model, number: int) -> str:
     """Write rule `number` as a sentence; the default, whose number is that of the rules, reads ``otherwise No``."""
-    rules, word = model.rules, answer_word(rule_predictor(model).answers[number])
+    rules, word = model.rules, format_answer(rule_predictor(model).answers[number])
     if number == rules.n_rules:
         return f"otherwise {word}" if rules.rules else f"always {word}"
-    return sentence(rules.rules[number].conditions, word)
+    return format_rule(rules.rules[number].conditions, word)
 
 
 def rule_steps(model: Model, prediction: Prediction) -> tuple[DecisionStep, ...]:

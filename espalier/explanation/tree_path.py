@@ -15,9 +15,9 @@ from espalier.explanation.linear_terms import equation_text
 from espalier.explanation.steps import DecisionStep, StandIn, shown_value, step_reason
 from espalier.model.model import Model
 from espalier.model.node_tests import NOMINAL, NUMERIC
-from espalier.model.rules import Condition, sentence, shown_bound
+from espalier.model.rules import Condition, format_rule, shown_bound
 from espalier.model.tree import cached_on_owner
-from espalier.prediction.answers import LeafVisit, Prediction, answer_word
+from espalier.prediction.answers import LeafVisit, Prediction, format_answer
 from espalier.prediction.tree_predictor import SurrogateTests, TreePredictor
 from espalier.rules.extract import edge_condition, intersection
 
@@ -98,7 +98,7 @@ def rule_of_tree(model: Model, predictor: TreePredictor, prediction: Prediction)
     found = cache.rules.get(prediction.leaf) if len(prediction.visits) == 1 else None
     if found is None:
         conditions = conditions_of(model, prediction.nodes)
-        found = conditions, sentence(conditions, _answer_of_rule(model, predictor, prediction))
+        found = conditions, format_rule(conditions, _answer_of_rule(model, predictor, prediction))
         if len(prediction.visits) == 1:
             cache.rules[prediction.leaf] = found
     return found
@@ -106,7 +106,7 @@ def rule_of_tree(model: Model, predictor: TreePredictor, prediction: Prediction)
 
 def _answer_of_rule(model: Model, predictor: TreePredictor, prediction: Prediction) -> str:
     if predictor.linear is None:
-        return answer_word(prediction)
+        return format_answer(prediction)
     return equation_text(model, predictor.linear, predictor.linear.leaf_model(prediction.nodes))
 
 

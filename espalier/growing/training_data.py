@@ -70,7 +70,7 @@ def training_data(dataset: Dataset, config: TrainingConfig) -> TrainingData:
         if faults:
             raise ConfigError(faults)
     columns: Sequence[Column] = dataset.attributes
-    has_missing = bool(dataset.incomplete)
+    has_missing = bool(dataset.has_missing)
     kept = np.flatnonzero(weight > 0)
     if len(kept) < len(weight):
         columns = tuple(column[kept] for column in columns)
@@ -147,7 +147,7 @@ def _row_faults(dataset: Dataset, config: TrainingConfig) -> list[Fault]:
     elif config.criterion == "poisson" and bool(np.any(target < 0)):
         faults.append(Fault(of_target, "target", "must be at least 0 for the criterion poisson"))
     for feature in schema.attributes:
-        if feature.name in dataset.infinite:
+        if feature.name in dataset.has_infinite:
             faults.append(Fault(pointer(feature.name), "infinite", "infinite numbers cannot be learned from"))
     return faults
 

@@ -17,7 +17,7 @@ HALF_A_ROW: Final = 0.5
 """Sums of parts of rows are rounded, by far less."""
 
 
-def recorded(model: Model) -> TrainingRecord:
+def training_record(model: Model) -> TrainingRecord:
     """Give the record of a model; of an old one, what is known of it without the fields that it lacks.
 
     That is on the safe side: where rows must have been asked, or added, they may be those of any data set (`UNNAMED`),
@@ -40,7 +40,7 @@ def recorded(model: Model) -> TrainingRecord:
     )
 
 
-def is_among(fingerprint: str, named: tuple[str, ...]) -> bool:
+def was_used(fingerprint: str, named: tuple[str, ...]) -> bool:
     """Say whether a data set is, or may be, one of those that a record names.
 
     >>> is_among("a", ("a", "b")), is_among("c", ("a", "b")), is_among("c", ("a", UNNAMED))

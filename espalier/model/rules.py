@@ -172,7 +172,7 @@ def condition_text(condition: Condition) -> str:
     return f"{name} > {low}" if low else f"{name} is known"
 
 
-def sentence(conditions: tuple[Condition, ...], answer: str) -> str:
+def format_rule(conditions: tuple[Condition, ...], answer: str) -> str:
     """Write a rule: ``if Outlook is Sunny and Humidity is High then No``."""
     if not conditions:
         return f"always {answer}"

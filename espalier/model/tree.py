@@ -24,19 +24,6 @@ from espalier.model.linear import LinearModels
 from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC, UNKNOWN
 from espalier.model.surrogates import Surrogates, arranged_surrogates, ragged, surrogate_conditions
 
-__all__ = [
-    "LEAF",
-    "MAX_NODES",
-    "NOMINAL",
-    "NUMERIC",
-    "UNKNOWN",
-    "Surrogates",
-    "Tree",
-    "cached_on_owner",
-    "field_state",
-    "tree_from_parents",
-]
-
 MAX_NODES: Final = 20_000_000
 """No tree is grown, or read, that is larger: 3 GB of arrays."""
 LARGEST: Final = 1e300

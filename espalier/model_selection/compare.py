@@ -24,16 +24,6 @@ from espalier.pruning.result import notes_on_rows
 from espalier.stats import binomial_two_sided
 from espalier.training.train import train
 
-__all__ = [
-    "Candidate",
-    "Comparison",
-    "Difference",
-    "PruningEffect",
-    "Result",
-    "check_candidate_rows",
-    "compare",
-]
-
 SIGNIFICANCE: Final = 0.05
 SMALL: Final = 1e-3
 

@@ -29,7 +29,7 @@ LEAD: Final = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Marks whose coordinates begin at 0, and their height."""
+    """MissingValues whose coordinates begin at 0, and their height."""
 
     marks: tuple[str, ...]
     height: float

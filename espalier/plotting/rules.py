@@ -13,11 +13,11 @@ from espalier.model.rules import (
     Rule,
     category_text,
     condition_text,
+    format_rule,
     label_line,
     name_text,
-    sentence,
 )
-from espalier.prediction.answers import LeafAnswer, answer_word
+from espalier.prediction.answers import LeafValue, format_answer
 from espalier.prediction.rule_predictor import rule_predictor
 from espalier.rules.extract import class_dnf, extract_rules
 
@@ -53,8 +53,8 @@ def logic_lines(model: Model, label: Label | None) -> Iterator[str]:
         return
     answers = rule_predictor(model).answers
     for number, rule in enumerate(rules.rules):
-        yield f"{_conjunction(rule.conditions, alone=True)} → {answer_word(answers[number])}"
-    yield f"otherwise → {answer_word(answers[-1])}"
+        yield f"{_conjunction(rule.conditions, alone=True)} → {format_answer(answers[number])}"
+    yield f"otherwise → {format_answer(answers[-1])}"
 
 
 def class_sentences(model: Model, label: Label) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ def class_sentences(model: Model, label: Label) -> tuple[str, ...]:
         ConfigError: There is no such class.
     """
     description = class_dnf(model, label)
-    return tuple(sentence(conditions, label_line(description.label)) for conditions in description.conjunctions)
+    return tuple(format_rule(conditions, label_line(description.label)) for conditions in description.conjunctions)
 
 
 def rules_to_text(model: Model) -> str:
@@ -114,8 +114,8 @@ def rules_to_mermaid(model: Model) -> list[str]:
     texts = []
     for number, rule in enumerate(rules.rules):
         asked = " and ".join(condition_text(condition) for condition in rule.conditions) or "always"
-        texts += [asked, f"{answer_word(answers[number])} ({_counts(rule, answers[number])})"]
-    return [*texts, f"{answer_word(answers[-1])} ({_counts(rules.default, answers[-1])})"]
+        texts += [asked, f"{format_answer(answers[number])} ({_counts(rule, answers[number])})"]
+    return [*texts, f"{format_answer(answers[-1])} ({_counts(rules.default, answers[-1])})"]
 
 
 def _class_lines(description: ClassDescription) -> Iterator[str]:
@@ -155,7 +155,7 @@ def _member_text(label: Label) -> str:
     return f'"{text}"' if "," in text and not text.startswith('"') else text
 
 
-def _counts(rule: Rule, answer: LeafAnswer) -> str:
+def _counts(rule: Rule, answer: LeafValue) -> str:
     """Write the weight of the rows that a rule answers, with the weight of its errors, or their standard deviation."""
     if answer.value is not None:
         return f"{_weight_text(rule.weight)} ± {answer.std:.4g}"
@@ -163,7 +163,7 @@ def _counts(rule: Rule, answer: LeafAnswer) -> str:
     return f"{_weight_text(rule.weight)}/{_weight_text(errors)}" if round(errors, 4) > 0 else _weight_text(rule.weight)
 
 
-def _answer_dict(rule: Rule, answer: LeafAnswer) -> dict[str, Any]:
+def _answer_dict(rule: Rule, answer: LeafValue) -> dict[str, Any]:
     if answer.value is not None:
         return {"value": answer.value, "std": answer.std, "weight": rule.weight}
     return {"label": answer.label, "weight": rule.weight, "stats": list(rule.stats), "confidence": answer.confidence}

@@ -73,10 +73,10 @@ class Prediction(NamedTuple):
         return {**answer, "support": self.support, "leaf": self.leaf, "flags": flags}
 
 
-def wilson(share: float, weight: float) -> float:
+def wilson_lower_bound(share: float, weight: float) -> float:
     """Give the lower end of Wilson's score interval (1927) for a share seen on `weight` rows, z = 1.96.
 
-    >>> round(wilson(1.0, 47), 5)
+    >>> round(wilson_lower_bound(1.0, 47), 5)
     0.92444
     """
     if weight <= 0:
@@ -89,7 +89,7 @@ def wilson(share: float, weight: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class LeafAnswer:
+class LeafValue:
     """What a node answers if it is a leaf; ``mean`` is that of its training rows (regression only)."""
 
     label: Label | None
@@ -101,9 +101,9 @@ class LeafAnswer:
     mean: float
 
 
-def answer_from(
+def leaf_value(
     value: float, stats: Sequence[float], weight: float, *, classes: Sequence[Label], laplace: bool
-) -> LeafAnswer:
+) -> LeafValue:
     """Give what a leaf or a rule answers.
 
     Args:
@@ -115,17 +115,17 @@ def answer_from(
     """
     if not classes:
         std = math.sqrt(stats[2] / stats[0]) if stats[0] > 0 else 0.0
-        return LeafAnswer(None, -1, float(value), (), None, std, stats[1])
+        return LeafValue(None, -1, float(value), (), None, std, stats[1])
     total = math.fsum(stats)
     extra = 1.0 if laplace else 0.0
     shares = [(part + extra) / (total + extra * len(stats)) for part in stats]
     code = int(value)
     distribution = tuple(zip(classes, shares, strict=True))
-    confidence = wilson(stats[code] / total if total > 0 else 0.0, weight)
-    return LeafAnswer(classes[code], code, None, distribution, confidence, None, math.nan)
+    confidence = wilson_lower_bound(stats[code] / total if total > 0 else 0.0, weight)
+    return LeafValue(classes[code], code, None, distribution, confidence, None, math.nan)
 
 
-def answer_word(answer: LeafAnswer | Prediction) -> str:
+def format_answer(answer: LeafValue | Prediction) -> str:
     """Write the label, or the number, on one line."""
     if answer.value is not None:
         return number_text(answer.value)

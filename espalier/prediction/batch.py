@@ -22,7 +22,7 @@ from espalier.model.model import Model, OperatingPoint
 from espalier.model.node_tests import LEAF, NUMERIC
 from espalier.model.rules import RuleList
 from espalier.model.tree import Tree, cached_on_owner
-from espalier.prediction.encode_columns import Cells, MatrixCells
+from espalier.prediction.encode_columns import EncodedColumns, EncodedMatrix
 from espalier.prediction.encode_rows import EncodedRow
 from espalier.prediction.leaf_values import answer_table, node_values
 from espalier.prediction.linear_leaves import LinearAnswers
@@ -73,7 +73,7 @@ class BatchPrediction:
 
 def predict_batch(
     model: Model,
-    cells: Cells | Array,
+    cells: EncodedColumns | Array,
     *,
     shares: bool = False,
     classes: Array | None = None,
@@ -91,7 +91,7 @@ def predict_batch(
     Raises:
         Cancelled: `progress` was stopped.
     """
-    given = MatrixCells(cells) if isinstance(cells, np.ndarray) else cells
+    given = EncodedMatrix(cells) if isinstance(cells, np.ndarray) else cells
     n_rows, n_classes = given.n_rows, len(model.schema.classes)
     result = BatchPrediction(
         np.empty(n_rows, np.int32),
@@ -108,9 +108,9 @@ def predict_batch(
     return result
 
 
-def apply(model: Model, cells: Cells | Array) -> Ints:
+def apply(model: Model, cells: EncodedColumns | Array) -> Ints:
     """Return the leaf, or the rule, of each row, int32 (rows); -1 where several leaves answer."""
-    given = MatrixCells(cells) if isinstance(cells, np.ndarray) else cells
+    given = EncodedMatrix(cells) if isinstance(cells, np.ndarray) else cells
     if isinstance(model.body, RuleList) or not _uses_compiled_code(model.body, given.n_rows):
         return _leaves_in_python(model, _matrix(model, given))
     leaves = np.empty(given.n_rows, np.int32)
@@ -124,18 +124,18 @@ def apply(model: Model, cells: Cells | Array) -> Ints:
     return leaves
 
 
-def class_shares(model: Model, cells: Cells | Array) -> Floats:
+def class_shares(model: Model, cells: EncodedColumns | Array) -> Floats:
     """Return the share of each class, float64 (rows, classes)."""
     shares = predict_batch(model, cells, shares=True).shares
     return shares if shares is not None else np.empty((0, 0))
 
 
-def class_codes(model: Model, cells: Cells | Array) -> Ints:
+def class_codes(model: Model, cells: EncodedColumns | Array) -> Ints:
     """Return the class of each row as its place among the schema's classes, int32 (rows)."""
     return predict_batch(model, cells).answers
 
 
-def numbers(model: Model, cells: Cells | Array) -> Floats:
+def numbers(model: Model, cells: EncodedColumns | Array) -> Floats:
     """Return the number that a regression predicts for each row, float64 (rows)."""
     return predict_batch(model, cells).answers
 
@@ -163,7 +163,7 @@ class _Writer:
     """Writes the answers to many rows."""
 
     def __init__(
-        self, model: Model, cells: Cells, result: BatchPrediction, classes: Array | None, progress: Progress
+        self, model: Model, cells: EncodedColumns, result: BatchPrediction, classes: Array | None, progress: Progress
     ) -> None:
         self.model, self.cells, self.result, self.classes, self.progress = model, cells, result, classes, progress
         self.values = node_values(model)
@@ -233,7 +233,7 @@ class _Writer:
             self.result.share_of[rows] = np.where(codes < 0, 0.0, of_each)
 
 
-def _matrix(model: Model, cells: Cells) -> Floats:
+def _matrix(model: Model, cells: EncodedColumns) -> Floats:
     """Return all rows as float64 (attributes, rows)."""
     values = np.empty((len(model.schema.attributes), cells.n_rows))
     for attribute, column in enumerate(values):
@@ -276,13 +276,13 @@ class RowBlock:
     matrix: npt.NDArray[Any]
 
 
-def _row_blocks(model: Model, cells: Cells, low: int, high: int) -> Iterator[RowBlock]:
+def _row_blocks(model: Model, cells: EncodedColumns, low: int, high: int) -> Iterator[RowBlock]:
     """Yield rows ``low:high`` block by block; each block overwrites the memory of the one before.
 
     Only the attributes that the tree tests are written. A row-major matrix is read where it lies.
     """
     packed, n_attributes = packed_tree(model), len(model.schema.attributes)
-    if isinstance(cells, MatrixCells) and cells.values.flags.f_contiguous and not packed.coded:
+    if isinstance(cells, EncodedMatrix) and cells.values.flags.f_contiguous and not packed.coded:
         for first in range(low, high, MAX_UNCOPIED_ROWS):
             last = min(first + MAX_UNCOPIED_ROWS, high)
             part = cells.values[:, first:last]

@@ -15,7 +15,7 @@ import numpy as np
 
 from espalier.data.dataset import Column, Dataset
 from espalier.data.labels import Label, label_text, parse_instant
-from espalier.data.missing import Marks
+from espalier.data.missing import MissingValues
 from espalier.data.readers.csv_blocks import CsvBlock, csv_blocks, ragged, rows_of
 from espalier.data.readers.source import ByteStream
 from espalier.data.schema import Feature, FeatureKind, Schema
@@ -165,7 +165,7 @@ def _parse(names: Sequence[str], readers: Readers, content: bytes, missing_value
 
 def _column_reader(feature: Feature, missing_values: Sequence[str]) -> ColumnReader:
     if feature.kind is FeatureKind.NUMERIC:
-        return partial(_numbers, Marks.of(missing_values))
+        return partial(_numbers, MissingValues.of(missing_values))
     if feature.kind is FeatureKind.DATETIME:
         return _instants
     by_text = {label_text(label): code for code, label in reversed(list(enumerate(feature.categories)))}
@@ -174,11 +174,11 @@ def _column_reader(feature: Feature, missing_values: Sequence[str]) -> ColumnRea
     return partial(_codes, by_text, len(feature.categories) if takes_text else None)
 
 
-def _numbers(missing: Marks, chunks: Any) -> tuple[Labels, Column] | None:
+def _numbers(missing: MissingValues, chunks: Any) -> tuple[Labels, Column] | None:
     numbers = chunks.to_numpy()
     if int(np.count_nonzero(np.isfinite(numbers))) + chunks.null_count != len(numbers):
         return None  # pyarrow takes texts such as nan and inf for numbers
-    return (), missing.taken_out(numbers)
+    return (), missing.mask(numbers)
 
 
 def _instants(chunks: Any) -> tuple[Labels, Column] | None:

@@ -20,7 +20,7 @@ NOTHING: Final[Floats] = np.array([np.nan])
 """What the cells of a column without a value are where numbers are asked for."""
 
 
-class Cells(Protocol):
+class EncodedColumns(Protocol):
     """Encoded attributes of rows, column by column; NaN or a negative code is a missing value, see `EncodedRow`."""
 
     @property
@@ -34,7 +34,7 @@ class Cells(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixCells:
+class EncodedMatrix:
     """Cells that are encoded already: float64 or float32 (attributes, rows)."""
 
     values: npt.NDArray[Any]
@@ -45,12 +45,12 @@ class MatrixCells:
         return int(self.values.shape[1])
 
     def write(self, attribute: int, low: int, high: int, cells: Floats) -> None:
-        """Write a stretch of an attribute; see `Cells`."""
+        """Write a stretch of an attribute; see `EncodedColumns`."""
         cells[:] = self.values[attribute, low:high]
 
 
 @dataclass(frozen=True, slots=True)
-class _TableColumn:
+class EncodedColumn:
     """A column of a data set; `recode` gives the model's code of each of its own, the last that of a missing one."""
 
     column: npt.NDArray[Any]
@@ -60,10 +60,10 @@ class _TableColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class TableCells:
+class ColumnEncoder:
     """Cells of a data set's columns."""
 
-    columns: tuple[_TableColumn, ...]
+    columns: tuple[EncodedColumn, ...]
     n_rows: int
 
     def plain(self, attribute: int) -> npt.NDArray[Any] | None:
@@ -72,7 +72,7 @@ class TableCells:
         return source.column if source.recode is None and source.imputed is None else None
 
     def write(self, attribute: int, low: int, high: int, cells: Floats) -> None:
-        """Write a stretch of an attribute; see `Cells`."""
+        """Write a stretch of an attribute; see `EncodedColumns`."""
         source = self.columns[attribute]
         part = source.column[low:high]
         cells[:] = part if source.recode is None else source.recode[part]
@@ -80,7 +80,7 @@ class TableCells:
             cells[cells < 0 if source.coded else np.isnan(cells)] = source.imputed
 
 
-def cells_of(model: Model, dataset: Dataset) -> TableCells:
+def encode_columns(model: Model, dataset: Dataset) -> ColumnEncoder:
     """Give the attributes of `dataset`, matched by name and categories by label, missing values imputed if so trained.
 
     Raises:
@@ -95,24 +95,24 @@ def cells_of(model: Model, dataset: Dataset) -> TableCells:
             faults.append(Fault("", "missing_column", f"the model asks for the attribute {feature.name!r}"))
             continue
         given = dataset.schema.features[place]
-        if not stands_for(given, feature):
+        if not is_compatible(given, feature):
             faults.append(Fault("", "kind", f"{feature.name!r} must be {feature.kind}, here it is {given.kind}"))
             continue
         recode = _recode(given.categories, feature.categories) if feature.coded else None
         if given.coded and not feature.coded:
             recode = NOTHING
         value = None if imputed is None else imputed[number]
-        columns.append(_TableColumn(np.asarray(dataset.columns[place]), feature.coded, recode, value))
+        columns.append(EncodedColumn(np.asarray(dataset.columns[place]), feature.coded, recode, value))
     if faults:
         raise DataError(faults)
-    return TableCells(tuple(columns), dataset.n_rows)
+    return ColumnEncoder(tuple(columns), dataset.n_rows)
 
 
-def stands_for(given: Feature, wanted: Feature) -> bool:
+def is_compatible(given: Feature, wanted: Feature) -> bool:
     """Say whether a column can be read as another: it is of the same kind, or it has no value and could be of any.
 
     >>> from espalier import FeatureKind
-    >>> stands_for(Feature("x", FeatureKind.NOMINAL), Feature("x", FeatureKind.NUMERIC))
+    >>> is_compatible(Feature("x", FeatureKind.NOMINAL), Feature("x", FeatureKind.NUMERIC))
     True
     """
     if given.coded and not given.categories:
@@ -134,7 +134,7 @@ def unseen_rows(model: Model, dataset: Dataset) -> npt.NDArray[np.bool_]:
     Raises:
         DataError: An attribute of the model is not there, or is of another kind.
     """
-    cells_of(model, dataset)
+    encode_columns(model, dataset)
     found = np.zeros(dataset.n_rows, dtype=np.bool_)
     for number in tested_places(model):
         feature = model.schema.attributes[number]
@@ -146,13 +146,13 @@ def unseen_rows(model: Model, dataset: Dataset) -> npt.NDArray[np.bool_]:
     return found
 
 
-def encoded_columns(model: Model, dataset: Dataset) -> Floats:
+def encode_matrix(model: Model, dataset: Dataset) -> Floats:
     """Give the attributes of `dataset` as the model's router reads them: float64 (attributes, n_rows).
 
     Raises:
         DataError: An attribute of the model is not there, or is of another kind.
     """
-    cells = cells_of(model, dataset)
+    cells = encode_columns(model, dataset)
     values = np.empty((len(model.schema.attributes), dataset.n_rows))
     for attribute, row in enumerate(values):
         cells.write(attribute, 0, dataset.n_rows, row)

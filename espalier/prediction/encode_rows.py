@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from espalier.data.labels import NOT_TEXT, is_not_text, label_key, label_text, number_from_text, parse_instant
-from espalier.data.missing import Marks
+from espalier.data.missing import MissingValues
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
 from espalier.errors import Fault, RowError, pointer, within
 
@@ -57,11 +57,11 @@ class RowEncoder:
         self.imputed = imputed
         self._readers = [_reader(feature) for feature in schema.attributes]
         self._legal = frozenset(feature.name for feature in schema.features)
-        marks = Marks.of(schema.missing_values)
-        self._missing_texts = marks.texts
-        self._missing_numbers = marks.numbers
+        missing_values = MissingValues.of(schema.missing_values)
+        self._missing_texts = missing_values.texts
+        self._missing_numbers = missing_values.numbers
         # Numbers among which none means that a value is missing: nearly all cells of most tables.
-        plain = [feature.kind is FeatureKind.NUMERIC and not marks.numbers for feature in schema.attributes]
+        plain = [feature.kind is FeatureKind.NUMERIC and not missing_values.numbers for feature in schema.attributes]
         self._columns = list(zip(self.names, self._readers, self.is_number, plain, strict=True))
         self._all_plain = all(plain)
 

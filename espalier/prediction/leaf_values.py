@@ -10,7 +10,7 @@ import numpy.typing as npt
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
 from espalier.model.tree import Tree, cached_on_owner
-from espalier.prediction.answers import LeafAnswer, answer_from
+from espalier.prediction.answers import LeafValue, leaf_value
 from espalier.prediction.linear_leaves import smoothed_constants
 
 Floats = npt.NDArray[np.float64]
@@ -23,7 +23,7 @@ ORDER_FREE_TERMS: Final = 2
 """The sum of this many floats is correctly rounded in any order."""
 
 
-class LeafValues(dict[int, LeafAnswer]):
+class LeafValues(dict[int, LeafValue]):
     """The answer of each node as a leaf, computed on first access."""
 
     def __init__(self, model: Model) -> None:
@@ -32,7 +32,7 @@ class LeafValues(dict[int, LeafAnswer]):
         self._tree, self._value, self._classes = model.tree, node_values(model), model.schema.classes
         self._laplace = model.config.leaf_probability == "laplace"
 
-    def __missing__(self, node: int) -> LeafAnswer:
+    def __missing__(self, node: int) -> LeafValue:
         tree = self._tree
         # A branch that no training row took answers with the distribution of the nearest node above that has rows.
         seen = node
@@ -40,7 +40,7 @@ class LeafValues(dict[int, LeafAnswer]):
             seen = int(tree.parent[seen])
         value, weight = self._value[node].item(), float(tree.weight[node])
         stats = tree.stats[seen].tolist()
-        answer = answer_from(value, stats, weight, classes=self._classes, laplace=self._laplace)
+        answer = leaf_value(value, stats, weight, classes=self._classes, laplace=self._laplace)
         if tree.linear is not None and weight > 0:
             # Around the leaf's own linear model the training rows scatter less than around their mean.
             answer = replace(answer, std=math.sqrt(float(tree.linear.squares[node]) / weight))
@@ -76,11 +76,11 @@ def node_values(model: Model) -> npt.NDArray[Any]:
 
 
 @cached_on_owner
-def rule_answers(model: Model) -> tuple[LeafAnswer, ...]:
+def rule_answers(model: Model) -> tuple[LeafValue, ...]:
     """Return what each rule answers, the default last."""
     classes, laplace = model.schema.classes, model.config.leaf_probability == "laplace"
     return tuple(
-        answer_from(rule.value, rule.stats, rule.weight, classes=classes, laplace=laplace)
+        leaf_value(rule.value, rule.stats, rule.weight, classes=classes, laplace=laplace)
         for rule in model.rules.answers
     )
 

@@ -37,7 +37,7 @@ LEARNED: Final[Mapping[str, str]] = {"surrogate": "surrogates", "imputed": "valu
 """What a strategy needs that only a training with it leaves behind."""
 
 
-def answering_with(model: Model, missing: str | None) -> Model:
+def with_missing_strategy(model: Model, missing: str | None) -> Model:
     """Return a model that handles missing values by another strategy.
 
     Args:

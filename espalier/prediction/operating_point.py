@@ -58,7 +58,7 @@ def operating_point_from_dict(document: object, classes: Sequence[object]) -> Op
     return OperatingPoint(code, float(probability))  # type: ignore[arg-type]
 
 
-def answering_at(model: Model, point: OperatingPoint | None) -> Model:
+def with_operating_point(model: Model, point: OperatingPoint | None) -> Model:
     r"""Return a model that answers one label if its share reaches a given probability.
 
     Where the label's share reaches the point's probability the label is given; where it does not, the most probable of
@@ -78,7 +78,7 @@ def answering_at(model: Model, point: OperatingPoint | None) -> Model:
     >>> rows = "wind,play\nweak,yes\nweak,no\nweak,no\nstrong,no\nstrong,no\n"
     >>> model = espalier.train(espalier.dataset_from_csv(rows, target="play"), "id3")
     >>> point = operating_point_from_dict({"label": "yes", "probability": 0.3}, model.schema.classes)
-    >>> [espalier.predict(each, [{"wind": "weak"}])[0].label for each in (model, answering_at(model, point))]
+    >>> [espalier.predict(each, [{"wind": "weak"}])[0].label for each in (model, with_operating_point(model, point))]
     ['no', 'yes']
     """
     if point is None:

@@ -8,11 +8,9 @@ from espalier.model.model import Model
 from espalier.model.rules import RuleList
 from espalier.prediction.answers import Prediction
 from espalier.prediction.encode_rows import EncodedRow, encode_each
-from espalier.prediction.missing import answering_with
+from espalier.prediction.missing import with_missing_strategy
 from espalier.prediction.rule_predictor import RulePredictor, rule_predictor
-from espalier.prediction.tree_predictor import MAX_VISITS as MOST_VISITS, TreePredictor, tree_predictor
-
-__all__ = ["MOST_VISITS", "Prediction", "leaf_prediction", "predict", "predict_each", "predictor_for"]
+from espalier.prediction.tree_predictor import TreePredictor, tree_predictor
 
 
 def predict(model: Model, rows: Sequence[Mapping[str, Any]], *, missing: str | None = None) -> list[Prediction]:
@@ -27,7 +25,7 @@ def predict(model: Model, rows: Sequence[Mapping[str, Any]], *, missing: str | N
         RowError: Every fault of every row, by ``/{row}/{attribute}``.
         ConfigError: There is no such strategy, or the model lacks what the strategy needs.
     """
-    return predictor_for(answering_with(model, missing)).predict(rows)
+    return predictor_for(with_missing_strategy(model, missing)).predict(rows)
 
 
 def predict_each(
@@ -40,7 +38,7 @@ def predict_each(
     Raises:
         ConfigError: As in `predict`.
     """
-    predictor = predictor_for(answering_with(model, missing))
+    predictor = predictor_for(with_missing_strategy(model, missing))
     return [row if isinstance(row, RowError) else predictor.answer(row) for row in encode_each(predictor.encode, rows)]
 
 

@@ -14,9 +14,9 @@ from espalier.errors import DataError, Fault
 from espalier.model.model import Model
 from espalier.prediction.answers import Prediction
 from espalier.prediction.batch import predict_batch
-from espalier.prediction.encode_columns import cells_of
+from espalier.prediction.encode_columns import encode_columns
 from espalier.prediction.encode_rows import EncodedRow
-from espalier.prediction.missing import answering_with
+from espalier.prediction.missing import with_missing_strategy
 from espalier.prediction.predict import predictor_for
 
 Flags = npt.NDArray[np.bool_]
@@ -63,9 +63,9 @@ def predict_table(model: Model, dataset: Dataset, *, missing: str | None = None)
     >>> [espalier.leaf_prediction(model, leaf).label for leaf in predict_table(model, data).leaves.tolist()]
     ['yes', 'no']
     """
-    reading = answering_with(model, missing)
+    reading = with_missing_strategy(model, missing)
     whole = _with_all_attributes(reading, dataset)
-    cells = cells_of(reading, whole)
+    cells = encode_columns(reading, whole)
     many = predict_batch(reading, cells)
     absent, unseen = _flags(reading, whole)
     numbers = None if reading.schema.classes else many.answers
@@ -93,7 +93,7 @@ def check_table(model: Model, schema: Schema) -> None:
         DataError: An attribute is of another kind than the model's, or there is none of them; every fault.
     """
     nothing: list[Column] = [np.empty(0, np.int32) if feature.coded else np.empty(0) for feature in schema.features]
-    cells_of(model, _with_all_attributes(model, Dataset(schema, tuple(nothing))))
+    encode_columns(model, _with_all_attributes(model, Dataset(schema, tuple(nothing))))
     if not any(schema.place(feature.name) is not None for feature in model.schema.attributes):
         legal = ", ".join(feature.name for feature in model.schema.attributes[:SHOWN_NAMES])
         raise DataError([Fault("", "no_attributes", f"has none of the attributes that the model asks for: {legal}")])

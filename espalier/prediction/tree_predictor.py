@@ -12,7 +12,7 @@ from espalier.model.model import Model
 from espalier.model.node_tests import NUMERIC, UNKNOWN
 from espalier.model.surrogates import Surrogates
 from espalier.model.tree import cached_on_owner
-from espalier.prediction.answers import LeafVisit, Prediction, wilson
+from espalier.prediction.answers import LeafVisit, Prediction, wilson_lower_bound
 from espalier.prediction.encode_rows import EncodedRow, RowEncoder, encode_rows
 from espalier.prediction.leaf_values import LeafValues, node_values
 from espalier.prediction.linear_leaves import LinearAnswers
@@ -179,7 +179,7 @@ class TreePredictor:
         if self.classes:
             shares = self._mixed_shares(leaves, weights)
             best = shares.index(max(shares)) if self.point is None else self.point.decide(shares)
-            label, confidence = self.classes[best], wilson(shares[best], support)
+            label, confidence = self.classes[best], wilson_lower_bound(shares[best], support)
             distribution = tuple(zip(self.classes, shares, strict=True))
         else:
             value, std = self._mixed_number(leaves, weights)

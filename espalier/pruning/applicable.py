@@ -4,7 +4,7 @@ from espalier.config.checks import pruning_faults
 from espalier.config.pruning import CostComplexity, Pessimistic, Pruner, RulePostPruning, needs_held_out
 from espalier.errors import ConfigError, Fault
 from espalier.model.model import Model
-from espalier.model.record import is_among, recorded
+from espalier.model.record import training_record, was_used
 from espalier.model.rules import RuleList
 
 
@@ -46,14 +46,14 @@ def faults_of_backfit(model: Model, method: Pruner, voters: str | None) -> list[
 
     voters: As `check_pruning` has it.
     """
-    record = recorded(model)
+    record = training_record(model)
     if isinstance(method, Pessimistic) and method.raising and record.backfitted:
         message = (
             f"must be false: it counts {record.n_training_rows} training rows anew, and an earlier pruning has added "
             "others to the leaves (backfit)"
         )
         return [Fault("/raising", "combination", message)]
-    if not needs_held_out(method) or not is_among(record.fingerprint if voters is None else voters, record.backfitted):
+    if not needs_held_out(method) or not was_used(record.fingerprint if voters is None else voters, record.backfitted):
         return []
     message = (
         "must be rows of another data set: an earlier pruning has added held-out rows of this one to the leaves "

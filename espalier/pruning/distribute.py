@@ -12,7 +12,7 @@ from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
 from espalier.prediction.batch import apply
-from espalier.prediction.encode_columns import cells_of, target_of
+from espalier.prediction.encode_columns import encode_columns, target_of
 from espalier.threads import parallel_map
 
 Floats = npt.NDArray[np.float64]
@@ -82,7 +82,7 @@ def rows_at_leaves(model: Model, dataset: Dataset, given: WeightedRows) -> tuple
 
     tree, n_classes = model.tree, len(model.schema.classes)
     divides = np.zeros(tree.n_nodes, np.bool_)
-    leaf, row, weight = apply(model, cells_of(model, dataset))[given.rows], given.rows, given.weights
+    leaf, row, weight = apply(model, encode_columns(model, dataset))[given.rows], given.rows, given.weights
     divided = leaf < 0
     if divided.any():
         sums, answers = np.empty((tree.n_nodes, 2 * n_classes + 2)), np.zeros(tree.n_nodes)
@@ -136,7 +136,7 @@ def tree_arrays(tree: Tree) -> Any:
 
 
 def _columns(model: Model, dataset: Dataset) -> Floats:
-    cells, attributes = cells_of(model, dataset), model.schema.attributes
+    cells, attributes = encode_columns(model, dataset), model.schema.attributes
     values = np.empty((len(attributes), dataset.n_rows))
 
     def write(place: int) -> None:

@@ -16,7 +16,7 @@ from espalier.model.model import Model
 from espalier.model.rules import RuleList
 from espalier.model.tree import Tree
 from espalier.prediction.batch import apply
-from espalier.prediction.encode_columns import cells_of, target_of, tested_places, unseen_rows
+from espalier.prediction.encode_columns import encode_columns, target_of, tested_places, unseen_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> d
         what = "the rules ask" if isinstance(model.body, RuleList) else "the tree asks"
         notes.append(f"{_rows(n_blank, 'has', 'have')} no value of any attribute that {what} for")
     if in_parts:
-        several = int(np.count_nonzero((apply(model, cells_of(model, dataset)) < 0) & counted))
+        several = int(np.count_nonzero((apply(model, encode_columns(model, dataset)) < 0) & counted))
         if several:
             what = f"{_rows(several, 'goes', 'go')} several ways and {'counts' if several == 1 else 'count'} in parts"
             notes.append(f"{what} here, one a way; the figures of a model count the answers to the rows")
@@ -145,7 +145,7 @@ def _n_removed(tree: Tree, nodes: list[int], raised: list[int | None] | None) ->
 def _without_values(model: Model, dataset: Dataset) -> npt.NDArray[np.bool_]:
     """Return for each row whether every attribute that the model tests is missing; False if it tests none."""
     tested = tested_places(model)
-    cells, column = cells_of(model, dataset), np.empty(dataset.n_rows)
+    cells, column = encode_columns(model, dataset), np.empty(dataset.n_rows)
     blank = np.full(dataset.n_rows, bool(tested))
     for attribute in tested:
         cells.write(attribute, 0, dataset.n_rows, column)

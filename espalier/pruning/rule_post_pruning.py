@@ -26,7 +26,7 @@ from espalier.growing.training_data import class_factors
 from espalier.model.model import Model
 from espalier.model.node_tests import LEAF
 from espalier.model.rules import Condition, LabelCodes, Rule, RuleList, condition_text
-from espalier.prediction.encode_columns import encoded_columns, target_of
+from espalier.prediction.encode_columns import encode_matrix, target_of
 from espalier.prediction.rule_predictor import condition_mask, firing_rules
 from espalier.prediction.tree_predictor import tree_predictor
 from espalier.progress import Progress
@@ -159,7 +159,7 @@ def _evidence(model: Model, parameters: RulePostPruning, training: Dataset, held
     rows = training if by_training or held_out is None else held_out
     weight = _training_weight(model, training) if by_training else rows.weight
     return Evidence(
-        encoded_columns(model, rows),
+        encode_matrix(model, rows),
         target_of(model, rows),
         weight,
         bool(model.schema.classes),
@@ -294,7 +294,7 @@ def _in_order(rules: list[Shortened], evidence: Evidence) -> list[list[Shortened
 def _rule_list(model: Model, ordered: list[Shortened], training: Dataset, evidence: Evidence) -> RuleList:
     """Count the training rows that each rule answers, and find the default."""
     values, target, weight = (
-        encoded_columns(model, training),
+        encode_matrix(model, training),
         target_of(model, training),
         _training_weight(model, training),
     )

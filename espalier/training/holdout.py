@@ -87,7 +87,7 @@ def read_holdout(holdout: Any) -> Holdout | Dataset | None:
         raise ConfigError(within("/holdout", error.faults)) from None
 
 
-def set_aside(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[Dataset, Dataset | None]:
+def split_holdout(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[Dataset, Dataset | None]:
     """Give the rows that are learned from, and those that are not; None for none.
 
     Raises:
@@ -105,7 +105,7 @@ def set_aside(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[Data
     return kept, dataset.take(rows)
 
 
-def voting_rows(
+def validation_rows(
     model: Model, dataset: Dataset | None, holdout: Holdout | Dataset | None, remembered: Dataset | None
 ) -> Dataset:
     """Give the rows that a model may be pruned by: of `holdout`, or those it remembers; none that it learned from.

@@ -28,13 +28,13 @@ from espalier.growing.grow import Grown, grow
 from espalier.growing.linear_models import fit_linear_models
 from espalier.model.model import Model, TrainingRecord
 from espalier.model.node_tests import LEAF
-from espalier.model.record import DIVIDING, is_among, recorded
+from espalier.model.record import DIVIDING, training_record, was_used
 from espalier.model.rules import RuleList
 from espalier.model.tree import Tree
 from espalier.progress import Progress
 from espalier.pruning import PRUNING_FUNCTIONS, Pruned, PruningRows, faults_of_backfit
 from espalier.small_work import run_uncompiled_if_small
-from espalier.training.holdout import needed_holdout, read_holdout, set_aside, voting_rows
+from espalier.training.holdout import needed_holdout, read_holdout, split_holdout, validation_rows
 
 UNPRUNED: Final = "unpruned: the tree is as it was grown"
 USES: Final = ("holdout", "validation")
@@ -130,13 +130,13 @@ def prune(
         raise DataError([Fault("/dataset", "other_data", "is not the data set that the model was trained on")])
     remembered = model.training.holdout
     asks = needs_held_out(chosen) or holdout is not None or (dataset is not None and remembered is not None)
-    training, aside = (None, None) if dataset is None else set_aside(dataset, remembered)
-    held_out = voting_rows(model, dataset, holdout, aside) if asks else None
+    training, aside = (None, None) if dataset is None else split_holdout(dataset, remembered)
+    held_out = validation_rows(model, dataset, holdout, aside) if asks else None
     voters = holdout.fingerprint if isinstance(holdout, Dataset) else model.training.fingerprint
     for fault in faults_of_backfit(model, chosen, voters):
         raise NotApplicable(f"{fault.path.removeprefix('/')} {fault.message}")
     watch.check()
-    rows, parent = PruningRows(training, held_out), dataclasses.replace(model, training=recorded(model))
+    rows, parent = PruningRows(training, held_out), dataclasses.replace(model, training=training_record(model))
     method_of = PRUNING_FUNCTIONS[type(chosen)]
     n_cells = _n_cells(model, training, held_out)
     pruned = run_uncompiled_if_small(n_cells, lambda: method_of(parent, chosen, rows, watch))
@@ -181,7 +181,7 @@ def _trained(
     holdout = needed_holdout(chosen, read_holdout(holdout))
     if isinstance(holdout, Dataset) and holdout.n_rows == dataset.n_rows and holdout == dataset:
         raise ConfigError([Fault("/holdout", "not_legal", "is the data set that is learned from: give other rows")])
-    kept, held_out = set_aside(dataset, holdout)
+    kept, held_out = split_holdout(dataset, holdout)
     remembered = holdout if isinstance(holdout, Holdout) else None
     return run_uncompiled_if_small(
         _n_cells(None, dataset), lambda: _learned(dataset, kept, held_out, chosen, remembered, watch)
@@ -252,7 +252,7 @@ def _record_of(model: Model, rows: PruningRows, watch: Progress, *, by: Pruner, 
         train=figures,
         held_out=None if rows.held_out is None else _measured(model, rows.held_out, watch),
         # What had a part in making the parent had a part in making the child.
-        held_out_use=None if rows.held_out is None else USES[is_among(voters, asked)],
+        held_out_use=None if rows.held_out is None else USES[was_used(voters, asked)],
         asked=asked,
         backfitted=backfitted,
     )
@@ -352,7 +352,7 @@ def _has_whole_weights(kept: Dataset) -> bool:
 
 def _divides(tree: Tree, kept: Dataset) -> bool:
     """Say whether a value is missing that the tree asks for: by some strategies such a row goes several ways."""
-    return not {kept.schema.attributes[place].name for place in tree.tested()}.isdisjoint(kept.incomplete)
+    return not {kept.schema.attributes[place].name for place in tree.tested()}.isdisjoint(kept.has_missing)
 
 
 def _figures_of_leaves(model: Model) -> Mapping[str, float]:

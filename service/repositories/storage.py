@@ -43,7 +43,7 @@ def load(
     dataset = _assembled(session, data_set_id, schema=schema, places=places, start=0, stop=n_rows)
     if len(places) < len(schema.features):
         return dataset
-    return dataset.known_as(session.scalars(select(DataSet.fingerprint).where(DataSet.id == data_set_id)).one())
+    return dataset.with_fingerprint(session.scalars(select(DataSet.fingerprint).where(DataSet.id == data_set_id)).one())
 
 
 def rows(

@@ -44,11 +44,11 @@ PRUNING_PARAMETERS: dict[str, Any] = {
     },
     "additionalProperties": False,
 }
-LARGEST_SEED = 2**63 - 1
+MAX_SEED = 2**63 - 1
 HOLDOUTS: dict[str, dict[str, Any]] = {
     "share": {
         "fraction": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
-        "seed": {"type": "integer", "minimum": 0, "maximum": LARGEST_SEED},
+        "seed": {"type": "integer", "minimum": 0, "maximum": MAX_SEED},
         "stratified": {"type": "boolean"},
     },
     "rows": {
@@ -56,7 +56,7 @@ HOLDOUTS: dict[str, dict[str, Any]] = {
             "type": "array",
             "minItems": 1,
             "uniqueItems": True,
-            "items": {"type": "integer", "minimum": 0, "maximum": LARGEST_SEED},
+            "items": {"type": "integer", "minimum": 0, "maximum": MAX_SEED},
             "description": "numbers of rows, counted from 0",
         }
     },
@@ -210,6 +210,6 @@ class EvaluationJobRequest(BaseSchema):
     )
     seed = StrictInteger(
         load_default=0,
-        validate=between(0, LARGEST_SEED),
+        validate=between(0, MAX_SEED),
         metadata={"description": "for everything that is drawn at random"},
     )

@@ -40,7 +40,7 @@ def encode_rows(table: espalier.Dataset, start: int, stop: int) -> Chunk:
     """Encode the rows ``start:stop`` of a data set."""
     import pyarrow  # noqa: PLC0415 - a process that stores no table does without it
 
-    columns = [pyarrow.array(column) for column in table.stretch(start, stop)]
+    columns = [pyarrow.array(column) for column in table.slice(start, stop)]
     batch = pyarrow.record_batch(columns, names=[str(place) for place in range(len(columns))])
     sink = pyarrow.BufferOutputStream()
     options = pyarrow.ipc.IpcWriteOptions(compression="lz4")

@@ -35,7 +35,7 @@ def plan_prediction(
     model = None if version is None else models.get(session, version.id).model
     if model is not None and "missing" in asked:
         with collect_faults(found, relocate("")):
-            espalier.answering_with(model, asked["missing"])
+            espalier.with_missing_strategy(model, asked["missing"])
     if model is not None and data_set is not None:
         with collect_faults(found, relocate("/dataset")):
             espalier.check_table(model, espalier.Schema.from_dict(data_set.declared))

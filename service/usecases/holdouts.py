@@ -136,7 +136,7 @@ def _differences(learned: Learned, other: DataSet) -> Iterator[Fault]:
         match = theirs.get(feature.name)
         if match is None:
             yield Fault("/holdout/dataset", "missing_column", f"it has no column {feature.name!r}")
-        elif not espalier.stands_for(match, feature) or (
+        elif not espalier.is_compatible(match, feature) or (
             feature.role is espalier.Role.TARGET and match.coded != feature.coded
         ):
             message = f"its column {feature.name!r} is {match.kind}, and must be {feature.kind}"

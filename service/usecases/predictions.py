@@ -51,7 +51,7 @@ def rows_at_once(model: espalier.Model, most: int, *, explain: str, limit: int) 
     """Give how many rows of a stream may be answered together, at most `most`: their paths are in memory together."""
     if explain == "none" or isinstance(model.body, espalier.RuleList):
         return most
-    n_ways = min(espalier.MOST_VISITS, model.tree.n_leaves)
+    n_ways = min(espalier.MAX_VISITS, model.tree.n_leaves)
     if most * model.tree.n_nodes * n_ways <= limit:
         return most
     return max(1, min(most, limit // max(1, model.tree.depth * n_ways)))
@@ -154,7 +154,7 @@ def reading_of(version: catalog.LoadedVersion, missing: str | None) -> espalier.
         ValidationFailed: It cannot.
     """
     with _strategy_refused():
-        return espalier.answering_with(version.model, missing)
+        return espalier.with_missing_strategy(version.model, missing)
 
 
 @contextmanager

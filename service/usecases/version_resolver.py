@@ -152,7 +152,7 @@ def applicable_point(model: espalier.Model, point: OperatingPointDict | None) ->
 
 def model_at_point(model: espalier.Model, point: OperatingPointDict | None) -> espalier.Model:
     """Return the model that answers at this operating point, if the model has its label."""
-    return espalier.answering_at(model, _operating_point(model, point))
+    return espalier.with_operating_point(model, _operating_point(model, point))
 
 
 def _version_id(session: Session, name: str, number: int | None, alias: str | None) -> tuple[str, str | None]:

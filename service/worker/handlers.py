@@ -195,7 +195,7 @@ def predict(source: Sessions, payload: Mapping[str, Any], progress: espalier.Pro
         start = decisions.n_rows_of_job(session, log.job_id)
         key_id = session.get_one(Job, log.job_id).key_id
     point = payload.get("operating_point")  # of a job from before there were any: none
-    as_asked = espalier.answering_with(model_at_point(model, point), payload["missing"])
+    as_asked = espalier.with_missing_strategy(model_at_point(model, point), payload["missing"])
     origin = decisions.RecordContext(
         version_id=payload["version_id"],
         document_sha256=payload["document_sha256"],

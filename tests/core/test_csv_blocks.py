@@ -8,7 +8,7 @@ from hypothesis import example, given, strategies as st
 
 from espalier import DataError, Dataset, InvalidInput, TooLarge, dataset_from_columns, dataset_from_csv
 from espalier.data.assembly import TableAssembler
-from espalier.data.declaration import Declared
+from espalier.data.declaration import TableDeclaration
 from espalier.data.limits import Limits
 from espalier.data.readers.csv import read_csv
 from espalier.data.readers.source import Source
@@ -20,7 +20,7 @@ def in_blocks(
     """Read CSV in blocks of some bytes."""
     limits = limits or Limits()
     source = Source(io.BytesIO(content), limits=limits)
-    assembler = TableAssembler(Declared(**declared), limits=limits, in_memory=in_memory)
+    assembler = TableAssembler(TableDeclaration(**declared), limits=limits, in_memory=in_memory)
     try:
         add_blocks(assembler, source, size, limits)
         while assembler.unread:

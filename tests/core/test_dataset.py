@@ -117,10 +117,10 @@ def test_taken_rows_are_those_rows_in_that_order(rows):
 def test_taken_rows_lack_what_they_lack_themselves(looked_at, cells, lacking, of_two):
     data = dataset_from_csv(f"a,b\n{cells}")
     if looked_at == "before":
-        assert data.incomplete == set(lacking)
-    assert data.take([0, 1]).incomplete == set(of_two)
-    assert data.take([0]).incomplete == set()
-    assert data.incomplete == set(lacking)
+        assert data.has_missing == set(lacking)
+    assert data.take([0, 1]).has_missing == set(of_two)
+    assert data.take([0]).has_missing == set()
+    assert data.has_missing == set(lacking)
 
 
 def test_attributes_that_can_never_be_tested_are_noticed():

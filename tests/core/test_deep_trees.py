@@ -63,10 +63,10 @@ def test_a_row_that_reaches_thousands_of_leaves_is_answered_as_by_adding_them_up
     row = {"x1": 0.5}
     [found] = espalier.predict(model, [row], missing="fractional")
 
-    ways = list(reached(espalier.answering_with(model, "fractional"), row))
+    ways = list(reached(espalier.with_missing_strategy(model, "fractional"), row))
     assert len(ways) == found.n_visits > tree_predictor.MAX_LEAVES_IN_PYTHON
     parts = dict(ways)
-    heaviest = sorted(map(float, parts.values()), reverse=True)[: espalier.MOST_VISITS]
+    heaviest = sorted(map(float, parts.values()), reverse=True)[: espalier.MAX_VISITS]
     assert [visit.weight for visit in found.visits] == pytest.approx(heaviest)
     assert [float(parts[visit.leaf]) for visit in found.visits] == pytest.approx(heaviest)
     stats = model.tree.stats.tolist()

@@ -9,7 +9,7 @@ import pytest
 
 import espalier
 from espalier.prediction.batch import predict_batch
-from espalier.prediction.encode_columns import cells_of
+from espalier.prediction.encode_columns import encode_columns
 
 LABELS = ("a", "b", "c")
 POINTS = [espalier.OperatingPoint(code, share) for code in range(3) for share in (0.0, 0.2, 0.34, 0.5, 0.75, 1.0)]
@@ -55,7 +55,7 @@ def test_the_label_follows_from_the_shares_and_all_else_is_the_same(preset: str)
     plain = espalier.predict(model, ROWS)
     changed = 0
     for point in POINTS:
-        at = espalier.answering_at(model, point)
+        at = espalier.with_operating_point(model, point)
         for one, found in zip(plain, espalier.predict(at, ROWS), strict=True):
             assert found.label == expected(point, one.distribution)
             assert model.schema.classes[found.code] == found.label
@@ -69,7 +69,7 @@ def test_the_confidence_is_that_of_the_label_that_is_given() -> None:
     model = espalier.train(table(), "cart", max_depth=2)
     row = {"size": 11.0, "colour": "red"}
     for point in POINTS:
-        [found] = espalier.predict(espalier.answering_at(model, point), [row])
+        [found] = espalier.predict(espalier.with_operating_point(model, point), [row])
         share, weight, z = dict(found.distribution)[found.label], found.support, 1.96
         square = z * z / weight
         root = z * math.sqrt(share * (1 - share) / weight + square / (4 * weight))
@@ -82,14 +82,14 @@ def test_tables_are_answered_as_rows_are(missing: str | None) -> None:
     model = espalier.train(table(), "c45", max_depth=3)
     rows = [{name: row[name] for name in ("size", "colour")} for row in data.rows()]
     for point in POINTS:
-        at = espalier.answering_with(espalier.answering_at(model, point), missing)
+        at = espalier.with_missing_strategy(espalier.with_operating_point(model, point), missing)
         answers = espalier.predict_table(at, data)
         single = espalier.predict(at, rows)
         for place, one in enumerate(single):
             several = answers.several.get(place)
             found = several or espalier.leaf_prediction(at, int(answers.leaves[place]))
             assert (found.label, found.leaf) == (one.label, one.leaf)
-        many = predict_batch(at, cells_of(at, data)).answers
+        many = predict_batch(at, encode_columns(at, data)).answers
         assert [model.schema.classes[int(code)] for code in many] == [one.label for one in single]
 
 
@@ -98,7 +98,7 @@ def test_a_list_of_rules_has_operating_points_too() -> None:
     model = espalier.prune(grown, espalier.pruning_method("rules"), dataset=table(), holdout=table(seed=3)).model
     plain = espalier.predict(model, ROWS)
     for point in POINTS:
-        at = espalier.answering_at(model, point)
+        at = espalier.with_operating_point(model, point)
         for one, found in zip(plain, espalier.explain(at, ROWS), strict=True):
             assert found.prediction.label == expected(point, one.distribution)
             assert found.rule.endswith(f"then {found.prediction.label}") or found.rule.endswith(
@@ -109,7 +109,7 @@ def test_a_list_of_rules_has_operating_points_too() -> None:
 def test_an_explanation_speaks_of_the_label_that_is_given() -> None:
     model = espalier.train(table(), "cart", max_depth=3)
     for point in POINTS:
-        at = espalier.answering_at(model, point)
+        at = espalier.with_operating_point(model, point)
         for found in espalier.explain(at, ROWS[6:], detail="full"):
             label = found.prediction.label
             assert found.rule.endswith(f"then {label}")
@@ -124,7 +124,7 @@ def test_a_reason_forces_the_label_whatever_the_other_attributes_are(preset: str
     model = espalier.train(table(), preset, max_depth=3)
     anything = {"size": [None, 0.0, 3.5, 4.0, 6.5, 9.0, 11.0], "colour": [None, "red", "green", "blue", "grey"]}
     for point in POINTS[1::2]:
-        at = espalier.answering_at(model, point)
+        at = espalier.with_operating_point(model, point)
         for row, found in zip(ROWS, espalier.explain(at, ROWS, detail="full"), strict=True):
             for reason in found.reasons or ():
                 kept = {feature.name for feature in reason.attributes}
@@ -139,10 +139,12 @@ def test_a_model_is_made_once_for_a_point_and_the_plain_one_stays_as_it_is() -> 
     model = espalier.train(table(), "cart", max_depth=2)
     before = espalier.to_json(model)
     point = espalier.OperatingPoint(0, 0.3)
-    assert espalier.answering_at(model, None) is model
-    assert espalier.answering_at(model, point) is espalier.answering_at(model, espalier.OperatingPoint(0, 0.3))
+    assert espalier.with_operating_point(model, None) is model
+    assert espalier.with_operating_point(model, point) is espalier.with_operating_point(
+        model, espalier.OperatingPoint(0, 0.3)
+    )
     for share in range(20):
-        espalier.answering_at(model, espalier.OperatingPoint(1, share / 20))
+        espalier.with_operating_point(model, espalier.OperatingPoint(1, share / 20))
     assert espalier.to_json(model) == before
 
 
@@ -182,4 +184,4 @@ def test_a_regression_has_no_operating_point() -> None:
         espalier.operating_point_from_dict({"label": "a", "probability": 0.5}, ())
     data = espalier.dataset_from_csv("size,hours\n1,10\n2,12\n9,31\n", target="hours", task="regression")
     with pytest.raises(espalier.ConfigError):
-        espalier.answering_at(espalier.train(data, "cart"), espalier.OperatingPoint(0, 0.5))
+        espalier.with_operating_point(espalier.train(data, "cart"), espalier.OperatingPoint(0, 0.5))

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from espalier import Feature, FeatureKind, Role, RowError, Schema, dataset_from_rows, predict, train
 from espalier.evaluation.metrics import answers_and_shares
-from espalier.prediction.answers import wilson
+from espalier.prediction.answers import wilson_lower_bound
 from espalier.prediction.batch import apply
 from espalier.prediction.encode_rows import RowEncoder
 from espalier.prediction.tree_predictor import tree_predictor
@@ -118,19 +118,21 @@ def test_a_branch_without_training_rows_answers_the_majority_above_it_without_co
 
 def test_confidence_is_wilsons_lower_bound():
     z2, n = 1.96**2, 47
-    assert wilson(1.0, n) == pytest.approx((1 + z2 / (2 * n) - 1.96 * math.sqrt(z2 / (4 * n * n))) / (1 + z2 / n))
-    assert wilson(1.0, 47) == pytest.approx(0.92444, abs=5e-6)
+    assert wilson_lower_bound(1.0, n) == pytest.approx(
+        (1 + z2 / (2 * n) - 1.96 * math.sqrt(z2 / (4 * n * n))) / (1 + z2 / n)
+    )
+    assert wilson_lower_bound(1.0, 47) == pytest.approx(0.92444, abs=5e-6)
     p, n = 0.7, 10
     by_hand = (p + z2 / 20 - 1.96 * math.sqrt(p * 0.3 / n + z2 / 400)) / (1 + z2 / n)
-    assert wilson(p, n) == pytest.approx(by_hand, abs=1e-15)
+    assert wilson_lower_bound(p, n) == pytest.approx(by_hand, abs=1e-15)
     model = plant(MIXED, Leaf((0.0, 47.0, 0.0)))
     assert predict(model, [{}])[0].confidence == pytest.approx(0.92444, abs=5e-6)
 
 
 def test_wilsons_bound_is_a_share_even_where_nothing_was_seen():
-    assert wilson(1.0, 0.0) == 0.0
-    assert 0.0 <= wilson(0.0, 1e-9) <= 1.0
-    assert 0.0 <= wilson(1.0, 5e-324) <= wilson(1.0, 1e300) <= 1.0
+    assert wilson_lower_bound(1.0, 0.0) == 0.0
+    assert 0.0 <= wilson_lower_bound(0.0, 1e-9) <= 1.0
+    assert 0.0 <= wilson_lower_bound(1.0, 5e-324) <= wilson_lower_bound(1.0, 1e300) <= 1.0
 
 
 def test_laplace_shares_add_one_to_each_class():

@@ -57,7 +57,7 @@ def twin_shape(node):
 
 
 @st.composite
-def voting_rows(draw, schema):
+def validation_rows(draw, schema):
     """Rows with a known target; no unseen categories, which a data set cannot hold; weights in halves, some zero."""
     names = [feature.name for feature in schema.attributes]
     truths = st.sampled_from(schema.classes) if schema.classes else st.integers(-20, 20).map(float)
@@ -83,7 +83,7 @@ PARAMETERS = st.builds(ReducedError, ties=st.sampled_from(["prune", "keep"]), pr
 @pytest.mark.parametrize("schema", [MIXED, NUMBERS], ids=["classes", "numbers"])
 @given(data=st.data(), parameters=PARAMETERS)
 def test_the_pruned_tree_is_that_of_the_slow_twin(schema, data, parameters):
-    root, rows = data.draw(roots(schema)), data.draw(voting_rows(schema))
+    root, rows = data.draw(roots(schema)), data.draw(validation_rows(schema))
     miss = wrong if schema.classes else squared
     model = plant(schema, root)
     result = prune_reduced_error(model, parameters, held_out(schema, rows))
@@ -95,7 +95,7 @@ def test_the_pruned_tree_is_that_of_the_slow_twin(schema, data, parameters):
     assert result.trace["after"]["leaves"] == twin.n_leaves(after) == result.model.tree.n_leaves
 
 
-@given(root=roots(MIXED), rows=voting_rows(MIXED), parameters=PARAMETERS)
+@given(root=roots(MIXED), rows=validation_rows(MIXED), parameters=PARAMETERS)
 def test_pruning_never_loses_held_out_votes(root, rows, parameters):
     model = plant(MIXED, root)
     trace = prune_reduced_error(model, parameters, held_out(MIXED, rows)).trace
@@ -103,7 +103,7 @@ def test_pruning_never_loses_held_out_votes(root, rows, parameters):
     assert trace["after"]["leaves"] <= trace["before"]["leaves"]
 
 
-@given(root=roots(MIXED), rows=voting_rows(MIXED).filter(lambda rows: any(row[2] for row in rows)))
+@given(root=roots(MIXED), rows=validation_rows(MIXED).filter(lambda rows: any(row[2] for row in rows)))
 def test_a_trace_that_counts_other_errors_than_an_evaluation_says_why(root, rows):
     model, voters = plant(MIXED, root), held_out(MIXED, rows)
     result = prune_reduced_error(model, ReducedError(), voters)
@@ -122,7 +122,7 @@ def complete(rows):
     return [(values, truth, weight) for values, truth, weight in rows if None not in values.values()]
 
 
-@given(root=roots(MIXED), rows=voting_rows(MIXED).map(complete).filter(lambda rows: any(row[2] for row in rows)))
+@given(root=roots(MIXED), rows=validation_rows(MIXED).map(complete).filter(lambda rows: any(row[2] for row in rows)))
 def test_pruning_never_lowers_the_held_out_accuracy_of_complete_rows(root, rows):
     model, voters = plant(MIXED, fractional_only_where_unseen(root)), held_out(MIXED, rows)
     result = prune_reduced_error(model, ReducedError(), voters)
@@ -138,7 +138,7 @@ def fractional_only_where_unseen(root):
     return type(root)(**{**fields, "fallback": max(root.fallback, 0)})
 
 
-@given(root=roots(MIXED), rows=voting_rows(MIXED))
+@given(root=roots(MIXED), rows=validation_rows(MIXED))
 def test_with_ties_pruned_no_further_node_could_go_without_a_loss(root, rows):
     after = twin.pruned(as_twin(MIXED, root), rows, miss=wrong)
     result = prune_reduced_error(plant(MIXED, root), ReducedError(), held_out(MIXED, rows))
@@ -147,7 +147,7 @@ def test_with_ties_pruned_no_further_node_could_go_without_a_loss(root, rows):
         assert twin.loss(smaller, rows, wrong) > best + 1e-12
 
 
-@given(root=roots(MIXED), rows=voting_rows(MIXED), parameters=PARAMETERS)
+@given(root=roots(MIXED), rows=validation_rows(MIXED), parameters=PARAMETERS)
 def test_a_pruned_tree_needs_no_second_pruning(root, rows, parameters):
     voters = held_out(MIXED, rows)
     once = prune_reduced_error(plant(MIXED, root), parameters, voters)
@@ -156,7 +156,7 @@ def test_a_pruned_tree_needs_no_second_pruning(root, rows, parameters):
     assert twice.trace["steps"] == []
 
 
-@given(root=roots(MIXED), rows=voting_rows(MIXED), parameters=PARAMETERS)
+@given(root=roots(MIXED), rows=validation_rows(MIXED), parameters=PARAMETERS)
 def test_the_trace_accounts_for_every_node_that_went(root, rows, parameters):
     model = plant(MIXED, root)
     result = prune_reduced_error(model, parameters, held_out(MIXED, rows))
@@ -171,7 +171,7 @@ def test_the_trace_accounts_for_every_node_that_went(root, rows, parameters):
     assert (result.trace["parameters"]["ties"], result.trace["held_out_rows"]) == (parameters.ties, len(rows))
 
 
-@given(root=roots(MIXED), rows=voting_rows(MIXED))
+@given(root=roots(MIXED), rows=validation_rows(MIXED))
 def test_the_parent_is_unchanged(root, rows):
     model = plant(MIXED, root)
     before = to_json(model)

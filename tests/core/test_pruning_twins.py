@@ -16,7 +16,7 @@ from espalier.pruning.reduced_error import prune_reduced_error
 from tests.core.growing_bridge import config_of, dataset_of, node_of
 from tests.core.planted import MIXED, NUMBERS, plant, roots
 from tests.core.test_growing_twin import tables
-from tests.core.test_pruning import as_twin, held_out, shape, squared, twin_shape, voting_rows, wrong
+from tests.core.test_pruning import as_twin, held_out, shape, squared, twin_shape, validation_rows, wrong
 from tests.factories import REFERENCE, needs_reference
 from tests.reference import cost_complexity, pessimistic, reduced_error as voted
 from tests.reference.pessimistic import Limit
@@ -173,7 +173,7 @@ def test_added_errors_are_those_of_the_slow_twin(weight: float, share: float, li
 def test_greedy_pruning_takes_the_nodes_that_the_slow_twin_takes(
     schema: Any, data: st.DataObject, ties: str, *, prune_root: bool, initial: bool
 ) -> None:
-    root, rows = data.draw(roots(schema)), data.draw(voting_rows(schema))
+    root, rows = data.draw(roots(schema)), data.draw(validation_rows(schema))
     parameters = ReducedError("greedy", ties, prune_root, compare="initial" if initial else "current")
     result = prune_reduced_error(plant(schema, root), parameters, held_out(schema, rows))
     miss = wrong if schema.classes else squared
@@ -183,7 +183,9 @@ def test_greedy_pruning_takes_the_nodes_that_the_slow_twin_takes(
     assert shape(result.model.tree) == twin_shape(after)
 
 
-@given(root=roots(MIXED), rows=voting_rows(MIXED), ties=st.sampled_from(["prune", "keep"]), prune_root=st.booleans())
+@given(
+    root=roots(MIXED), rows=validation_rows(MIXED), ties=st.sampled_from(["prune", "keep"]), prune_root=st.booleans()
+)
 def test_against_the_unpruned_tree_each_leaf_stays_that_the_loop_of_the_seed_lets_stay(
     root: Any, rows: Any, ties: str, *, prune_root: bool
 ) -> None:
@@ -194,7 +196,7 @@ def test_against_the_unpruned_tree_each_leaf_stays_that_the_loop_of_the_seed_let
 
 
 @pytest.mark.parametrize("order", ["greedy", "bottom_up"])
-@given(root=roots(MIXED), rows=voting_rows(MIXED))
+@given(root=roots(MIXED), rows=validation_rows(MIXED))
 def test_with_ties_pruned_in_any_order_no_further_node_could_go_without_a_loss(
     order: str, root: Any, rows: Any
 ) -> None:

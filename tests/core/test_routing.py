@@ -8,7 +8,7 @@ from espalier import Dataset, Feature, FeatureKind, Role, Schema, evaluate, trai
 from espalier.config.training import MISSING_STRATEGIES
 from espalier.prediction import batch
 from espalier.prediction.batch import apply, predict_batch
-from espalier.prediction.encode_columns import MatrixCells, cells_of, encoded_columns
+from espalier.prediction.encode_columns import EncodedMatrix, encode_columns, encode_matrix
 from espalier.prediction.encode_rows import EncodedRow
 from espalier.prediction.tree_predictor import tree_predictor
 from tests.core.growing_bridge import node_of
@@ -57,14 +57,14 @@ def agrees(model, cells, values):
 def test_classes_of_planted_trees(root, rows):
     model = plant(MIXED, root)
     values = encoded(model, rows)
-    agrees(model, MatrixCells(values), values)
+    agrees(model, EncodedMatrix(values), values)
 
 
 @given(root=roots(NUMBERS), rows=st.lists(mixed_rows(), min_size=1, max_size=40))
 def test_numbers_of_planted_trees(root, rows):
     model = plant(NUMBERS, root)
     values = encoded(model, rows)
-    agrees(model, MatrixCells(values), values)
+    agrees(model, EncodedMatrix(values), values)
 
 
 def table(n_rows, seed, *, n_classes=3, missing=0.15):
@@ -100,7 +100,7 @@ def test_trained_trees_under_every_strategy_of_missing_values(missing, n_classes
     fields = {"missing": missing, "nominal": nominal, "criterion": criterion, "min_weight_leaf": 5}
     model = train(table(400, 1, n_classes=n_classes), "cart", **fields)
     data = table(700, 2, n_classes=n_classes, missing=0.3)
-    agrees(model, cells_of(model, data), encoded_columns(model, data))
+    agrees(model, encode_columns(model, data), encode_matrix(model, data))
 
 
 @pytest.mark.parametrize("missing", ["fractional", "majority", "surrogate"])
@@ -109,7 +109,7 @@ def test_shares_are_those_of_the_slow_twin(missing):
     model = train(table(300, 3), "cart", missing=missing, nominal=nominal, min_weight_leaf=5)
     data = table(200, 4, missing=0.4)
     root = node_of(model.tree, 0)
-    shares = predict_batch(model, cells_of(model, data), shares=True).shares
+    shares = predict_batch(model, encode_columns(model, data), shares=True).shares
     columns = [np.where(column < 0, np.nan, column) if column.dtype == np.int32 else column for column in data.columns]
     for place, row in enumerate(zip(*(column.tolist() for column in columns[:4]), strict=True)):
         ends = arrivals(root, [None if cell != cell else cell for cell in row], missing)  # noqa: PLR0124 - NaN
@@ -122,7 +122,7 @@ def test_surrogates_are_used_where_they_were_learned():
     assert len(model.tree.surrogates.feature) > 0
     unused = tree_predictor(model)
     without = [unused.fallback[node] for node in np.flatnonzero(np.diff(model.tree.surrogates.start)).tolist()]
-    data = encoded_columns(model, table(300, 5, missing=0.4))
+    data = encode_matrix(model, table(300, 5, missing=0.4))
     nodes = np.flatnonzero(np.diff(model.tree.surrogates.start)).tolist()
     taken = [[unused.branch(node, column) for column in data.T.tolist()] for node in nodes]
     absent = [np.isnan(data[f]) | ((data[f] < 0) & (f > 1)) for f in model.tree.feature[nodes].tolist()]
@@ -208,7 +208,7 @@ def test_a_matrix_of_whole_rows_is_read_where_it_is(dtype):
     target = (random.random(500) < 0.5).astype(np.int32)
     data = Dataset(schema, (*(rows[:, place].astype(np.float64) for place in range(3)), target))
     model = train(data, "cart", missing="fractional")
-    agrees(model, MatrixCells(rows.T), rows.T.astype(np.float64))
+    agrees(model, EncodedMatrix(rows.T), rows.T.astype(np.float64))
 
 
 @pytest.mark.parametrize("max_depth", [1, 3, 8, 11, None])
@@ -221,15 +221,15 @@ def test_complete_trees_and_deep_ones_lead_to_the_same_leaves(max_depth):
     asked = random.normal(size=(500, 3))
     asked[random.integers(0, 500, 10), random.integers(0, 3, 10)] = np.nan
     asked[:3] = np.inf, -np.inf, 0.0
-    agrees(model, MatrixCells(asked.T), asked.T)
+    agrees(model, EncodedMatrix(asked.T), asked.T)
 
 
 def test_rows_beyond_one_block_and_one_thread_keep_their_places(monkeypatch):
     monkeypatch.setattr(batch, "MAX_BLOCK_ROWS", 64)
     model = train(table(400, 1), "c45", pruning=None)
     data = table(3000, 6)
-    values = encoded_columns(model, data)
-    agrees(model, cells_of(model, data), values)
+    values = encode_matrix(model, data)
+    agrees(model, encode_columns(model, data), values)
 
 
 def test_a_data_set_read_on_its_own_is_matched_by_name_and_label():
@@ -240,7 +240,7 @@ def test_a_data_set_read_on_its_own_is_matched_by_name_and_label():
     features = (data.schema.features[4], colour, *(data.schema.features[place] for place in (3, 0, 1)))
     columns = (data.columns[4], recoded, *(data.columns[place] for place in (3, 0, 1)))
     shuffled = Dataset(Schema(features), columns)
-    assert apply(model, cells_of(model, shuffled)).tolist() == apply(model, cells_of(model, data)).tolist()
+    assert apply(model, encode_columns(model, shuffled)).tolist() == apply(model, encode_columns(model, data)).tolist()
     assert evaluate(model, shuffled) == evaluate(model, data)
 
 
@@ -252,7 +252,7 @@ def test_a_chain_is_followed_to_its_end(depth, value):
         root = Cut(0, float(threshold), (Leaf((0.0, 1.0, 0.0)), root))
     model = plant(MIXED, Ask(1, (0, 1, 1), (root, Leaf((0.0, 0.0, 9.0)))))
     values = encoded(model, [{"length": value, "colour": "red"}, {"length": value}])
-    agrees(model, MatrixCells(values), values)
+    agrees(model, EncodedMatrix(values), values)
 
 
 @pytest.mark.parametrize("weights", [None, (1, 2, 3), (0, 0.25, 0.5)])

@@ -30,7 +30,7 @@ from espalier import (
 )
 from espalier.model.node_tests import LEAF
 from espalier.prediction.batch import apply, class_codes, class_shares, numbers
-from espalier.prediction.encode_columns import encoded_columns
+from espalier.prediction.encode_columns import encode_matrix
 from espalier.prediction.rule_predictor import _fired_by_kernel
 from espalier.rules.extract import edge_condition, merged
 from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, Cut, Known, Leaf, mixed_rows, plant, roots
@@ -158,7 +158,7 @@ def test_the_rules_of_a_trained_tree_give_its_answers(name, preset):
     document = json.loads(schema.read_text())
     data = dataset_from_csv(folder / document["file"], schema=document)
     model = train(data, preset)
-    values = encoded_columns(model, data)
+    values = encode_matrix(model, data)
     coded = np.array([feature.coded for feature in model.schema.attributes])
     whole = np.flatnonzero(~np.any(np.isnan(values) | (coded[:, None] & (values < 0)), axis=0))
     assert len(whole) > 50

@@ -9,13 +9,13 @@ from hypothesis import given, strategies as st
 
 from espalier import (
     DocumentError,
-    answering_with,
     dataset_from_rows,
     from_document,
     from_json,
     to_document,
     to_json,
     train,
+    with_missing_strategy,
 )
 from espalier.data.labels import parse_instant
 from espalier.data.schema import Feature, FeatureKind, Role
@@ -81,7 +81,7 @@ def test_the_model_keeps_its_scales_in_its_document_and_under_any_strategy():
     assert (model.preparation.scales[0].span, model.preparation.scales[2].step) == (19.0, 86_400.0)
     again = from_json(to_json(model))
     assert again.preparation == model.preparation
-    assert answering_with(model, "majority").preparation == dataclasses.replace(model.preparation, imputed=None)
+    assert with_missing_strategy(model, "majority").preparation == dataclasses.replace(model.preparation, imputed=None)
 
 
 def test_a_document_without_scales_is_read_and_written_as_it_is():

@@ -11,8 +11,8 @@ from hypothesis import given, strategies as st
 from espalier import PREDICTION_STRATEGIES, ConfigError, dataset_from_csv, explain, predict, prune, to_json, train
 from espalier.config.training import MISSING_STRATEGIES
 from espalier.prediction.batch import predict_batch
-from espalier.prediction.encode_columns import MatrixCells, cells_of, encoded_columns
-from espalier.prediction.missing import answering_with
+from espalier.prediction.encode_columns import EncodedMatrix, encode_columns, encode_matrix
+from espalier.prediction.missing import with_missing_strategy
 from espalier.prediction.tree_predictor import tree_predictor
 from tests.core.growing_bridge import node_of
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, mixed_rows, plant, roots
@@ -42,12 +42,12 @@ def test_the_shares_are_those_of_the_slow_twin_under_the_strategy_asked_for(trai
     nominal = "subset" if trained == "surrogate" else "multiway"
     model = train(table(300, 3), "cart", missing=trained, nominal=nominal, min_weight_leaf=5)
     if trained == asked:
-        assert answering_with(model, asked) is model
+        assert with_missing_strategy(model, asked) is model
         return
     data = table(200, 4, missing=0.4)
     root = falling_back(node_of(model.tree, 0), heaviest)
-    other = answering_with(model, asked)
-    shares = predict_batch(other, cells_of(other, data), shares=True).shares
+    other = with_missing_strategy(model, asked)
+    shares = predict_batch(other, encode_columns(other, data), shares=True).shares
     columns = [np.where(column < 0, np.nan, column) if column.dtype == np.int32 else column for column in data.columns]
     for place, row in enumerate(zip(*(column.tolist() for column in columns[:4]), strict=True)):
         ends = arrivals(root, [None if cell != cell else cell for cell in row], asked)  # noqa: PLR0124 - NaN
@@ -60,19 +60,19 @@ def test_the_shares_are_those_of_the_slow_twin_under_the_strategy_asked_for(trai
 def test_compiled_code_and_plain_python_give_the_same_answers_under_every_strategy(schema, asked):
     @given(root=roots(schema), rows=st.lists(mixed_rows(), min_size=1, max_size=30))
     def holds(root, rows):
-        model = answering_with(plant(schema, root, missing="imputed"), asked)
+        model = with_missing_strategy(plant(schema, root, missing="imputed"), asked)
         values = encoded(model, rows)
-        agrees(model, MatrixCells(values), values)
+        agrees(model, EncodedMatrix(values), values)
 
     holds()
 
 
 @pytest.mark.parametrize("asked", EVERYWHERE)
 def test_few_rows_in_plain_python_have_the_same_answers(asked, monkeypatch):
-    model = answering_with(train(table(300, 1), "cart", missing="imputed", min_weight_leaf=5), asked)
+    model = with_missing_strategy(train(table(300, 1), "cart", missing="imputed", min_weight_leaf=5), asked)
     data = table(500, 2, missing=0.3)
     monkeypatch.setattr("espalier.prediction.batch.MIN_ROWS_IF_LOADED", 10**9)
-    agrees(model, cells_of(model, data), encoded_columns(model, data))
+    agrees(model, encode_columns(model, data), encode_matrix(model, data))
 
 
 def tree_of_three_weights():
@@ -161,8 +161,8 @@ def test_the_strategies_of_training_are_among_those_of_prediction():
 def test_another_reading_changes_nothing_in_the_model_and_goes_with_it():
     model = train(table(100, 7), "cart", missing="majority")
     before, fallback = to_json(model), tree_predictor(model).fallback[:]
-    other = weakref.ref(answering_with(model, "last_prediction"))
-    assert other() is answering_with(model, "last_prediction")
+    other = weakref.ref(with_missing_strategy(model, "last_prediction"))
+    assert other() is with_missing_strategy(model, "last_prediction")
     predict(model, [{}], missing="fractional")
     assert (to_json(model), tree_predictor(model).fallback) == (before, fallback)
     del model

@@ -12,7 +12,6 @@ from espalier import (
     FeatureKind,
     Role,
     Schema,
-    answering_with,
     dataset_from_columns,
     explain,
     leaf_prediction,
@@ -21,6 +20,7 @@ from espalier import (
     prune,
     rule_of,
     train,
+    with_missing_strategy,
 )
 from tests.core.planted import MIXED, NUMBERS, mixed_rows, plant, roots
 from tests.core.test_routing import table
@@ -45,7 +45,7 @@ def assert_same(model, dataset, rows, missing=None):
             together = answers.several[place]
             assert (together.to_dict(), together.visits) == (one.to_dict(), one.visits)
         else:
-            leaf = leaf_prediction(answering_with(model, missing), one.leaf)
+            leaf = leaf_prediction(with_missing_strategy(model, missing), one.leaf)
             assert (leaf.label, leaf.distribution, leaf.confidence) == (one.label, one.distribution, one.confidence)
             assert (leaf.support, leaf.std, leaf.nodes) == (one.support, one.std, one.nodes)
         if answers.numbers is not None:

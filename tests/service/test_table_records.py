@@ -43,7 +43,7 @@ def test_every_row_comes_back_with_input_answer_and_nodes(missing: str | None) -
     dataset = espalier.dataset_from_rows(ROWS, like=model.schema)
     answers = espalier.predict_table(model, dataset, missing=missing)
 
-    rows = read_record(table_record(espalier.answering_with(model, missing), dataset, answers).to_bytes())
+    rows = read_record(table_record(espalier.with_missing_strategy(model, missing), dataset, answers).to_bytes())
 
     for place, (row, one) in enumerate(zip(ROWS, espalier.predict(model, ROWS, missing=missing), strict=True)):
         found = rows.row(place)
@@ -121,7 +121,7 @@ def test_sentences_are_kept_only_where_that_is_asked_for() -> None:
     model = espalier.train(espalier.dataset_from_csv(CSV, schema=DECLARED), "cart")
     dataset = espalier.dataset_from_rows(ROWS, like=model.schema)
     answers = espalier.predict_table(model, dataset, missing="fractional")
-    rows = table_record(espalier.answering_with(model, "fractional"), dataset, answers, rules=True)
+    rows = table_record(espalier.with_missing_strategy(model, "fractional"), dataset, answers, rules=True)
     explained = espalier.explain(model, ROWS, missing="fractional")
 
     with_rules, without = read_record(rows.to_bytes(with_rules=True)), read_record(rows.to_bytes())

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from espalier.data.assembly import Block, TableAssembler
 from espalier.data.dataset import Dataset
-from espalier.data.declaration import Declared
+from espalier.data.declaration import TableDeclaration
 from espalier.data.inference import dataset_of_columns
 from espalier.data.limits import UNLIMITED, Limits
 from espalier.data.readers.arff import read_arff
@@ -98,7 +98,7 @@ def dataset_from_arrow(table: Any, **declared: Any) -> Dataset:
     >>> [str(feature.kind) for feature in dataset_from_arrow(frame, target="play").schema.features]
     ['nominal', 'numeric', 'nominal']
     """
-    return dataset_of_columns(columns_of_frame(table), Declared(**declared))
+    return dataset_of_columns(columns_of_frame(table), TableDeclaration(**declared))
 
 
 def dataset_from_file(path: Path, *, form: str | None = None, **declared: Any) -> Dataset:
@@ -177,7 +177,7 @@ def _read(source: Source, form: str, declared: dict[str, Any], *, limits: Limits
     read = FORMATS[form].read
     if read is None:
         return dataset_from_json(source.file().read(), limits=limits, **declared)
-    assembler = TableAssembler(Declared(**declared), limits=limits, in_memory=in_memory)
+    assembler = TableAssembler(TableDeclaration(**declared), limits=limits, in_memory=in_memory)
     try:
         _add_blocks(assembler, read(source, assembler, limits=limits))
         while assembler.unread:

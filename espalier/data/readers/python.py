@@ -9,7 +9,7 @@ import numpy.typing as npt
 from espalier.data.assembly import Block, TableAssembler
 from espalier.data.column import column_from_json
 from espalier.data.dataset import Dataset
-from espalier.data.declaration import Declared
+from espalier.data.declaration import TableDeclaration
 from espalier.data.inference import dataset_of_columns
 from espalier.data.limits import UNLIMITED, Limits
 from espalier.data.readers.arrow import columns_from_arrays
@@ -78,7 +78,7 @@ def dataset_from_columns(
     """
     _check_shape(columns)
     limits.check_table(n_rows=len(next(iter(columns.values()))), n_columns=len(columns))
-    declared = Declared(
+    declared = TableDeclaration(
         target=target,
         schema=schema,
         task=task,
@@ -95,7 +95,7 @@ def dataset_from_columns(
     return dataset
 
 
-def _from_lists(columns: Mapping[str, Any], declared: Declared) -> Dataset:
+def _from_lists(columns: Mapping[str, Any], declared: TableDeclaration) -> Dataset:
     """Return the data set of columns of JSON values."""
     assembler = TableAssembler(declared)
     assembler.add(

@@ -4,7 +4,6 @@ from typing import Any
 
 from flask import Response
 
-from service import schemas
 from service.api.blueprint import Blueprint
 from service.api.context import current_caller, current_service
 from service.api.idempotency import creating, remember
@@ -13,6 +12,7 @@ from service.api.routing import ALIAS, MODEL
 from service.database.engine import read_session, transaction
 from service.database.tables import Scope
 from service.repositories import aliases as pointers
+from service.schemas import models as schemas
 
 aliases = Blueprint("aliases", __name__, description="Names that point at versions")
 

@@ -8,7 +8,6 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
-from service import schemas
 from service.api.blueprint import ETAG, Blueprint
 from service.api.context import current_service
 from service.api.responses import changed_answer, has_condition, json_answer, refuse_if_changed
@@ -16,6 +15,7 @@ from service.api.routing import MODEL, VERSION
 from service.database.engine import transaction
 from service.database.tables import Scope
 from service.repositories.catalog import find_version, lock_model
+from service.schemas import models as schemas
 from service.usecases import curation as said, disposal
 
 curation = Blueprint("curation", __name__, description="What is said of models, and what is put away")

@@ -8,7 +8,6 @@ from sqlalchemy.orm import Session
 from werkzeug.exceptions import BadRequest
 
 import espalier
-from service import schemas
 from service.api.blueprint import ETAG, Blueprint
 from service.api.context import current_service
 from service.api.idempotency import creating, remember
@@ -25,6 +24,8 @@ from service.database.engine import read_session, transaction
 from service.database.tables import Scope
 from service.errors import Conflict
 from service.repositories import catalog, storage
+from service.schemas import datasets as schemas
+from service.schemas.fields import PageQuery
 from service.usecases import datasets as usecases
 from service.usecases.datasets import NewDataSet
 from service.usecases.schema_changes import redeclared
@@ -57,7 +58,7 @@ def upload_data_set(query: dict[str, Any]) -> Response:
 
 
 @data_sets.get("/v1/datasets", scope=Scope.READ)
-@data_sets.arguments(schemas.PageQuery, location="query")
+@data_sets.arguments(PageQuery, location="query")
 @data_sets.tagged(schemas.DataSetPage)
 @data_sets.refuses(422)
 def list_data_sets(query: dict[str, Any]) -> Response:

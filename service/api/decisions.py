@@ -9,7 +9,6 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 import espalier
-from service import schemas
 from service.api.blueprint import Blueprint
 from service.api.context import current_caller, current_service
 from service.api.rendering import SVG, pictured
@@ -19,6 +18,9 @@ from service.database.engine import read_session, transaction
 from service.database.tables import Scope
 from service.errors import Conflict, NotFound
 from service.repositories import catalog, decisions as log
+from service.schemas import decisions as schemas
+from service.schemas.models import Accuracy
+from service.schemas.predictions import Consultation, ConsultationQuery, ConsultationRequest
 from service.usecases import decisions as usecases, erasure, outcomes
 from service.usecases.predictions import check_cells
 from service.usecases.version_resolver import model_at_point
@@ -134,9 +136,9 @@ def find_counterfactuals(asked: dict[str, Any], decision_id: str) -> Response:
 
 
 @asking.post(f"{MODEL}/consultations", scope=Scope.PREDICT)
-@asking.arguments(schemas.ConsultationQuery, location="query")
-@asking.arguments(schemas.ConsultationRequest)
-@asking.response(200, schemas.Consultation)
+@asking.arguments(ConsultationQuery, location="query")
+@asking.arguments(ConsultationRequest)
+@asking.response(200, Consultation)
 @asking.refuses(400, 404, 409, 413, 415, 422)
 def consult(query: Mapping[str, Any], asked: Mapping[str, Any], name: str) -> Response:
     """Ask only for what is needed: the next attribute to find out, or the answer once nothing can change it any more.
@@ -171,7 +173,7 @@ def report_outcome(reported: Mapping[str, Any], decision_id: str) -> Response:
 
 
 @outcome_routes.get(f"{VERSION}/accuracy", scope=Scope.READ)
-@outcome_routes.tagged(schemas.Accuracy)
+@outcome_routes.tagged(Accuracy)
 @outcome_routes.refuses(404)
 def get_version_accuracy(name: str, number: int) -> Response:
     """Look at how often a version was right, of the decisions whose outcome is known.

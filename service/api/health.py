@@ -2,7 +2,6 @@
 
 from flask import Response
 
-from service import schemas
 from service.api.blueprint import Blueprint
 from service.api.context import current_caller, current_service
 from service.api.responses import json_answer
@@ -10,6 +9,7 @@ from service.database import migrate
 from service.database.tables import Scope
 from service.errors import NotFound, Unavailable
 from service.metrics import CONTENT_TYPE
+from service.schemas import problems as schemas
 
 health = Blueprint("health", __name__, description="For those who watch over the process")
 

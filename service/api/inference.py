@@ -10,7 +10,6 @@ from typing import Any
 from flask import Response, current_app, request
 
 from espalier import Fault
-from service import schemas
 from service.api.blueprint import Blueprint
 from service.api.context import current_caller, current_service
 from service.api.recording import PredictionContext
@@ -24,6 +23,7 @@ from service.inference.body import HEADER_LENGTH, read_framed
 from service.inference.request import describe_inputs, describe_outputs
 from service.inference.response import answer_inference
 from service.repositories import catalog
+from service.schemas import inference as schemas
 from service.usecases.version_resolver import ResolvedVersion
 
 inference = Blueprint("inference", __name__, description="The Open Inference Protocol, for its clients")

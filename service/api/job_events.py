@@ -26,12 +26,12 @@ from typing import Any
 
 import orjson
 
-from service import schemas
 from service.database.clock import now
 from service.database.engine import Sessions, read_session
 from service.database.tables import Job, JobEvent, State
 from service.errors import Unauthenticated, Unavailable
 from service.repositories import job_queue
+from service.schemas import jobs as schemas
 
 CONTENT_TYPE = "text/event-stream"
 LOOK_SECONDS = 0.25  # between looks at the job

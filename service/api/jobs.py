@@ -9,7 +9,6 @@ from typing import Any
 from flask import Response, request
 
 from espalier import Fault
-from service import schemas
 from service.api import job_events
 from service.api.auth import reauthenticate
 from service.api.blueprint import Blueprint
@@ -21,6 +20,7 @@ from service.database.tables import Job, Kind, Scope, State
 from service.errors import Conflict, NotFound, ValidationFailed
 from service.repositories import job_queue
 from service.repositories.decisions import NONE_KEPT, answers_of_job
+from service.schemas import jobs as schemas
 from service.serialization.answer_rows import RESULT_TYPES, written
 from service.usecases import job_requests
 from service.usecases.batch_prediction import plan_prediction

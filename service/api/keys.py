@@ -4,7 +4,6 @@ from typing import Any
 
 from flask import Response
 
-from service import schemas
 from service.api.blueprint import Blueprint
 from service.api.context import current_service
 from service.api.idempotency import creating, remember
@@ -13,6 +12,8 @@ from service.database.engine import read_session, transaction
 from service.database.tables import Scope
 from service.errors import Conflict
 from service.repositories import keys as ring
+from service.schemas import keys as schemas
+from service.schemas.fields import PageQuery
 
 keys = Blueprint("keys", __name__, description="Who may call, and what for")
 
@@ -39,7 +40,7 @@ def create_key(asked: dict[str, Any]) -> Response:
 
 
 @keys.get("/v1/keys", scope=Scope.ADMIN)
-@keys.arguments(schemas.PageQuery, location="query")
+@keys.arguments(PageQuery, location="query")
 @keys.tagged(schemas.KeyPage)
 @keys.refuses(422)
 def list_keys(query: dict[str, Any]) -> Response:

@@ -7,7 +7,6 @@ from flask import Response, request
 from werkzeug.exceptions import BadRequest
 
 import espalier
-from service import schemas
 from service.api.blueprint import Blueprint
 from service.api.context import current_caller, current_service
 from service.api.idempotency import creating, remember
@@ -19,7 +18,9 @@ from service.database.engine import read_session
 from service.database.tables import Scope
 from service.errors import NotFound
 from service.repositories import catalog
-from service.schemas.row_schemas import row_schema
+from service.schemas import models as schemas
+from service.schemas.fields import PageQuery
+from service.schemas.predictions import row_schema
 from service.usecases.models import read_document
 
 models = Blueprint("models", __name__, description="Trees and their versions")
@@ -44,7 +45,7 @@ NO_TRACE = "a pruning leaves one, or a training that ends with pruning, and none
 
 
 @models.get("/v1/models", scope=Scope.READ)
-@models.arguments(schemas.PageQuery, location="query")
+@models.arguments(PageQuery, location="query")
 @models.tagged(schemas.ModelPage)
 @models.refuses(422)
 def list_models(query: dict[str, Any]) -> Response:
@@ -63,7 +64,7 @@ def get_model(name: str) -> Response:
 
 
 @models.get(f"{MODEL}/versions", scope=Scope.READ)
-@models.arguments(schemas.PageQuery, location="query")
+@models.arguments(PageQuery, location="query")
 @models.tagged(schemas.VersionPage)
 @models.refuses(404, 422)
 def list_versions(query: dict[str, Any], name: str) -> Response:

@@ -15,7 +15,7 @@ from service.api.links import add_links
 from service.api.problems import CONTENT_TYPE, answer, is_inference
 from service.api.responses import JSON
 from service.api.routing import CONVERTERS
-from service.schemas.answers import Problem
+from service.schemas.problems import Problem
 
 DESCRIPTION = """Decision trees you can read: upload a data set, train a model on it, prune it, ask it. Each answer
 comes with the path that led to it, and can be looked up and explained again later.

@@ -8,7 +8,6 @@ from typing import Any
 from flask import Response, request
 
 from espalier import Fault
-from service import schemas
 from service.api.blueprint import Blueprint, refuse_repeated
 from service.api.context import current_caller, current_service
 from service.api.predicting import FIELDS, answer_body
@@ -16,14 +15,16 @@ from service.api.prediction_streams import KINDS, answer_stream
 from service.api.recording import PredictionContext
 from service.api.requests import JSON, read_bytes
 from service.api.routing import MODEL, VERSION
+from service.database import ALIAS
 from service.database.tables import Scope
 from service.errors import ValidationFailed
+from service.schemas import predictions as schemas
 from service.schemas.predictions import ALIAS_PARAMETER, STREAM_PARAMETERS
 from service.usecases.version_resolver import ResolvedVersion
 
 predictions = Blueprint("predictions", __name__, description="Answers, each with the path that led to it")
 
-ALIAS = re.compile(schemas.ALIAS)
+ALIAS_NAME = re.compile(ALIAS)
 DOCUMENTED: Mapping[str, Any] = {
     "requestBody": {
         "required": True,
@@ -96,7 +97,7 @@ def _check_query() -> None:
 def _asked_alias() -> str | None:
     refuse_repeated(request.args)
     given = request.args.get("alias")
-    if given is not None and not ALIAS.fullmatch(given):
+    if given is not None and not ALIAS_NAME.fullmatch(given):
         raise ValidationFailed(
             [Fault("/alias", "invalid", "an alias has 1 to 64 of the signs A-Z a-z 0-9 . _ -, first a letter")]
         )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from werkzeug.routing import BaseConverter, IntegerConverter
 
-from service.schemas import ALIAS as ALIAS_NAME, DECISION_ID, ID, MODEL_NAME
+from service.database import ALIAS as ALIAS_NAME, DECISION_ID, ID, MODEL_NAME
 
 NUMBER = "versions/<int(min=1,max=2147483647):number>"
 MODEL = "/v1/models/<model:name>"

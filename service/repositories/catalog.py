@@ -15,12 +15,12 @@ from sqlalchemy.orm import Session, undefer
 
 import espalier
 from espalier import Fault
+from service.database import MODEL_NAME
 from service.database.clock import new_id, utc_now
 from service.database.tables import DataSet, Job, ModelName, State, Version
 from service.errors import Conflict, NotFound, ValidationFailed
 from service.repositories.pages import Page, page
 
-MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 MOST_LISTED = 100_000  # versions where all are given at once
 OF_MODEL = select(Version.id).join(ModelName).where(ModelName.name == bindparam("model"), Version.archived.is_(None))
 NEWEST = OF_MODEL.order_by(Version.number.desc()).limit(1)  # the version of a model that answers if none is named
@@ -194,7 +194,7 @@ def check_model_name(name: str, *, pointer: str = "/model") -> None:
     Raises:
         ValidationFailed: the name does not match `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.
     """
-    if not MODEL_NAME.fullmatch(name):
+    if not re.fullmatch(MODEL_NAME, name):
         legal = "a model name has 1 to 64 of the signs A-Z a-z 0-9 . _ - and begins with a letter or a digit"
         raise ValidationFailed([Fault(pointer, "invalid", legal)])
 

@@ -19,6 +19,7 @@ from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
 from espalier import Fault
+from service.database import DECISION_ID
 from service.database.clock import new_id, utc_now
 from service.database.engine import Sessions, read_session
 from service.database.tables import DecisionRecord, ModelName, Version
@@ -30,7 +31,6 @@ from service.serialization.answer_rows import TableBatch
 from service.serialization.table_records import AnsweredRow, TableRecord, read_record
 
 ANSWER_FIELDS = ("label", "value", "std", "distribution", "confidence", "support", "leaf", "flags", "errors")
-DECISION_ID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?::(0|[1-9][0-9]{0,8}))?")
 NONE_KEPT = "the decisions of this job are not kept from row {first_row} on: ask for another job"
 REFUSED = "(refused)"  # in the place of a label
 SUBJECT_LENGTH = 200
@@ -263,14 +263,14 @@ def find(session: Session, decision_id: str) -> Decision:
     Raises:
         NotFound: there is none; also for the id of a record of many rows without the number of one.
     """
-    parts = DECISION_ID.fullmatch(decision_id)
-    if parts is None:
+    if not re.fullmatch(DECISION_ID, decision_id):
         raise NotFound("decision", decision_id)
-    found = session.execute(_records().where(DecisionRecord.id == parts[1])).first()
+    record_id, _, row = decision_id.partition(":")
+    found = session.execute(_records().where(DecisionRecord.id == record_id)).first()
     if found is None:
         raise NotFound("decision", decision_id)
     opened = _Opened(found)
-    position = None if parts[2] is None else int(parts[2])
+    position = int(row) if row else None
     if (position is None) != opened.has_one_name or (position or 0) >= opened.n_rows:
         raise NotFound("decision", decision_id)
     return opened.decision(position or 0)

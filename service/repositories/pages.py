@@ -9,11 +9,11 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from espalier import Fault
+from service.database import DECISION_ID
 from service.database.tables import Identified
 from service.errors import ValidationFailed
 
 PAGE_LIMIT = 200
-CURSOR = re.compile(r"[0-9a-f-]{36}(:[0-9]{1,9})?")
 
 Item_co = TypeVar("Item_co", covariant=True)
 Row = TypeVar("Row", bound=Identified)
@@ -56,7 +56,7 @@ def check_page(*, limit: int, cursor: str | None) -> None:
     faults = []
     if not 1 <= limit <= PAGE_LIMIT:
         faults.append(Fault("/limit", "out_of_range", f"the limit is a whole number from 1 to {PAGE_LIMIT}"))
-    if cursor is not None and not CURSOR.fullmatch(cursor):
+    if cursor is not None and not re.fullmatch(DECISION_ID, cursor):
         faults.append(Fault("/cursor", "invalid", "the cursor is the `next` of the page before, unchanged"))
     if faults:
         raise ValidationFailed(faults)

@@ -1,4 +1,7 @@
-"""Field types of the schemas, the texts of their faults, and the patterns of names and ids."""
+"""Field types with their error texts, constructors of described fields, and shapes that several schemas share.
+
+Fields that only go out need no error texts; those that come in get them in `BaseSchema.on_bind_field`.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,11 +12,8 @@ import marshmallow as ma
 from marshmallow import fields, validate
 
 from espalier import Fault
-
-MODEL_NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
-ALIAS = "[A-Za-z][A-Za-z0-9._-]{0,63}"
-ID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-DECISION_ID = f"{ID}(?::(?:0|[1-9][0-9]{{0,8}}))?"
+from service.database import DECISION_ID, ID
+from service.repositories.pages import PAGE_LIMIT
 
 PRINTABLE = "[^\\x00-\\x1f\\x7f-\\x9f]"
 """A character that is no control character; Python's patterns have no name for the other unprintable ones."""
@@ -22,21 +22,16 @@ WITHOUT_NUL = "^[^\\x00]*$"
 """PostgreSQL stores no NUL in a text."""
 
 DIGITS = re.compile("-?[0-9]+")
-MAX_PAGE = 200
+MAX_INTEGER = 2**31 - 1
 
 OBJECT: Mapping[str, object] = {"type": "object"}
 LABEL = {"type": ["string", "number", "boolean", "null"]}
 CATEGORY = {"type": ["string", "number", "boolean"]}
 COLUMN = {"type": "string", "minLength": 1, "maxLength": 1000, "pattern": WITHOUT_NUL}
 SHARES = {"type": "object", "additionalProperties": {"type": "number"}}
-
-
 POINT = {
     "type": ["object", "null"],
-    "properties": {
-        "label": CATEGORY,
-        "probability": {"type": "number", "minimum": 0, "maximum": 1},
-    },
+    "properties": {"label": CATEGORY, "probability": {"type": "number", "minimum": 0, "maximum": 1}},
     "required": ["label", "probability"],
     "additionalProperties": False,
 }
@@ -119,10 +114,10 @@ def _faults(prefix: str, messages: Any) -> Iterator[Fault]:
 
 
 class StrictInteger(fields.Integer):
-    """A whole number in a JSON body, as JSON Schema counts them: 3.0 is one, the text "3" is none."""
+    """A whole number from `low` to `high` in a JSON body; as in JSON Schema 3.0 is one, the text "3" is none."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(strict=True, **options)
+    def __init__(self, low: int, high: int, description: str, **options: Any) -> None:
+        super().__init__(strict=True, validate=between(low, high), metadata={"description": description}, **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int:
         number = int(value) if isinstance(value, float) and value.is_integer() else value
@@ -130,7 +125,10 @@ class StrictInteger(fields.Integer):
 
 
 class QueryInteger(fields.Integer):
-    """A whole number in a query: digits 0 to 9, with a minus before them or not, and in no other form."""
+    """A whole number from `low` to `high` in a query: digits 0 to 9, with a minus before them or not."""
+
+    def __init__(self, low: int, high: int, description: str, **options: Any) -> None:
+        super().__init__(validate=between(low, high), metadata={"description": description}, **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int:
         if isinstance(value, str) and not DIGITS.fullmatch(value):
@@ -176,6 +174,31 @@ def text(description: str, **options: Any) -> fields.String:
     return fields.String(metadata={"description": description}, **options)
 
 
+def integer(description: str, **options: Any) -> fields.Integer:
+    """Return a field of a whole number."""
+    return fields.Integer(metadata={"description": description}, **options)
+
+
+def real(description: str, **options: Any) -> fields.Float:
+    """Return a field of a number."""
+    return fields.Float(metadata={"description": description}, **options)
+
+
+def boolean(description: str, **options: Any) -> fields.Boolean:
+    """Return a field of true or false."""
+    return fields.Boolean(metadata={"description": description}, **options)
+
+
+def moment(description: str, **options: Any) -> fields.AwareDateTime:
+    """Return a field of a time with its zone."""
+    return fields.AwareDateTime(metadata={"description": description}, **options)
+
+
+def list_of(inner: fields.Field[Any], description: str, **options: Any) -> fields.List[Any]:
+    """Return a field of a list."""
+    return fields.List(inner, metadata={"description": description}, **options)
+
+
 def search_text(description: str) -> fields.String:
     """Return a field for a text to search for; NUL, which no stored text holds, is refused."""
     return fields.String(
@@ -218,6 +241,31 @@ def one_of(words: Sequence[str]) -> validate.OneOf:
     return validate.OneOf(words, error=f"must be one of {', '.join(words)}")
 
 
+def page_limit() -> QueryInteger:
+    """Return the field `limit` of the query of a list."""
+    return QueryInteger(1, PAGE_LIMIT, "how many at most", load_default=50)
+
+
 def json_value(description: str, schema: Mapping[str, object], **options: Any) -> fields.Raw:
     """Return a field for a value that the core makes or checks; `schema` is its JSON Schema."""
     return fields.Raw(metadata={"description": description, **schema}, **options)
+
+
+class PageQuery(BaseSchema):
+    """Which part of a list."""
+
+    limit = page_limit()
+    cursor = fields.String(
+        load_default=None, metadata={"description": "the `next` of the page before", "pattern": f"^{DECISION_ID}$"}
+    )
+
+
+def page_of(schema: type[ma.Schema]) -> type[ma.Schema]:
+    """Return the schema of a page of a list."""
+    return ma.Schema.from_dict(
+        {
+            "items": fields.List(fields.Nested(schema)),
+            "next": text("cursor of the next page; null: no more", allow_none=True),
+        },
+        name=f"{schema.__name__}Page",
+    )

@@ -5,18 +5,13 @@ from typing import Any
 
 from marshmallow import fields
 
-from service.schemas.answers import Problem
-from service.schemas.fields import OBJECT, PRINTABLE, BaseSchema, json_value as raw, text
+from service.inference import tensors
+from service.inference.request import OUTPUTS
+from service.schemas.fields import OBJECT, PRINTABLE, BaseSchema, json_value as raw, list_of, text
+from service.schemas.problems import Problem
 
-DATATYPES = [
-    "BOOL",
-    *(f"{kind}{bits}" for kind in ("UINT", "INT") for bits in (8, 16, 32, 64)),
-    "FP16",
-    "FP32",
-    "FP64",
-    "BYTES",
-]
-OUTPUT_NAMES = ["label", "probability", "value", "leaf_id", "decision_id", "decision_path"]
+DATATYPES = list(tensors.DATATYPES)
+OUTPUT_NAMES = list(OUTPUTS)
 BINARY = {"type": "boolean", "description": "whether the data follow the JSON as bytes"}
 PARAMETERS: Mapping[str, Any] = {"type": "object", "description": "those that are not known are passed over"}
 
@@ -32,7 +27,7 @@ class InferenceServer(BaseSchema):
 
     name = fields.String()
     version = fields.String()
-    extensions = fields.List(fields.String(), metadata={"description": "what is offered beyond the protocol"})
+    extensions = list_of(fields.String(), "what is offered beyond the protocol")
 
 
 class InferenceHealth(BaseSchema):
@@ -54,7 +49,7 @@ class InferenceTensor(BaseSchema):
 
     name = fields.String()
     datatype = fields.String(metadata={"enum": DATATYPES})
-    shape = fields.List(fields.Integer(), metadata={"description": "-1: as many as there are rows"})
+    shape = list_of(fields.Integer(), "-1: as many as there are rows")
     parameters = raw("of probability: the classes behind its columns, as JSON text", OBJECT)
 
 
@@ -160,9 +155,7 @@ REQUEST: Mapping[str, Any] = {
             },
         },
     },
-    "examples": [
-        {"inputs": [{"name": "Outlook", "shape": [2], "datatype": "BYTES", "data": ["Sunny", None]}]},
-    ],
+    "examples": [{"inputs": [{"name": "Outlook", "shape": [2], "datatype": "BYTES", "data": ["Sunny", None]}]}],
 }
 IN_BYTES = {"type": "string", "format": "binary", "description": "the JSON, then the bytes of the tensors"}
 INFERENCE_REQUEST: Mapping[str, Any] = {
@@ -172,10 +165,7 @@ INFERENCE_REQUEST: Mapping[str, Any] = {
 }
 INFERENCE_ANSWER: Mapping[str, Any] = {
     "description": "The answers; every decision is in the log",
-    "content": {
-        "application/json": {"schema": InferenceAnswer},
-        "application/octet-stream": {"schema": IN_BYTES},
-    },
+    "content": {"application/json": {"schema": InferenceAnswer}, "application/octet-stream": {"schema": IN_BYTES}},
     "headers": {
         "Inference-Header-Content-Length": {
             "schema": {"type": "integer"},

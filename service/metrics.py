@@ -17,7 +17,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily
 
 from service.database.engine import Sessions, read_session
 from service.errors import Unavailable
-from service.repositories.job_figures import job_figures
+from service.repositories.job_queue import job_figures
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # the client library's own name

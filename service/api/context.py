@@ -17,9 +17,9 @@ from service.database.engine import Sessions, read_session
 from service.database.migrate import check_schema_revision
 from service.log_config import RateLimitedWarning
 from service.metrics import Metrics
-from service.repositories.catalog import LoadedVersion
 from service.repositories.decision_log import DecisionLog
 from service.repositories.keys import Caller, KeyRing
+from service.repositories.models import LoadedVersion
 from service.settings import Settings
 from service.usecases.model_cache import ModelCache
 from service.usecases.version_resolver import VersionResolver

@@ -14,7 +14,7 @@ from service.api.responses import changed_answer, has_condition, json_answer, re
 from service.api.routing import MODEL, VERSION
 from service.database.engine import transaction
 from service.database.tables import Scope
-from service.repositories.catalog import find_version, lock_model
+from service.repositories.models import find_version, lock_model
 from service.schemas import models as schemas
 from service.usecases import curation as said, disposal
 

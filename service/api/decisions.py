@@ -17,7 +17,7 @@ from service.api.routing import MODEL, VERSION
 from service.database.engine import read_session, transaction
 from service.database.tables import Scope
 from service.errors import Conflict, NotFound
-from service.repositories import catalog, decisions as log
+from service.repositories import decisions as log, models
 from service.schemas import decisions as schemas
 from service.schemas.models import Accuracy
 from service.schemas.predictions import Consultation, ConsultationQuery, ConsultationRequest
@@ -183,7 +183,7 @@ def get_version_accuracy(name: str, number: int) -> Response:
     """
     service = current_service()
     with read_session(service.sessions) as session:
-        version = catalog.find_version(session, name, number)
+        version = models.find_version(session, name, number)
         schema = service.models.get(session, version.id).model.schema
         figures = outcomes.accuracy(session, version.id, schema)
     return tagged_answer({"model": name, "version": number, **figures})

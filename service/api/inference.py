@@ -22,7 +22,7 @@ from service.errors import Unavailable, ValidationFailed
 from service.inference.body import HEADER_LENGTH, read_framed
 from service.inference.request import describe_inputs, describe_outputs
 from service.inference.response import answer_inference
-from service.repositories import catalog
+from service.repositories import models
 from service.schemas import inference as schemas
 from service.usecases.version_resolver import ResolvedVersion
 
@@ -133,7 +133,7 @@ def list_inference_models() -> Response:
             [Fault("/ready", "wrong_type", "must be true or false; archived versions are not ready")]
         )
     with read_session(current_service().sessions) as session:
-        found = catalog.version_numbers(session, names=current_caller().models)
+        found = models.version_numbers(session, names=current_caller().models)
     entries = [
         {"name": name, "version": str(number), **(READY if answers_still else ARCHIVED)}
         for name, number, answers_still in found
@@ -145,9 +145,7 @@ def list_inference_models() -> Response:
 def _metadata(name: str, number: int | None) -> Response:
     version = _loaded(name, number).version
     with read_session(current_service().sessions) as session:
-        numbers = [
-            str(one) for _, one, answers_still in catalog.version_numbers(session, names=[name]) if answers_still
-        ]
+        numbers = [str(one) for _, one, answers_still in models.version_numbers(session, names=[name]) if answers_still]
     schema = version.model.schema
     return json_answer(
         {

@@ -17,7 +17,7 @@ from service.api.routing import MODEL, VERSION
 from service.database.engine import read_session
 from service.database.tables import Scope
 from service.errors import NotFound
-from service.repositories import catalog
+from service.repositories import models as repository
 from service.schemas import models as schemas
 from service.schemas.fields import PageQuery
 from service.schemas.predictions import row_schema
@@ -51,7 +51,7 @@ NO_TRACE = "a pruning leaves one, or a training that ends with pruning, and none
 def list_models(query: dict[str, Any]) -> Response:
     """List models, newest first."""
     with read_session(current_service().sessions) as session:
-        return page_answer(catalog.list_models(session, names=current_caller().models, **query), SHOWN)
+        return page_answer(repository.list_models(session, names=current_caller().models, **query), SHOWN)
 
 
 @models.get(MODEL, scope=Scope.READ)
@@ -60,7 +60,7 @@ def list_models(query: dict[str, Any]) -> Response:
 def get_model(name: str) -> Response:
     """Look at a model."""
     with read_session(current_service().sessions) as session:
-        return tagged_answer(SHOWN.dump(catalog.find_model(session, name)))
+        return tagged_answer(SHOWN.dump(repository.find_model(session, name)))
 
 
 @models.get(f"{MODEL}/versions", scope=Scope.READ)
@@ -70,7 +70,7 @@ def get_model(name: str) -> Response:
 def list_versions(query: dict[str, Any], name: str) -> Response:
     """List the versions of a model, newest first."""
     with read_session(current_service().sessions) as session:
-        return page_answer(catalog.list_versions(session, name, **query), SHOWN_VERSION)
+        return page_answer(repository.list_versions(session, name, **query), SHOWN_VERSION)
 
 
 @models.post(f"{MODEL}/versions", scope=Scope.TRAIN, creates=True)
@@ -85,7 +85,7 @@ def import_version(name: str) -> Response:
     """
     new = _read_document(name)
     with creating() as session:
-        shown = SHOWN_VERSION.dump(catalog.add_version(session, new))
+        shown = SHOWN_VERSION.dump(repository.add_version(session, new))
         place = f"{request.root_path}/v1/models/{name}/versions/{shown['version']}"
         made = remember(session, json_answer(shown, status=201, headers={"Location": place}))
     current_service().versions.invalidate()
@@ -98,7 +98,7 @@ def import_version(name: str) -> Response:
 def get_version(name: str, number: int) -> Response:
     """Look at a version: how it was made, and its figures."""
     with read_session(current_service().sessions) as session:
-        return tagged_answer(SHOWN_VERSION.dump(catalog.find_version(session, name, number)))
+        return tagged_answer(SHOWN_VERSION.dump(repository.find_version(session, name, number)))
 
 
 @models.get(f"{VERSION}/tree", scope=Scope.READ)
@@ -160,8 +160,8 @@ def get_importances(name: str, number: int) -> Response:
 def get_document(name: str, number: int) -> Response:
     """Fetch the whole model as its JSON document, which the core and the command line read too."""
     with read_session(current_service().sessions) as session:
-        version = catalog.find_version(session, name, number)
-        return bytes_answer(catalog.document(session, version.id), content_type=JSON)
+        version = repository.find_version(session, name, number)
+        return bytes_answer(repository.document(session, version.id), content_type=JSON)
 
 
 @models.get(f"{VERSION}/schema", scope=Scope.READ)
@@ -178,14 +178,14 @@ def get_schema(name: str, number: int) -> Response:
 def get_pruning(name: str, number: int) -> Response:
     """Look at what the pruning that made this version, or ended its training, did: node by node."""
     with read_session(current_service().sessions) as session:
-        version = catalog.find_version(session, name, number)
-        trace = catalog.trace(session, version.id)
+        version = repository.find_version(session, name, number)
+        trace = repository.trace(session, version.id)
     if trace is None:
         raise NotFound("pruning of", f"{name}/{number}", why=NO_TRACE)
     return tagged_answer(trace)
 
 
-def _read_document(name: str) -> catalog.NewVersion:
+def _read_document(name: str) -> repository.NewVersion:
     try:
         return read_document(read_bytes(request, kinds=(JSON,)), name=name, settings=current_service().settings)
     except espalier.DocumentError as error:
@@ -196,7 +196,7 @@ def _read_document(name: str) -> catalog.NewVersion:
 
 def _model(name: str, number: int) -> espalier.Model:
     with read_session(current_service().sessions) as session:
-        version = catalog.find_version(session, name, number)
+        version = repository.find_version(session, name, number)
         return current_service().models.get(session, version.id).model
 
 

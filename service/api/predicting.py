@@ -14,7 +14,7 @@ from service.api.context import Service
 from service.api.recording import PredictionContext, record_answers
 from service.api.requests import decoded
 from service.errors import ValidationFailed
-from service.repositories import catalog, decisions
+from service.repositories import decisions, models
 from service.schemas.predictions import OPTION_NAMES, read_options
 from service.serialization.answer_rows import TableBatch, json_items
 from service.serialization.json_columns import MANY_ROWS, table_of
@@ -81,7 +81,7 @@ def _head(service: Service, answering: ResolvedVersion) -> dict[str, Any]:
     }
 
 
-def _as_table(version: catalog.LoadedVersion, asked: "Asked") -> tuple[espalier.Model, espalier.Dataset] | None:
+def _as_table(version: models.LoadedVersion, asked: "Asked") -> tuple[espalier.Model, espalier.Dataset] | None:
     """Give the model, as it takes missing values, and the rows as a table; None where they are answered one by one."""
     table = table_of(version.model, asked.rows)
     try:
@@ -156,7 +156,7 @@ class Asked:
         return f"/columns{path}/{row}" if path else "/columns"
 
 
-def _answered(version: catalog.LoadedVersion, asked: Asked, *, limit: int) -> predictions.PredictionResults:
+def _answered(version: models.LoadedVersion, asked: Asked, *, limit: int) -> predictions.PredictionResults:
     if asked.skip:
         return predictions.predict_each(
             version, asked.rows, explain=asked.explain, missing=asked.missing, place=asked.place, limit=limit

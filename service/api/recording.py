@@ -7,7 +7,7 @@ from typing import Any
 
 from service.api.context import Service
 from service.repositories import decisions
-from service.repositories.catalog import LoadedVersion
+from service.repositories.models import LoadedVersion
 from service.usecases.predictions import PredictionResults
 from service.usecases.version_resolver import ResolvedVersion
 

@@ -62,6 +62,9 @@ class State(StrEnum):
     DEAD = "dead"
 
 
+UNFINISHED = (State.QUEUED, State.RUNNING)
+
+
 class Kind(StrEnum):
     """What a job does; `service.worker.handlers.HANDLERS` has one entry a kind."""
 

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from service.database.clock import now
 from service.database.tables import AliasEvent, ModelName, Version
 from service.errors import Conflict, NotFound
-from service.repositories.catalog import find_model, find_version, lock_model
+from service.repositories.models import find_model, find_version, lock_model
 from service.repositories.pages import Page, check_page
 
 DEFAULT = "production"  # answers where neither a version nor an alias is named

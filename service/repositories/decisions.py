@@ -24,8 +24,8 @@ from service.database.clock import new_id, utc_now
 from service.database.engine import Sessions, read_session
 from service.database.tables import DecisionRecord, ModelName, Version
 from service.errors import Conflict, NotFound, ValidationFailed
-from service.repositories.catalog import LoadedVersion
 from service.repositories.decision_log import insert_new
+from service.repositories.models import LoadedVersion
 from service.repositories.pages import Page, check_page
 from service.serialization.answer_rows import TableBatch
 from service.serialization.table_records import AnsweredRow, TableRecord, read_record

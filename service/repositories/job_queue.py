@@ -23,7 +23,7 @@ from sqlalchemy.orm import Session
 
 from service.database.clock import new_id, now
 from service.database.engine import advisory_lock
-from service.database.tables import Job, JobEvent, Kind, State
+from service.database.tables import UNFINISHED, Job, JobEvent, Kind, State
 from service.errors import Conflict, LeaseLost, LimitExceeded, NotFound
 from service.repositories.pages import Page, page
 from service.settings import LONGEST_LEASE
@@ -66,6 +66,7 @@ TRANSITIONS: Mapping[tuple[State | None, Event], State] = {
     (State.CANCELLED, Event.RETRY): State.QUEUED,
     (State.DEAD, Event.RETRY): State.QUEUED,
 }
+FENCED_OUT = "fence_out"  # an event without a transition: a worker came back after its lease had run out
 FINAL = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED, State.DEAD})
 
 
@@ -124,7 +125,7 @@ def check_room(session: Session, *, key_id: str | None, limit: int) -> None:
     """
     advisory_lock(session, f"jobs of {key_id}")
     mine = Job.key_id.is_not_distinct_from(key_id)
-    unfinished = select(func.count()).where(mine, Job.state.in_((State.QUEUED, State.RUNNING)))
+    unfinished = select(func.count()).where(mine, Job.state.in_(UNFINISHED))
     if (session.scalar(unfinished) or 0) >= limit:
         raise LimitExceeded(f"at most {limit} unfinished jobs of one key are taken", seconds=ROOM_SECONDS)
 
@@ -338,6 +339,55 @@ def reap(session: Session) -> int:
         else:
             _move(session, job, Event.LOSE_LEASE, reason=reason, error=error, run_at=now(), **NO_LEASE)
     return len(lost)
+
+
+# --- for whoever watches the queue
+
+
+@dataclass(frozen=True, slots=True)
+class JobFigures:
+    """The queue at one moment.
+
+    Attributes:
+        unfinished: Jobs by state and kind, of those that are queued or running.
+        dead: Jobs that have spent their attempts, and wait for somebody to look.
+        oldest_seconds: How long the job has waited that has waited longest since it might run; 0 where none does.
+        leases_lost: How often a lease ran out, among the jobs that are kept.
+        fenced_out: How often a worker came back to a job that was no longer its own, among those.
+    """
+
+    unfinished: Mapping[tuple[str, str], int]
+    dead: int
+    oldest_seconds: float
+    leases_lost: int
+    fenced_out: int
+
+
+def job_figures(session: Session) -> JobFigures:
+    """Count what is in the queue now."""
+    counted = select(Job.state, Job.kind, func.count()).where(Job.state.in_(UNFINISHED)).group_by(Job.state, Job.kind)
+    oldest, moment = session.execute(
+        select(func.min(Job.run_at), now()).where(Job.state == State.QUEUED, Job.run_at <= now())
+    ).one()
+    events = (Event.LOSE_LEASE, FENCED_OUT)
+    noted = select(JobEvent.event, func.count()).where(JobEvent.event.in_(events)).group_by(JobEvent.event)
+    seen: dict[str, int] = dict(session.execute(noted).all())
+    return JobFigures(
+        unfinished={(state, kind): n for state, kind, n in session.execute(counted).all()},
+        dead=session.scalar(select(func.count()).where(Job.state == State.DEAD)) or 0,
+        oldest_seconds=0.0 if oldest is None else max(0.0, (moment - oldest).total_seconds()),
+        leases_lost=seen.get(Event.LOSE_LEASE, 0),
+        fenced_out=seen.get(FENCED_OUT, 0),
+    )
+
+
+def note_fenced_out(session: Session, held: Claim) -> None:
+    """Write down that a worker was refused to write, if the job is still there."""
+    job = session.get(Job, held.job_id)
+    if job is not None:
+        event = JobEvent(job_id=job.id, at=now(), event=FENCED_OUT, from_state=job.state, to_state=job.state)
+        event.attempt, event.reason = held.attempt, "a worker came back after its lease had run out, and wrote nothing"
+        session.add(event)
 
 
 NO_LEASE: Mapping[str, Any] = {"lease_token": None, "lease_expires_at": None}

@@ -24,7 +24,7 @@ from service.database.clock import database_time, new_id, now, utc_now
 from service.database.engine import Sessions, read_session
 from service.database.tables import Job, Key, Kind, Scope
 from service.errors import Forbidden, NotFound, Unauthenticated, ValidationFailed
-from service.repositories.catalog import check_model_name
+from service.repositories.models import check_model_name
 from service.repositories.pages import Page, page
 from service.settings import TOKEN
 

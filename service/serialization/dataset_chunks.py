@@ -9,10 +9,11 @@ A column of a block is a feature of the schema, in the schema's order: float64 w
 -1 for missing. A chunk of a wide table has fewer rows, so that its size is bounded.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
 import numpy.typing as npt
 
 import espalier
@@ -36,6 +37,13 @@ def chunk_rows(n_columns: int) -> int:
     return max(1, min(MAX_CHUNK_ROWS, MAX_CHUNK_BYTES // (CELL_BYTES * max(n_columns, 1))))
 
 
+def encode_table(table: espalier.Dataset, *, rows_per_chunk: int | None = None) -> Iterator[Chunk]:
+    """Yield the chunks of a data set, each encoded when it is taken."""
+    at_once = rows_per_chunk or chunk_rows(len(table.schema.features))
+    for start in range(0, table.n_rows, at_once):
+        yield encode_rows(table, start, min(start + at_once, table.n_rows))
+
+
 def encode_rows(table: espalier.Dataset, start: int, stop: int) -> Chunk:
     """Encode the rows ``start:stop`` of a data set."""
     import pyarrow  # noqa: PLC0415 - a process that stores no table does without it
@@ -57,3 +65,18 @@ def decode_columns(content: bytes, places: Sequence[int]) -> list[npt.NDArray[An
     with pyarrow.ipc.open_stream(content, options=options) as reader:
         batch = reader.read_next_batch()
     return [column.to_numpy() for column in batch.columns]
+
+
+def decode_rows(
+    chunks: Iterable[Chunk], schema: espalier.Schema, *, places: Sequence[int], start: int, stop: int
+) -> espalier.Dataset:
+    """Return the rows ``start:stop`` of the features at `places`, from the chunks that hold them."""
+    features = tuple(schema.features[place] for place in places)
+    columns: tuple[Any, ...] = tuple(
+        np.empty(stop - start, dtype=np.int32 if each.coded else np.float64) for each in features
+    )
+    for chunk in chunks:
+        first, last = max(start, chunk.first_row), min(stop, chunk.first_row + chunk.n_rows)
+        for column, part in zip(columns, decode_columns(chunk.content, places), strict=True):
+            column[first - start : last - start] = part[first - chunk.first_row : last - chunk.first_row]
+    return espalier.Dataset(espalier.Schema(features, schema.missing_values), columns)

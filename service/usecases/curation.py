@@ -13,7 +13,7 @@ import espalier
 from espalier import Fault
 from service.database.tables import ModelName, Version
 from service.errors import ValidationFailed
-from service.repositories.catalog import LoadedVersion, lock_model
+from service.repositories.models import LoadedVersion, lock_model
 from service.usecases.model_cache import ModelCache
 
 LONGEST_DESCRIPTION = 10_000  # characters

@@ -10,8 +10,8 @@ import orjson
 import espalier
 from espalier import Fault
 from service.errors import Conflict, ValidationFailed
-from service.repositories.catalog import LoadedVersion
 from service.repositories.decisions import ANSWER_FIELDS, Decision
+from service.repositories.models import LoadedVersion
 from service.usecases.version_resolver import model_at_point
 
 

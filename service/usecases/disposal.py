@@ -12,7 +12,7 @@ from service.database.clock import utc_now
 from service.database.tables import AliasEvent, DecisionRecord, Job, ModelName, State, Version
 from service.errors import Conflict
 from service.repositories import aliases
-from service.repositories.catalog import find_version, lock_model
+from service.repositories.models import find_version, lock_model
 
 UNFINISHED = (State.QUEUED, State.RUNNING)
 

@@ -11,7 +11,7 @@ import espalier
 from espalier import Fault
 from service.database.tables import DataSet
 from service.errors import NotFound, collect_faults, relocate
-from service.repositories import catalog, storage
+from service.repositories import datasets
 
 JUDGES = (espalier.Role.TARGET, espalier.Role.WEIGHT)
 """The columns that say which rows a holdout draws, and whether they count."""
@@ -48,7 +48,7 @@ class HeldOut:
 def find_data_set(session: Session, data_set_id: object, *, pointer: str, faults: list[Fault]) -> DataSet | None:
     """Find a data set that a request names; where there is none, that is a fault at `pointer`."""
     try:
-        return catalog.find_data_set(session, data_set_id if isinstance(data_set_id, str) else "")
+        return datasets.find_data_set(session, data_set_id if isinstance(data_set_id, str) else "")
     except NotFound:
         message = "there is no data set of this id; GET /v1/datasets lists them"
         faults.append(Fault(pointer, "unknown_data_set", message))
@@ -93,7 +93,7 @@ def check_rows(session: Session, holdout: espalier.Holdout, *, data_set: DataSet
 
 def load_judges(session: Session, data_set: DataSet) -> espalier.Dataset:
     """Load the target and the weights of a data set, and no attribute."""
-    return storage.load(session, data_set.id, roles=JUDGES)
+    return datasets.load_data_set(session, data_set.id, roles=JUDGES)
 
 
 def rows_of(

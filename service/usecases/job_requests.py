@@ -20,7 +20,7 @@ import espalier
 from espalier import Fault
 from service.database.tables import DataSet, Job, Kind, ModelName, Version
 from service.errors import Conflict, NotFound, ValidationFailed, collect_faults, relocate
-from service.repositories import catalog, job_queue
+from service.repositories import job_queue, models
 from service.settings import Settings
 from service.usecases import payloads
 from service.usecases.candidates import read_candidates
@@ -285,11 +285,11 @@ def asked_version(session: Session, asked: Mapping[str, Any], *, faults: list[Fa
         return None
     try:
         if "version" not in asked:
-            catalog.find_model(session, asked["model"])
+            models.find_model(session, asked["model"])
             return None
         if asked["version"] is None:
-            return session.get_one(Version, catalog.newest_version_id(session, asked["model"]))
-        return catalog.find_version(session, asked["model"], asked["version"])
+            return session.get_one(Version, models.newest_version_id(session, asked["model"]))
+        return models.find_version(session, asked["model"], asked["version"])
     except NotFound as error:
         unknown_model = Fault("/model", "unknown_model", "there is no model of this name; GET /v1/models lists them")
         unknown_version = Fault("/version", "unknown_version", "the model has no such version")

@@ -12,7 +12,7 @@ from typing import Final
 from sqlalchemy.orm import Session
 
 import espalier
-from service.repositories.catalog import LoadedVersion, load_version
+from service.repositories.models import LoadedVersion, load_version
 
 CACHED_MODELS: Final = 64
 CACHED_NODES: Final = 1_500_000

@@ -1,13 +1,13 @@
 """Import a model document."""
 
 import espalier
-from service.repositories import catalog
+from service.repositories import models
 from service.settings import Settings
 from service.usecases.datasets import check_columns
 from service.usecases.limits import check_size
 
 
-def read_document(content: bytes, *, name: str, settings: Settings) -> catalog.NewVersion:
+def read_document(content: bytes, *, name: str, settings: Settings) -> models.NewVersion:
     """Read a model document, taking nothing on trust, into a version that is not stored yet.
 
     What is kept is the canonical form, so that a document that came from here has the same SHA-256 again.
@@ -23,6 +23,6 @@ def read_document(content: bytes, *, name: str, settings: Settings) -> catalog.N
     if isinstance(model.body, espalier.RuleList):
         n_conditions = sum(len(rule.conditions) + 1 for rule in model.body.rules)
         check_size("rules and conditions", given=n_conditions, limit=settings.max_nodes)
-    return catalog.NewVersion(
+    return models.NewVersion(
         model=name, document=espalier.to_json(model), preset=model.config.preset, summary=sizes, seconds=0.0
     )

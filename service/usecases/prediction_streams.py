@@ -15,7 +15,7 @@ import orjson
 import espalier
 from service.database.engine import Sessions, transaction
 from service.repositories import decisions
-from service.repositories.catalog import LoadedVersion
+from service.repositories.models import LoadedVersion
 from service.serialization.answer_rows import AnswerLines, TableBatch
 from service.serialization.table_records import TableRecord, table_record
 from service.settings import Settings

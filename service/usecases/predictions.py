@@ -7,7 +7,7 @@ from typing import Any
 
 import espalier
 from service.errors import ValidationFailed
-from service.repositories import catalog
+from service.repositories import models
 from service.usecases.limits import CELL, check_size
 
 FAULTS_A_ROW = 20  # shown of a row that is refused while the others are answered
@@ -77,7 +77,7 @@ class PredictionResults:
 
 
 def predict(
-    version: catalog.LoadedVersion,
+    version: models.LoadedVersion,
     rows: Sequence[Mapping[str, Any]],
     *,
     explain: str,
@@ -110,7 +110,7 @@ def predict(
 
 
 def predict_each(
-    version: catalog.LoadedVersion,
+    version: models.LoadedVersion,
     rows: Sequence[Mapping[str, Any]],
     *,
     explain: str,
@@ -147,7 +147,7 @@ def predict_each(
     return answered
 
 
-def reading_of(version: catalog.LoadedVersion, missing: str | None) -> espalier.Model:
+def reading_of(version: models.LoadedVersion, missing: str | None) -> espalier.Model:
     """Give the model of a version, as it takes missing values by this strategy.
 
     Raises:

@@ -18,7 +18,7 @@ import espalier
 from service.database.engine import Sessions, read_session
 from service.database.tables import ModelName, Version
 from service.errors import Conflict, NotFound
-from service.repositories import aliases, catalog
+from service.repositories import aliases, models
 from service.usecases.model_cache import ModelCache
 
 CACHE_SECONDS: Final = 0.9
@@ -59,7 +59,7 @@ class ResolvedVersion:
         settings: The settings of its model; the operating point only if the version has its label.
     """
 
-    version: catalog.LoadedVersion
+    version: models.LoadedVersion
     alias: str | None
     settings: ModelSettings
 
@@ -125,7 +125,7 @@ class VersionResolver:
             version = replace(version, model=model_at_point(version.model, point))
         return ResolvedVersion(version, found_by, replace(settings, operating_point=point))
 
-    def _settings_of(self, version: catalog.LoadedVersion) -> ModelSettings:
+    def _settings_of(self, version: models.LoadedVersion) -> ModelSettings:
         with read_session(self._source) as session:
             return _answering_settings(session, version)
 
@@ -158,18 +158,18 @@ def model_at_point(model: espalier.Model, point: OperatingPointDict | None) -> e
 def _version_id(session: Session, name: str, number: int | None, alias: str | None) -> tuple[str, str | None]:
     """Return the id of the version to answer, and the alias by which it was found."""
     if number is not None:
-        return catalog.find_version(session, name, number).id, None
+        return models.find_version(session, name, number).id, None
     wanted = alias or aliases.DEFAULT
     pointed_at = aliases.version_id(session, name, wanted)
     if pointed_at is not None:
         return pointed_at, wanted
-    newest = catalog.newest_version_id(session, name)
+    newest = models.newest_version_id(session, name)
     if alias is not None:
         raise NotFound("alias", f"{name}/{alias}")
     return newest, None
 
 
-def _answering_settings(session: Session, version: catalog.LoadedVersion) -> ModelSettings:
+def _answering_settings(session: Session, version: models.LoadedVersion) -> ModelSettings:
     try:
         settings = settings_of(session, version.id)
     except NotFound:  # by the names that the caller knows

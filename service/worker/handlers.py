@@ -15,8 +15,8 @@ import espalier
 from service.database.engine import Sessions, read_session
 from service.database.tables import Job, Kind, Version
 from service.errors import NotFound, Unavailable
-from service.repositories import catalog, decisions, storage
-from service.repositories.catalog import NewVersion
+from service.repositories import datasets, decisions, models
+from service.repositories.models import NewVersion
 from service.serialization.table_records import record_rows, table_record
 from service.usecases.version_resolver import model_at_point, settings_of
 
@@ -117,7 +117,7 @@ def problem(code: str, message: str, errors: list[dict[str, str]] | None = None)
 def train(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress, log: JobLog) -> NewVersion:
     """Train on a data set: payload as `service.usecases.payloads.TrainingPayload`."""
     with read_session(source) as session:
-        dataset = storage.load(session, payload["dataset"])
+        dataset = datasets.load_data_set(session, payload["dataset"])
         holdout, holdout_data_set_id = _holdout(session, payload["holdout"])
     _check_unseen(holdout, dataset)
     started = time.perf_counter()
@@ -138,13 +138,13 @@ def train(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progr
 def prune(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress, log: JobLog) -> NewVersion:
     """Prune a version into a new one: payload as `service.usecases.payloads.PruningPayload`."""
     with read_session(source) as session:
-        model = catalog.load_version(session, payload["version_id"]).model
+        model = models.load_version(session, payload["version_id"]).model
         parent = session.get_one(Version, payload["version_id"])
-        dataset = None if parent.data_set_id is None else storage.load(session, parent.data_set_id)
+        dataset = None if parent.data_set_id is None else datasets.load_data_set(session, parent.data_set_id)
         holdout, holdout_data_set_id = _holdout(session, payload["holdout"])
         if holdout is None and parent.holdout_data_set_id is not None:
             holdout_data_set_id = parent.holdout_data_set_id
-            holdout = storage.load(session, holdout_data_set_id)
+            holdout = datasets.load_data_set(session, holdout_data_set_id)
     _check_unseen(holdout, model.training)
     started = time.perf_counter()
     method = espalier.pruning_method(payload["method"], **payload["params"])
@@ -165,7 +165,7 @@ def prune(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progr
 def evaluate(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress, log: JobLog) -> Report:
     """Compare several ways of training: payload as `service.usecases.payloads.EvaluationPayload`."""
     with read_session(source) as session:
-        dataset = storage.load(session, payload["dataset"])
+        dataset = datasets.load_data_set(session, payload["dataset"])
         holdout, _ = _holdout(session, payload["holdout"])
     _check_unseen(holdout, dataset)
     candidates = [
@@ -189,8 +189,8 @@ def predict(source: Sessions, payload: Mapping[str, Any], progress: espalier.Pro
     Each part is logged before the next is made; an attempt goes on behind the last one that was.
     """
     with read_session(source) as session:
-        model = catalog.load_version(session, payload["version_id"]).model
-        data_set = catalog.find_data_set(session, payload["dataset"])
+        model = models.load_version(session, payload["version_id"]).model
+        data_set = datasets.find_data_set(session, payload["dataset"])
         n_rows, max_rows = data_set.n_rows, record_rows(espalier.Schema.from_dict(data_set.declared))
         start = decisions.n_rows_of_job(session, log.job_id)
         key_id = session.get_one(Job, log.job_id).key_id
@@ -207,7 +207,7 @@ def predict(source: Sessions, payload: Mapping[str, Any], progress: espalier.Pro
     )
     attributes = [attribute.name for attribute in model.schema.attributes]
     progress.begin("predicting")
-    parts = storage.datasets(
+    parts = datasets.iterate_parts(
         source, payload["dataset"], roles={espalier.Role.ATTRIBUTE}, max_rows=max_rows, start=start
     )
     for first_row, dataset in parts:
@@ -241,7 +241,7 @@ def _holdout(
     if given is None:
         return None, None
     if "dataset" in given:
-        return storage.load(session, given["dataset"]), given["dataset"]
+        return datasets.load_data_set(session, given["dataset"]), given["dataset"]
     return espalier.holdout_from_dict(dict(given)), None
 
 

@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
 import espalier
-from service.repositories import storage
+from service.repositories import datasets
 
 IN_MEMORY: Final = "sqlite://"
 LOG: Final = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ def _load_database_code() -> None:
     """Load the driver of the database; look for a data set where there is none, which sets up the tables."""
     make_url(os.environ.get("ESPALIER_DATABASE_URL", IN_MEMORY)).get_dialect().import_dbapi()
     with suppress(OperationalError), Session(create_engine(IN_MEMORY, poolclass=NullPool)) as session:
-        storage.load(session, "")
+        datasets.load_data_set(session, "")
 
 
 load()

@@ -30,9 +30,8 @@ from service import log_config
 from service.database.engine import Sessions, connect, end_idle_transactions, read_session, sessions, transaction
 from service.database.migrate import check_schema_revision
 from service.errors import LeaseLost, SchemaMismatch, Unavailable
-from service.repositories import catalog, decisions, job_queue
-from service.repositories.job_figures import note_fenced_out
-from service.repositories.job_queue import Claim
+from service.repositories import decisions, job_queue, models
+from service.repositories.job_queue import Claim, note_fenced_out
 from service.settings import Settings
 from service.tracing import Traces, job_span, spanning
 from service.worker.child import Child, child_main, wait_for_a_job
@@ -382,7 +381,7 @@ def _settle(source: Sessions, claim: Claim, outcome: Outcome | Lost, stop: threa
 def _save(session: Any, claim: Claim, outcome: Outcome) -> str:
     match outcome:
         case Finished(version=new):
-            version = catalog.add_version(session, new, job_id=claim.job_id)
+            version = models.add_version(session, new, job_id=claim.job_id)
             result = {"model": new.model, "version": version.number, "version_id": version.id, "summary": new.summary}
             job = job_queue.finish(session, claim, result=result)
         case Reported(result=result):

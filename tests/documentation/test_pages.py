@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import espalier
-from service.api.uploading import CONTENT_TYPES
+from service.api.datasets import CONTENT_TYPES
 from tests.acceptance.running import Service
 from tests.documentation.pages import TENNIS, blocks, printed, session, text_of
 from tests.factories import ROOT

@@ -11,8 +11,8 @@ from typing import Any
 import espalier
 from service.database.engine import Sessions
 from service.database.tables import Kind
-from service.repositories.catalog import NewVersion
 from service.repositories.job_queue import Claim
+from service.repositories.models import NewVersion
 from service.settings import Settings
 from service.worker import child, handlers, loop
 from tests.service.waiting import until

@@ -5,9 +5,8 @@ from typing import Any
 import espalier
 from service.database.engine import Sessions, transaction
 from service.database.tables import Version
-from service.repositories import catalog, storage
-from service.repositories.catalog import NewVersion
-from service.usecases.staging import encoded_chunks
+from service.repositories import datasets, models
+from service.repositories.models import NewVersion
 
 # Drug depends on pressure alone, but for high pressure on the age as well.
 PATIENTS = """age,pressure,drug
@@ -37,10 +36,8 @@ def keep_data_set(
     """Store a data set and return its id."""
     dataset = patients() if dataset is None else dataset
     with transaction(source) as session:
-        row = catalog.add_data_set(session, name=name, dataset=dataset)
-        storage.save(session, row.id, encoded_chunks(dataset, n_rows=chunk_rows))
-        row.fingerprint = dataset.fingerprint
-    return row.id
+        new = datasets.new_data_set(dataset, rows_per_chunk=chunk_rows)
+        return datasets.add_data_set(session, name=name, new=new).id
 
 
 def new_version(name: str = "drugs", **fields: Any) -> NewVersion:
@@ -58,4 +55,4 @@ def new_version(name: str = "drugs", **fields: Any) -> NewVersion:
 def keep_version(source: Sessions, name: str = "drugs", **fields: Any) -> Version:
     """Store a version trained on the patients."""
     with transaction(source) as session:
-        return catalog.add_version(session, new_version(name, **fields))
+        return models.add_version(session, new_version(name, **fields))

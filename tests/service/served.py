@@ -13,9 +13,8 @@ import espalier
 from service.api.context import EXTENSION, Service
 from service.app import create_app
 from service.database.engine import connect, sessions, transaction
-from service.repositories import catalog, storage
+from service.repositories import datasets, models
 from service.settings import Settings
-from service.usecases.staging import encoded_chunks
 
 TENNIS = """Outlook,Temperature,Humidity,Wind,PlayTennis
 Sunny,Hot,High,Weak,No
@@ -56,9 +55,7 @@ class Served:
         dataset = espalier.dataset_from_csv(csv, **({"target": "PlayTennis"} | declared))
         model = espalier.train(dataset, preset, holdout=holdout and espalier.holdout_from_dict(holdout))
         with transaction(self.service.sessions) as session:
-            row = catalog.add_data_set(session, name="rows", dataset=dataset)
-            storage.save(session, row.id, encoded_chunks(dataset))
-            row.fingerprint = dataset.fingerprint
+            row = datasets.add_data_set(session, name="rows", new=datasets.new_data_set(dataset))
         self.keep(name, model, data_set_id=row.id)
         return row.id
 
@@ -72,7 +69,7 @@ class Served:
         trace: Mapping[str, Any] | None = None,
     ) -> None:
         """Add a version that is trained already."""
-        new = catalog.NewVersion(
+        new = models.NewVersion(
             model=name,
             document=espalier.to_json(model),
             preset=model.config.preset,
@@ -83,7 +80,7 @@ class Served:
             trace=trace,
         )
         with transaction(self.service.sessions) as session:
-            catalog.add_version(session, new)
+            models.add_version(session, new)
         self.service.versions.invalidate()
 
     def post(self, path: str, body: object) -> TestResponse:

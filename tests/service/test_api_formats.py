@@ -17,7 +17,7 @@ from werkzeug.test import TestResponse
 
 import espalier
 from service.database.engine import read_session
-from service.repositories import storage
+from service.repositories import datasets
 from service.settings import Settings
 from tests.service.served import Served, assert_problem, serving
 from tests.written import WRITERS, as_arrow, as_csv, as_parquet, declared_tables, inferred_tables
@@ -61,7 +61,7 @@ def kept(served: Served, response: TestResponse) -> espalier.Dataset:
     """The data set that an upload made, as it comes back from the database."""
     assert response.status_code == 201, response.text
     with read_session(served.service.sessions) as session:
-        return storage.load(session, response.get_json()["id"])
+        return datasets.load_data_set(session, response.get_json()["id"])
 
 
 # One table, one data set

@@ -11,7 +11,7 @@ import espalier
 from service.database.engine import Sessions, connect, read_session, sessions, transaction
 from service.database.tables import DataSetChunk, Job, Kind, ModelName, State, Version
 from service.errors import Conflict, NotFound, ValidationFailed
-from service.repositories import catalog, job_queue
+from service.repositories import datasets, job_queue, models
 from service.settings import Settings
 from service.usecases.model_cache import ModelCache
 from tests.service.kept import keep_data_set, keep_version, new_version, patients
@@ -22,7 +22,7 @@ def test_a_data_set_is_found_with_what_is_known_of_it(source: Sessions) -> None:
     data_set_id = keep_data_set(source, name="Patients, 2026")
 
     with read_session(source) as session:
-        found = catalog.find_data_set(session, data_set_id)
+        found = datasets.find_data_set(session, data_set_id)
 
     assert (found.name, found.n_rows, found.n_attributes, found.task) == ("Patients, 2026", 12, 2, "classification")
     assert found.fingerprint == patients().fingerprint
@@ -41,8 +41,8 @@ def test_data_sets_are_listed_from_the_newest_in_pages(source: Sessions) -> None
     ids = [keep_data_set(source, name=str(number)) for number in range(3)]
 
     with read_session(source) as session:
-        first = catalog.list_data_sets(session, limit=2)
-        second = catalog.list_data_sets(session, limit=2, cursor=first.next)
+        first = datasets.list_data_sets(session, limit=2)
+        second = datasets.list_data_sets(session, limit=2, cursor=first.next)
 
     assert [row.id for row in (*first.items, *second.items)] == ids[::-1]
     assert second.next is None
@@ -52,12 +52,12 @@ def test_a_deleted_data_set_takes_its_cells_with_it(source: Sessions) -> None:
     data_set_id = keep_data_set(source)
 
     with transaction(source) as session:
-        catalog.delete_data_set(session, data_set_id)
+        datasets.delete_data_set(session, data_set_id)
 
     with read_session(source) as session:
         assert session.scalar(select(func.count()).select_from(DataSetChunk)) == 0
         with pytest.raises(NotFound):
-            catalog.find_data_set(session, data_set_id)
+            datasets.find_data_set(session, data_set_id)
 
 
 @pytest.mark.parametrize("role", ["data_set_id", "holdout_data_set_id"])
@@ -67,7 +67,7 @@ def test_a_data_set_in_use_by_a_job_is_kept_and_the_job_is_named(role: str, sour
         job = job_queue.enqueue(session, kind=Kind.TRAIN, payload={}, max_attempts=3, **{role: data_set_id})
 
     with pytest.raises(Conflict, match=f"used by job {job.id}"), transaction(source) as session:
-        catalog.delete_data_set(session, data_set_id)
+        datasets.delete_data_set(session, data_set_id)
 
 
 def test_a_data_set_whose_jobs_are_finished_can_go_and_the_jobs_stay(source: Sessions) -> None:
@@ -77,7 +77,7 @@ def test_a_data_set_whose_jobs_are_finished_can_go_and_the_jobs_stay(source: Ses
         job_queue.cancel(session, job.id)
 
     with transaction(source) as session:
-        catalog.delete_data_set(session, data_set_id)
+        datasets.delete_data_set(session, data_set_id)
 
     with read_session(source) as session:
         assert job_queue.find_job(session, job.id).data_set_id is None
@@ -89,7 +89,7 @@ def test_a_data_set_that_a_version_came_from_is_kept_and_the_version_is_named(ro
     keep_version(source, "drugs", **{role: data_set_id})
 
     with pytest.raises(Conflict, match="version 1 of model 'drugs'"), transaction(source) as session:
-        catalog.delete_data_set(session, data_set_id)
+        datasets.delete_data_set(session, data_set_id)
 
 
 def test_versions_of_a_model_count_from_one(source: Sessions) -> None:
@@ -103,8 +103,8 @@ def test_a_version_keeps_its_document_byte_for_byte_with_its_digest(source: Sess
     content = new_version().document
 
     with read_session(source) as session:
-        assert catalog.document(session, version.id) == content
-        assert catalog.find_version(session, "drugs").document_sha256 == hashlib.sha256(content).hexdigest()
+        assert models.document(session, version.id) == content
+        assert models.find_version(session, "drugs").document_sha256 == hashlib.sha256(content).hexdigest()
 
 
 def test_a_number_is_never_given_twice_even_after_its_version_is_gone(source: Sessions) -> None:
@@ -120,9 +120,9 @@ def test_without_a_number_the_newest_version_is_meant(source: Sessions) -> None:
     first, second = keep_version(source), keep_version(source)
 
     with read_session(source) as session:
-        assert catalog.find_version(session, "drugs").id == second.id
-        assert catalog.find_version(session, "drugs", 1).id == first.id
-        assert catalog.newest_version_id(session, "drugs") == second.id
+        assert models.find_version(session, "drugs").id == second.id
+        assert models.find_version(session, "drugs", 1).id == first.id
+        assert models.newest_version_id(session, "drugs") == second.id
 
 
 def test_a_pruned_version_names_its_parent_and_keeps_its_trace(source: Sessions) -> None:
@@ -130,10 +130,10 @@ def test_a_pruned_version_names_its_parent_and_keeps_its_trace(source: Sessions)
     second = keep_version(source, parent_id=first.id, trace={"steps": [{"node": 3}]})
 
     with read_session(source) as session:
-        found = catalog.find_version(session, "drugs", 2)
+        found = models.find_version(session, "drugs", 2)
         assert (found.parent_id, found.parent_number) == (first.id, 1)
-        assert catalog.trace(session, second.id) == {"steps": [{"node": 3}]}
-        assert catalog.trace(session, first.id) is None
+        assert models.trace(session, second.id) == {"steps": [{"node": 3}]}
+        assert models.trace(session, first.id) is None
 
 
 def test_what_does_not_exist_is_not_found_and_says_what_is_missing(source: Sessions) -> None:
@@ -141,26 +141,26 @@ def test_what_does_not_exist_is_not_found_and_says_what_is_missing(source: Sessi
 
     with read_session(source) as session:
         with pytest.raises(NotFound, match="there is no model 'none'"):
-            catalog.find_version(session, "none", 1)
+            models.find_version(session, "none", 1)
         with pytest.raises(NotFound, match="there is no model 'none'"):
-            catalog.newest_version_id(session, "none")
+            models.newest_version_id(session, "none")
         with pytest.raises(NotFound, match="there is no model 'none'"):
-            catalog.list_versions(session, "none")
+            models.list_versions(session, "none")
         with pytest.raises(NotFound, match="there is no version 'drugs/9'"):
-            catalog.find_version(session, "drugs", 9)
+            models.find_version(session, "drugs", 9)
         with pytest.raises(NotFound):
-            catalog.document(session, "none")
+            models.document(session, "none")
 
 
 @pytest.mark.parametrize("name", ["a", "A9", "x.y-z_0", "a" * 64])
 def test_a_legal_model_name_is_taken(name: str) -> None:
-    catalog.check_model_name(name)
+    models.check_model_name(name)
 
 
 @pytest.mark.parametrize("name", ["", "a/b", ".hidden", "-x", "a b", "ä", "a" * 65, "a\n", "a\0"])
 def test_another_model_name_is_rejected_with_what_is_legal(name: str) -> None:
     with pytest.raises(ValidationFailed, match="1 to 64 of the signs"):
-        catalog.check_model_name(name)
+        models.check_model_name(name)
 
 
 def test_models_and_versions_are_listed_from_the_newest(source: Sessions) -> None:
@@ -168,8 +168,8 @@ def test_models_and_versions_are_listed_from_the_newest(source: Sessions) -> Non
         keep_version(source, name)
 
     with read_session(source) as session:
-        assert [model.name for model in catalog.list_models(session).items] == ["b", "a"]
-        assert [version.number for version in catalog.list_versions(session, "a").items] == [2, 1]
+        assert [model.name for model in models.list_models(session).items] == ["b", "a"]
+        assert [version.number for version in models.list_versions(session, "a").items] == [2, 1]
 
 
 def test_processes_that_add_versions_at_once_get_different_numbers(settings: Settings, source: Sessions) -> None:
@@ -189,7 +189,7 @@ def test_a_trace_of_before_there_were_several_notes_is_given_as_those_of_now(sou
     old = keep_version(source, trace={"method": "reduced_error", "note": "2 rows go several ways"})
 
     with read_session(source) as session:
-        found = catalog.trace(session, old.id)
+        found = models.trace(session, old.id)
 
     assert found == {"method": "reduced_error", "notes": ["2 rows go several ways"]}
 
@@ -226,7 +226,7 @@ def test_models_of_many_nodes_make_room_for_each_other_and_one_is_kept_anyway(
 ) -> None:
     ids = [keep_version(source).id for _ in range(3)]
     with read_session(source) as session:
-        n_nodes = catalog.load_version(session, ids[0]).model.tree.n_nodes
+        n_nodes = models.load_version(session, ids[0]).model.tree.n_nodes
         cache = ModelCache(most_nodes=int(share * n_nodes))
         before = [cache.get(session, one) for one in ids]
         again = [cache.get(session, one) for one in reversed(ids)]
@@ -261,16 +261,16 @@ def test_a_damaged_document_is_our_fault_and_not_the_callers(source: Sessions) -
         session.execute(update(Version).values(document=b'{"format": "something else"}'))
 
     with pytest.raises(RuntimeError, match=f"version {version.id} is damaged"), read_session(source) as session:
-        catalog.load_version(session, version.id)
+        models.load_version(session, version.id)
 
 
 def test_a_job_makes_one_version_only(source: Sessions) -> None:
     with transaction(source) as session:
         job = job_queue.enqueue(session, kind=Kind.TRAIN, payload={}, max_attempts=3)
-        catalog.add_version(session, new_version(), job_id=job.id)
+        models.add_version(session, new_version(), job_id=job.id)
 
     with pytest.raises(Conflict), transaction(source) as session:
-        catalog.add_version(session, new_version(), job_id=job.id)
+        models.add_version(session, new_version(), job_id=job.id)
     with read_session(source) as session:
         assert session.scalars(select(Job.state)).all() == [State.QUEUED]
 

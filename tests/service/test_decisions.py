@@ -11,9 +11,9 @@ from service.database.clock import utc_now
 from service.database.engine import Sessions, read_session, transaction
 from service.database.tables import DecisionRecord, Version
 from service.errors import NotFound, ValidationFailed
-from service.repositories import catalog, decisions
-from service.repositories.catalog import LoadedVersion
+from service.repositories import decisions, models
 from service.repositories.decisions import Filter
+from service.repositories.models import LoadedVersion
 from service.usecases.decisions import replay as replay_decision
 from service.usecases.model_cache import ModelCache
 from tests.service.kept import keep_version
@@ -27,7 +27,7 @@ LOW: dict[str, Any] = {"age": None, "pressure": "LOW"}
 def version(source: Sessions) -> LoadedVersion:
     kept = keep_version(source)
     with read_session(source) as session:
-        return catalog.load_version(session, kept.id)
+        return models.load_version(session, kept.id)
 
 
 def answer(source: Sessions, version: LoadedVersion, *rows: dict[str, Any], subject: str | None = None) -> list[str]:
@@ -193,7 +193,7 @@ def test_a_changed_document_is_not_verified(source: Sessions, version: LoadedVer
         session.execute(update(Version).values(document=other))
 
     with read_session(source) as session:
-        changed = catalog.load_version(session, version.id)
+        changed = models.load_version(session, version.id)
     assert not replay_decision(changed, find(source, decision_id)).verified
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from service.database.engine import read_session, transaction
-from service.repositories.catalog import add_version, find_version
+from service.repositories.models import add_version, find_version
 from service.settings import Settings
 from service.usecases import erasure
 from tests.service.kept import new_version

@@ -7,7 +7,7 @@ import pytest
 import espalier
 from service.database.engine import Sessions, connect, read_session, sessions, transaction
 from service.database.tables import Kind, Version
-from service.repositories import catalog, storage
+from service.repositories import datasets, models
 from service.settings import Settings
 from service.worker import handlers
 from service.worker.handlers import HANDLERS, Cancelled, Failed, Finished, Released, Reported, perform
@@ -26,7 +26,7 @@ def pruning(version: Version, *, holdout: dict[str, Any] | None = None, **params
     return {**named, "method": "reduced_error", "params": params, "holdout": holdout}
 
 
-def done(source: Sessions, kind: Kind, payload: dict[str, Any]) -> catalog.NewVersion:
+def done(source: Sessions, kind: Kind, payload: dict[str, Any]) -> models.NewVersion:
     outcome = perform(source, kind=kind, payload=payload, progress=espalier.Progress())
     assert isinstance(outcome, Finished), outcome
     return outcome.version
@@ -38,9 +38,9 @@ def failed(source: Sessions, kind: Kind, payload: dict[str, Any]) -> Failed:
     return outcome
 
 
-def keep(source: Sessions, new: catalog.NewVersion) -> Version:
+def keep(source: Sessions, new: models.NewVersion) -> Version:
     with transaction(source) as session:
-        return catalog.add_version(session, new)
+        return models.add_version(session, new)
 
 
 def test_every_kind_of_job_has_a_handler() -> None:
@@ -215,7 +215,7 @@ def test_without_a_database_the_job_is_given_back() -> None:
 
 
 def test_running_out_of_memory_is_worth_another_attempt(source: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
-    def greedy(*_: object) -> catalog.NewVersion:
+    def greedy(*_: object) -> models.NewVersion:
         raise MemoryError
 
     monkeypatch.setattr(handlers, "HANDLERS", {Kind.TRAIN: greedy})
@@ -230,9 +230,9 @@ def test_the_figures_of_a_version_can_be_read_back(source: Sessions) -> None:
     kept = keep(source, done(source, Kind.TRAIN, training(keep_data_set(source))))
 
     with read_session(source) as session:
-        found = catalog.find_version(session, "drugs")
-        loaded = catalog.load_version(session, kept.id)
-        rows = storage.rows(session, found.data_set_id or "")
+        found = models.find_version(session, "drugs")
+        loaded = models.load_version(session, kept.id)
+        rows = datasets.load_rows(session, found.data_set_id or "")
 
     answers = espalier.predict(loaded.model, [{**row, "drug": None} for row in rows])
     assert [answer.label for answer in answers] == [row["drug"] for row in rows]

@@ -16,7 +16,7 @@ from service.database.clock import now
 from service.database.engine import read_session, transaction
 from service.database.tables import IdempotentRequest, Scope
 from service.errors import Conflict, RequestInProgress
-from service.repositories import catalog, idempotency
+from service.repositories import datasets, idempotency
 from service.settings import Settings
 from tests.service.guarded import token_of
 from tests.service.served import TENNIS, Served, assert_problem, serving
@@ -121,7 +121,7 @@ def test_an_unexpected_error_is_not_remembered(served: Served, monkeypatch: pyte
         raise RuntimeError("of ours")
 
     with monkeypatch.context() as patched:
-        patched.setattr("service.usecases.datasets.upload_data_set", broken)
+        patched.setattr("service.repositories.datasets.add_data_set", broken)
         assert_problem(upload(served), 500)
     assert upload(served).status_code == 201
 
@@ -164,14 +164,14 @@ def test_while_the_first_is_worked_at_the_second_is_told_to_wait(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[TestResponse] = []
-    check = catalog.check_data_set_name
+    check = datasets.check_data_set_name
 
     def in_the_middle(*arguments: Any, **more: Any) -> Any:
         if not seen:
             seen.append(upload(served))
         return check(*arguments, **more)
 
-    monkeypatch.setattr(catalog, "check_data_set_name", in_the_middle)
+    monkeypatch.setattr(datasets, "check_data_set_name", in_the_middle)
     assert upload(served).status_code == 201
     problem = assert_problem(seen[0], 409)
     assert problem["retryable"]
@@ -214,7 +214,7 @@ def test_a_claim_that_ran_out_is_taken_over_and_its_holder_creates_nothing(serve
 
     def finish(held: idempotency.Claim, body: bytes) -> None:
         with transaction(sessions) as session:
-            catalog.add_data_set(session, name=body.decode(), dataset=some_table())
+            datasets.add_data_set(session, name=body.decode(), new=datasets.new_data_set(some_table()))
             answer = idempotency.Answer(201, {}, body)
             idempotency.finish(session, held, request_sha256="0" * 64, answer=answer)
 

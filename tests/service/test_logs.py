@@ -139,7 +139,7 @@ def test_a_failure_is_written_with_its_request_and_without_the_parameters_of_a_s
             with transaction(served.service.sessions) as session:
                 session.execute(sqlalchemy.text("SELECT x FROM nothing WHERE y = :y"), {"y": SECRET})
 
-        monkeypatch.setattr("service.repositories.catalog.list_models", broken)
+        monkeypatch.setattr("service.repositories.models.list_models", broken)
         assert served.client.get("/v1/models").status_code in (500, 503)
         _train_and_fail(served, monkeypatch)
 

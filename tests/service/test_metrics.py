@@ -12,7 +12,7 @@ import sqlalchemy
 from service.database.engine import Sessions, transaction
 from service.database.tables import Kind, Scope
 from service.metrics import LABELS_A_VERSION, MOST_SERIES, Metrics
-from service.repositories import job_figures, job_queue
+from service.repositories import job_queue
 from service.repositories.job_queue import Claim
 from service.settings import Settings
 from tests.acceptance.running import running, until
@@ -102,9 +102,9 @@ def test_the_queue_shows_its_depth_its_age_and_lost_leases(source: Sessions) -> 
         session.execute(sqlalchemy.text(f"UPDATE jobs SET lease_expires_at = {earlier} WHERE state = 'running'"), moved)  # noqa: S608
     with transaction(source) as session:
         assert job_queue.reap(session) == 1
-        job_figures.note_fenced_out(session, held)
+        job_queue.note_fenced_out(session, held)
     with transaction(source) as session:
-        found = job_figures.job_figures(session)
+        found = job_queue.job_figures(session)
 
     assert dict(found.unfinished) == {("queued", "prune"): 2, ("queued", "train"): 2}
     assert 99 <= found.oldest_seconds < 100 + 3600

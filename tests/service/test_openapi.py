@@ -9,8 +9,8 @@ import flask
 import pytest
 
 import espalier
+from service.api.datasets import CONTENT_TYPES, MULTIPART
 from service.api.openapi import STATIC
-from service.api.uploading import CONTENT_TYPES, MULTIPART
 from service.settings import Settings
 from tests.service.served import Served, serving
 

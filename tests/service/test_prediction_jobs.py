@@ -13,10 +13,9 @@ from sqlalchemy import delete, select
 import espalier
 from service.database.engine import read_session, transaction
 from service.database.tables import DecisionRecord
-from service.repositories import decisions, job_queue, storage
+from service.repositories import decisions, job_queue
 from service.settings import Settings
 from service.usecases.model_cache import ModelCache
-from service.usecases.staging import encoded_chunks
 from service.worker import handlers, loop
 from service.worker.handlers import Cancelled, JobLog, Part, Reported, perform
 from tests.core.test_routing import table
@@ -42,11 +41,7 @@ def keep(served: Served, name: str, *, n_classes: int = 3, preset: str = "c45") 
 
 
 def kept(served: Served, dataset: espalier.Dataset) -> str:
-    data_set_id = keep_data_set(served.service.sessions, dataset)
-    chunks = list(encoded_chunks(dataset, n_rows=ROWS_A_PART))
-    with transaction(served.service.sessions) as session:
-        storage.replace(session, data_set_id, chunks)
-    return data_set_id
+    return keep_data_set(served.service.sessions, dataset, chunk_rows=ROWS_A_PART)
 
 
 def asked(served: Served, model: str, data_set_id: str, **more: Any) -> str:

@@ -82,7 +82,7 @@ def test_an_unexpected_error_is_logged_by_its_request_id_and_shows_nothing(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("secret cell 42")
 
-    monkeypatch.setattr("service.repositories.catalog.list_models", broken)
+    monkeypatch.setattr("service.repositories.models.list_models", broken)
     with caplog.at_level(logging.ERROR, logger="service"):
         response = served.client.get("/v1/models")
     problem = assert_problem(response, 500)

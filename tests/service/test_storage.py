@@ -7,9 +7,8 @@ import espalier
 from service.database.engine import Sessions, read_session, transaction
 from service.database.tables import DataSet
 from service.errors import NotFound
-from service.repositories import storage
-from service.serialization.dataset_chunks import chunk_rows, decode_columns, encode_rows
-from service.usecases.staging import encoded_chunks
+from service.repositories import datasets
+from service.serialization.dataset_chunks import chunk_rows, decode_columns, encode_rows, encode_table
 from tests.service.kept import keep_data_set, patients
 
 EVERY_KIND = {
@@ -44,7 +43,7 @@ def test_every_kind_of_column_comes_back_cell_by_cell(source: Sessions) -> None:
     dataset = every_kind()
 
     with read_session(source) as session:
-        loaded = storage.load(session, keep_data_set(source, dataset))
+        loaded = datasets.load_data_set(session, keep_data_set(source, dataset))
 
     assert loaded.schema == dataset.schema
     assert espalier.Dataset(loaded.schema, loaded.columns).fingerprint == dataset.fingerprint
@@ -60,8 +59,8 @@ def test_the_fingerprint_of_the_whole_is_the_one_that_was_stored_with_it(source:
         session.get_one(DataSet, data_set_id).fingerprint = "0" * 64  # the digest of nothing
 
     with read_session(source) as session:
-        whole = storage.load(session, data_set_id)
-        part = storage.load(session, data_set_id, roles={espalier.Role.TARGET})
+        whole = datasets.load_data_set(session, data_set_id)
+        part = datasets.load_data_set(session, data_set_id, roles={espalier.Role.TARGET})
 
     assert whole.fingerprint == "0" * 64
     assert part.fingerprint == espalier.Dataset(part.schema, part.columns).fingerprint
@@ -69,13 +68,13 @@ def test_the_fingerprint_of_the_whole_is_the_one_that_was_stored_with_it(source:
 
 def test_a_model_trained_on_the_loaded_data_set_is_the_same_document(source: Sessions) -> None:
     with read_session(source) as session:
-        loaded = storage.load(session, keep_data_set(source))
+        loaded = datasets.load_data_set(session, keep_data_set(source))
 
     assert espalier.to_json(espalier.train(loaded, "cart")) == espalier.to_json(espalier.train(patients(), "cart"))
 
 
 def test_chunks_hold_the_rows_in_order_and_none_twice() -> None:
-    chunks = list(encoded_chunks(patients(), n_rows=5))
+    chunks = list(encode_table(patients(), rows_per_chunk=5))
 
     assert [(chunk.first_row, chunk.n_rows) for chunk in chunks] == [(0, 5), (5, 5), (10, 2)]
 
@@ -85,15 +84,15 @@ def test_any_range_of_rows_is_read_across_chunks(start: int, stop: int | None, s
     data_set_id = keep_data_set(source, chunk_rows=5)
 
     with read_session(source) as session:
-        assert storage.rows(session, data_set_id, start=start, stop=stop) == patients().rows()[start:stop]
+        assert datasets.load_rows(session, data_set_id, start=start, stop=stop) == patients().rows()[start:stop]
 
 
 def test_a_range_beyond_the_end_is_empty(source: Sessions) -> None:
     data_set_id = keep_data_set(source)
 
     with read_session(source) as session:
-        assert storage.rows(session, data_set_id, start=12) == []
-        assert storage.rows(session, data_set_id, start=5, stop=5) == []
+        assert datasets.load_rows(session, data_set_id, start=12) == []
+        assert datasets.load_rows(session, data_set_id, start=5, stop=5) == []
 
 
 def test_every_bit_of_a_number_comes_back() -> None:
@@ -121,8 +120,8 @@ def test_a_data_set_is_read_part_by_part(source: Sessions, max_rows: int, firsts
     data_set_id = keep_data_set(source, chunk_rows=5)
 
     roles = set(espalier.Role)
-    parts = list(storage.datasets(source, data_set_id, roles=roles, max_rows=max_rows))
-    late = list(storage.datasets(source, data_set_id, roles=roles, max_rows=max_rows, start=7))
+    parts = list(datasets.iterate_parts(source, data_set_id, roles=roles, max_rows=max_rows))
+    late = list(datasets.iterate_parts(source, data_set_id, roles=roles, max_rows=max_rows, start=7))
 
     assert [first for first, _ in parts] == firsts
     assert [row for _, part in parts for row in part.rows()] == patients().rows()
@@ -141,7 +140,7 @@ def test_columns_of_some_roles_are_read_from_many_chunks(source: Sessions) -> No
     data_set_id = keep_data_set(source, dataset, chunk_rows=37)
 
     with read_session(source) as session:
-        found = storage.load(session, data_set_id, roles={espalier.Role.IGNORE, espalier.Role.TARGET})
+        found = datasets.load_data_set(session, data_set_id, roles={espalier.Role.IGNORE, espalier.Role.TARGET})
 
     assert found.schema.features == (dataset.schema.features[1], dataset.schema.features[3])
     assert [row["b"] for row in found.rows()] == words
@@ -150,6 +149,6 @@ def test_columns_of_some_roles_are_read_from_many_chunks(source: Sessions) -> No
 
 def test_a_data_set_that_does_not_exist_is_not_found(source: Sessions) -> None:
     with pytest.raises(NotFound, match="there is no data set 'none'"), read_session(source) as session:
-        storage.load(session, "none")
+        datasets.load_data_set(session, "none")
     with pytest.raises(NotFound), read_session(source) as session:
-        storage.rows(session, "none")
+        datasets.load_rows(session, "none")

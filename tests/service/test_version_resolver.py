@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.repositories import catalog
+from service.repositories import models
 from service.settings import Settings
 from service.usecases.version_resolver import MAX_LOOK_UP_SECONDS, VersionResolver
 from tests.service.served import Served, serving
@@ -40,7 +40,7 @@ def test_a_new_version_made_in_this_process_answers_at_once(served: Served) -> N
 
 def test_what_changes_during_a_look_up_is_not_missed(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     versions = VersionResolver(served.service.sessions)
-    look_up = catalog.newest_version_id
+    look_up = models.newest_version_id
 
     def slow(*given: object) -> str:
         found = look_up(*given)  # type: ignore[arg-type]
@@ -48,7 +48,7 @@ def test_what_changes_during_a_look_up_is_not_missed(served: Served, monkeypatch
         versions.invalidate()
         return found
 
-    monkeypatch.setattr(catalog, "newest_version_id", slow)
+    monkeypatch.setattr(models, "newest_version_id", slow)
     assert versions.resolve("tennis").version.number == 1
     monkeypatch.undo()
     assert versions.resolve("tennis").version.number == 2
@@ -57,14 +57,14 @@ def test_what_changes_during_a_look_up_is_not_missed(served: Served, monkeypatch
 def test_what_took_long_to_look_up_is_looked_up_again(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = [100.0]
     versions = VersionResolver(served.service.sessions, timer=lambda: seconds[0])
-    look_up = catalog.newest_version_id
+    look_up = models.newest_version_id
 
     def slow(*given: object) -> str:
         found = look_up(*given)  # type: ignore[arg-type]
         seconds[0] += 2 * MAX_LOOK_UP_SECONDS
         return found
 
-    monkeypatch.setattr(catalog, "newest_version_id", slow)
+    monkeypatch.setattr(models, "newest_version_id", slow)
     assert versions.resolve("tennis").version.number == 1
     served.train("tennis")
     assert versions.resolve("tennis").version.number == 2

@@ -20,7 +20,7 @@ from service.database.engine import Sessions, read_session, transaction
 from service.database.tables import Job, Kind, State, Version
 from service.errors import Unavailable
 from service.repositories import job_queue
-from service.repositories.job_figures import FENCED_OUT
+from service.repositories.job_queue import FENCED_OUT
 from service.settings import Settings
 from service.worker import loop as worker
 from tests.acceptance.warming import warm_up

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, delete, insert, or_, select, true
 from sqlalchemy.orm import Session
 
@@ -16,9 +15,9 @@ from service.database.engine import Sessions, read_session
 from service.database.tables import UNFINISHED, DataSet, DataSetChunk, Job, Version
 from service.errors import Conflict, NotFound, ValidationFailed
 from service.repositories.pages import Page, page
-from service.serialization.dataset_chunks import Chunk, chunk_rows, decode_columns, decode_rows, encode_table
+from service.serialization.dataset_chunks import Chunk, chunk_rows, decode_rows, encode_table
 
-MAX_SAMPLE_CHUNKS = 8
+SAMPLE_BLOCKS = 16  # of consecutive rows; each is read from one or two chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +159,12 @@ def load_rows(
 
 
 def load_sample(session: Session, data_set_id: str, *, max_cells: int) -> espalier.Dataset:
-    """Return the attributes, target and weight of a data set: all rows, or some spread evenly over a large one.
+    """Return the attributes, target and weight of a data set: all rows, or evenly spaced blocks of rows of a large one.
 
     Args:
         session: For reading.
         data_set_id: The data set.
-        max_cells: Most cells that are returned. At most `MAX_SAMPLE_CHUNKS` chunks are read, one at a time.
+        max_cells: Most cells that are returned.
 
     Raises:
         NotFound: There is no such data set.
@@ -176,16 +175,13 @@ def load_sample(session: Session, data_set_id: str, *, max_cells: int) -> espali
     max_rows = max(1, max_cells // max(1, len(places)))
     if row.n_rows <= max_rows:
         return _load_rows(session, row.id, schema=schema, places=places, start=0, stop=row.n_rows)
-    of_data_set = select(DataSetChunk.first_row).where(DataSetChunk.data_set_id == row.id)
-    firsts = session.scalars(of_data_set.order_by(DataSetChunk.first_row)).all()
-    chosen = [firsts[place] for place in _evenly_spaced(len(firsts), MAX_SAMPLE_CHUNKS)]
-    parts = []
-    for chunk in _chunks(session, row.id, DataSetChunk.first_row.in_(chosen)):
-        rows = _evenly_spaced(chunk.n_rows, max_rows // len(chosen))
-        parts.append([column[rows] for column in decode_columns(chunk.content, places)])
-    features = tuple(schema.features[place] for place in places)
-    columns: tuple[Any, ...] = tuple(np.concatenate(column) for column in zip(*parts, strict=True))
-    return espalier.Dataset(espalier.Schema(features, schema.missing_values), columns)
+    size = max(1, max_rows // SAMPLE_BLOCKS)
+    blocks = [
+        _load_rows(session, row.id, schema=schema, places=places, start=start, stop=start + size)
+        for start in np.linspace(0, row.n_rows - size, SAMPLE_BLOCKS).astype(int).tolist()
+    ]
+    columns: tuple[Any, ...] = tuple(map(np.concatenate, zip(*(block.columns for block in blocks), strict=True)))
+    return espalier.Dataset(blocks[0].schema, columns)
 
 
 def stored_chunks(session: Session, data_set_id: str) -> Iterator[Chunk]:
@@ -245,11 +241,6 @@ def _lock_unused(session: Session, data_set_id: str) -> DataSet:
         use = "was trained on" if version.data_set_id == data_set_id else "was measured or pruned by the rows of"
         raise Conflict(f"version {version.number} of model {version.model.name!r} {use} data set {data_set_id}")
     return row
-
-
-def _evenly_spaced(count: int, most: int) -> NDArray[np.intp]:
-    """Return at most `most` of the numbers below `count`, evenly spaced, the first and the last among them."""
-    return np.linspace(0, count - 1, min(count, max(1, most))).astype(np.intp)
 
 
 def _load_rows(

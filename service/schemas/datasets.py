@@ -81,6 +81,18 @@ class ProfileQuery(BaseSchema):
     log_base = text("2: bits, e: nats, 10: bans", load_default="2", validate=one_of(["2", "e", "10"]))
 
 
+PROFILE: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "sample": {
+            "type": ["integer", "null"],
+            "description": "of a large data set: so many rows, spread evenly over it, were read; null: all were",
+        }
+    },
+    "required": ["sample"],
+}
+
+
 class ColumnChange(BaseSchema):
     """What is to be declared of a column; what is not named stays."""
 

@@ -1,7 +1,7 @@
 """TreeClassifier and TreeRegressor, estimators of scikit-learn.
 
-Every field of `espalier.TrainingConfig` is a parameter, so that a grid search can vary it. A field that is left alone
-has the preset's value.
+Every field of `espalier.TrainingConfig` is a parameter, so that a grid search can vary it. A field that is not set has
+the preset's value. Parameters of scikit-learn's trees that have another name here are parameters, too.
 """
 
 import dataclasses
@@ -11,7 +11,9 @@ from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from espalier.config.parameters import field_table
@@ -22,8 +24,9 @@ from espalier.data.dataset import Column, Dataset
 from espalier.data.declaration import TableDeclaration
 from espalier.data.inference import dataset_of_columns
 from espalier.data.labels import Label, label_text
-from espalier.data.schema import FeatureKind
+from espalier.data.schema import FeatureKind, Schema
 from espalier.errors import EstimatorError, Fault, pointer
+from espalier.estimators.parameters import translate
 from espalier.estimators.validation import (
     as_label,
     raise_value_errors,
@@ -36,9 +39,12 @@ from espalier.estimators.validation import (
 )
 from espalier.evaluation.importances import attribute_importances
 from espalier.explanation.explain import Explanation, explain, render_explanation
+from espalier.explanation.row_flow import visited_nodes
 from espalier.model.model import Model
+from espalier.model.tree import Tree
 from espalier.prediction.batch import apply, class_codes, class_shares, numbers
 from espalier.prediction.encode_columns import EncodedColumns, EncodedMatrix, encode_columns
+from espalier.pruning.cost_complexity import pruning_path
 from espalier.training.train import train
 
 FIELD_NAMES: Final = tuple(info.name for info in field_table(TrainingConfig))
@@ -55,6 +61,10 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         *,
         nominal_columns: Sequence[str | int] | None = None,
         min_weight_fraction_leaf: float = 0.0,
+        min_samples_leaf: int | float | None = None,
+        min_samples_split: int | float | None = None,
+        ccp_alpha: float = 0.0,
+        random_state: Any = None,
         **fields: Any,
     ) -> None:
         unknown = sorted(set(fields) - set(FIELD_NAMES))
@@ -64,6 +74,10 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         self.preset = preset
         self.nominal_columns = nominal_columns
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.min_samples_leaf = min_samples_leaf
+        self.min_samples_split = min_samples_split
+        self.ccp_alpha = ccp_alpha
+        self.random_state = random_state
         for name in FIELD_NAMES:
             setattr(self, name, fields.get(name, OF_PRESET))
 
@@ -81,6 +95,33 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         """Return each row's leaf, int32 (n_rows,): a node of ``model_.tree``, -1 where several leaves answer."""
         cells = self._encoded(X)
         return apply(self.model_, cells)
+
+    def decision_path(self, X: Any) -> Any:  # noqa: N803
+        """Return the nodes that each row visits.
+
+        Returns:
+            scipy.sparse.csr_matrix, bool (n_rows, n_nodes): nodes are those of ``model_.tree``. A row whose missing
+            value sends it down several branches visits all of them.
+        """
+        leaves, tree = self.apply(X), self.model_.tree
+        paths = {int(leaf): _ancestors(tree, int(leaf)) for leaf in np.unique(leaves) if leaf >= 0}
+        divided = np.flatnonzero(leaves < 0)
+        rows = iter(self._dataset_to_predict(self._validated(X)).take(divided).rows() if len(divided) else [])
+        nodes = [paths[leaf] if leaf >= 0 else visited_nodes(self.model_, next(rows)) for leaf in leaves.tolist()]
+        start = np.cumsum([0, *map(len, nodes)])
+        columns = np.concatenate(nodes) if nodes else np.zeros(0, dtype=np.int64)
+        return csr_matrix((np.ones(len(columns), dtype=np.bool_), columns, start), shape=(len(nodes), tree.n_nodes))
+
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:  # noqa: N803
+        """Grow the full tree and return its pruning path, as scikit-learn's trees do.
+
+        Returns:
+            ``ccp_alphas``: float64 (p,), ascending; the tree of each is the best one from this alpha on.
+            ``impurities``: float64 (p,); the sum of the impurities of its leaves, each times its share of the weight.
+        """
+        full = clone(self).set_params(pruning=None, ccp_alpha=0.0).fit(X, y, sample_weight)
+        path = pruning_path(full.model_)
+        return Bunch(ccp_alphas=path.alpha, impurities=path.risk)
 
     @property
     def feature_importances_(self) -> npt.NDArray[np.float64]:
@@ -104,15 +145,31 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         tags.input_tags.allow_nan = True
         return tags
 
-    def _fit(self, table: Any, target: Column, classes: tuple[Label, ...], sample_weight: Any) -> Self:
+    def _fit(self, table: Any, target: Column, classes: tuple[Label, ...], sample_weight: Any, validation: Any) -> Self:
         weight = validate_weight(sample_weight, len(target))
         columns = read_columns(table, getattr(self, "feature_names_in_", None))
         nominal = [{"name": name, "kind": str(FeatureKind.NOMINAL)} for name in self._nominal_names(columns)]
         with raise_value_errors():
             attributes = dataset_of_columns(columns, TableDeclaration(schema={"columns": nominal}, missing_values=()))
             dataset = with_target(attributes, target, classes, weight)
-            self.model_: Model = train(dataset, self._config(dataset))
+            holdout = None if validation is None else self._validation_data(validation, attributes.schema, classes)
+            self.model_: Model = train(dataset, self._config(dataset), holdout=holdout)
         return self
+
+    def _validation_data(self, validation: Any, schema: Schema, classes: tuple[Label, ...]) -> Dataset:
+        """Return rows and targets that are held out, as a data set with the columns of the training rows."""
+        if not (isinstance(validation, tuple) and len(validation) == 2):
+            raise ValueError("validation must be a tuple (X, y)")
+        table = validate_table(self, validation[0], reset=False)
+        columns = read_columns(table, [feature.name for feature in schema.features])
+        attributes = dataset_of_columns(columns, TableDeclaration(like=schema))
+        if not classes:
+            return with_target(attributes, validate_numbers(validation[1], len(table)), (), None)
+        distinct, _, codes = validate_classes(validation[1], len(table), least=1)
+        if unknown := [label for label in distinct.tolist() if as_label(label, classes) not in classes]:
+            raise ValueError(f"validation has the class {unknown[0]!r}, which y has not")
+        places = np.array([classes.index(as_label(label, classes)) for label in distinct.tolist()], dtype=np.int32)
+        return with_target(attributes, places[codes], classes, None)
 
     def _config(self, dataset: Dataset) -> TrainingConfig:
         fields = {name: _plain_value(getattr(self, name)) for name in FIELD_NAMES}
@@ -124,6 +181,11 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
                 label_text(as_label(label, dataset.schema.classes)): _plain_value(weight)
                 for label, weight in chosen["class_weight"].items()
             }
+        given = {
+            name: _plain_value(getattr(self, name)) for name in ("min_samples_leaf", "min_samples_split", "ccp_alpha")
+        }
+        has_weights = dataset.schema.weight is not None or chosen.get("class_weight") is not None
+        chosen |= translate(given, chosen, n_rows=dataset.n_rows, has_weights=has_weights)
         config = training_config(self.preset, **chosen)
         share = _plain_value(self.min_weight_fraction_leaf)
         if not isinstance(share, int | float) or not 0 <= share <= 0.5:
@@ -183,11 +245,17 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
         nominal_columns: Columns without an order, by name or number; texts, categoricals and booleans of a pandas,
             polars or pyarrow table need not be named.
         min_weight_fraction_leaf: Least share of the total weight in a leaf, a limit besides ``min_weight_leaf``.
-        **fields: Fields of `espalier.TrainingConfig`. A list as ``nominal`` names columns, too.
+        min_samples_leaf: Least number of rows in a leaf, or their share: ``min_weight_leaf`` of rows without weights.
+        min_samples_split: Least number of rows in a node that is split, or their share; ``min_weight_split`` likewise.
+        ccp_alpha: Price of a leaf in cost-complexity pruning, as in scikit-learn; 0: the pruning of the preset.
+        random_state: Accepted and not used: nothing is drawn at random. Pruning that draws folds has its own ``seed``.
+        **fields: Fields of `espalier.TrainingConfig`. A list as ``nominal`` names columns, too. The criterion may be
+            ``entropy`` or ``log_loss``, scikit-learn's names of ``information_gain``.
 
     Attributes:
         model_: The trained `espalier.Model`: save it, draw it, prune it.
         classes_: Classes, sorted.
+        n_classes_: Number of classes.
         n_features_in_: Number of columns.
         feature_names_in_: Their names, if the table has any.
 
@@ -197,7 +265,7 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
     (['yes'], 'if x1 > 70 then no')
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None) -> Self:  # noqa: N803
         """Grow the tree.
 
         Args:
@@ -205,6 +273,8 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
                 missing values.
             y: (n_rows,): classes.
             sample_weight: (n_rows,): weights of at least 0; None: all 1.
+            validation: ``(X, y)`` of other rows, which growing and pruning may test on, and which the model is
+                measured on (``model_.training.held_out``).
 
         Raises:
             EstimatorError: Every fault of data or parameters.
@@ -212,7 +282,8 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
         """
         table = validate_table(self, X, reset=True)
         self.classes_, labels, codes = validate_classes(y, len(table))
-        return self._fit(table, codes, labels, sample_weight)
+        self.n_classes_ = len(labels)
+        return self._fit(table, codes, labels, sample_weight, validation)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: N803
         """Return the class of each row, (n_rows,)."""
@@ -224,6 +295,11 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
         cells = self._encoded(X)
         return class_shares(self.model_, cells)
 
+    def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:  # noqa: N803
+        """Return the natural logarithm of `predict_proba`; -inf where a share is 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
 
 class TreeRegressor(RegressorMixin, _TreeEstimator):  # type: ignore[misc]
     """A decision tree that predicts a number.
@@ -234,15 +310,23 @@ class TreeRegressor(RegressorMixin, _TreeEstimator):  # type: ignore[misc]
     [10.0, 40.0]
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None) -> Self:  # noqa: N803
         """Grow the tree; `y` are finite numbers, the rest as in `TreeClassifier.fit`."""
         table = validate_table(self, X, reset=True)
-        return self._fit(table, validate_numbers(y, len(table)), (), sample_weight)
+        return self._fit(table, validate_numbers(y, len(table)), (), sample_weight, validation)
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:  # noqa: N803
         """Return the number of each row, float64 (n_rows,)."""
         cells = self._encoded(X)
         return numbers(self.model_, cells)
+
+
+def _ancestors(tree: Tree, node: int) -> list[int]:
+    """Return a node and the nodes above it, ascending."""
+    path = [node]
+    while path[-1] > 0:
+        path.append(int(tree.parent[path[-1]]))
+    return path[::-1]
 
 
 def _total_weight(dataset: Dataset, config: TrainingConfig) -> float:

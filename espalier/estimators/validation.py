@@ -78,8 +78,15 @@ def read_columns(table: Any, names: Sequence[str] | None) -> list[RawColumn]:
     return [replace(column, name=name) for column, name in zip(columns, names, strict=True)]
 
 
-def validate_classes(y: Any, n_rows: int) -> tuple[npt.NDArray[Any], tuple[Label, ...], npt.NDArray[np.int32]]:
+def validate_classes(
+    y: Any, n_rows: int, *, least: int = 2
+) -> tuple[npt.NDArray[Any], tuple[Label, ...], npt.NDArray[np.int32]]:
     """Validate y as classes.
+
+    Args:
+        y: (n_rows,).
+        n_rows: Number of rows.
+        least: Least number of classes.
 
     Returns:
         The distinct classes, sorted, of y's own type; the same as labels of a schema; the class codes int32 (n_rows,).
@@ -93,7 +100,7 @@ def validate_classes(y: Any, n_rows: int) -> tuple[npt.NDArray[Any], tuple[Label
     if values.dtype.kind not in "iub":  # whole numbers and booleans are classes, and the check would sort them
         check_classification_targets(values)
     classes, codes = distinct_values(values)
-    if len(classes) < 2:
+    if len(classes) < least:
         raise ValueError("y holds one class only: there is nothing to learn")
     return classes, tuple(as_label(label, ()) for label in classes.tolist()), codes.astype(np.int32)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ from espalier.model.model import Model
 from espalier.model.node_tests import LEAF, NOMINAL, UNKNOWN
 from espalier.model.tree import Tree
 from espalier.prediction.missing import STOP
-from espalier.prediction.tree_predictor import TreePredictor
+from espalier.prediction.tree_predictor import TreePredictor, tree_predictor
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -80,6 +81,13 @@ def row_flow(model: Model, predictor: TreePredictor, values: Sequence[float]) ->
     at_parent = branch[tree.parent[1:]]
     share[1:] = np.where(at_parent == ALL, levels.share[1:], at_parent == tree.branches[1:])
     return RowFlow(branch, share, absent, surrogates_used)
+
+
+def visited_nodes(model: Model, row: Mapping[str, Any]) -> list[int]:
+    """Return the nodes that a row visits, ascending: several branches of a test if its value is missing there."""
+    predictor = tree_predictor(model)
+    flow = row_flow(model, predictor, predictor.encode(row).values)
+    return [int(node) for node in np.flatnonzero(model.tree.outside(np.flatnonzero(flow.share <= 0)))]
 
 
 def tested_attributes(model: Model, flow: RowFlow) -> list[int]:

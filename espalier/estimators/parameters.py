@@ -1,0 +1,77 @@
+"""Parameters by scikit-learn's names, translated into fields of `espalier.TrainingConfig`."""
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from espalier.config.pruning import CostComplexity
+from espalier.errors import EstimatorError, Fault, pointer
+
+CRITERIA: Final[Mapping[str, str]] = MappingProxyType({"entropy": "information_gain", "log_loss": "information_gain"})
+"""scikit-learn's names of criteria that have another name here."""
+
+LEAST: Final[Mapping[str, int]] = MappingProxyType({"min_samples_leaf": 1, "min_samples_split": 2})
+"""Parameters that count rows, with their least value. A count is a weight only where every row weighs 1."""
+
+SKLEARN_NAMES: Final = (*LEAST, "ccp_alpha")
+"""Parameters that have another name here."""
+
+UNWEIGHTED: Final = "counts rows, but the rows have weights: set {field}, which adds up weights"
+MEANING: Final = "must be a whole number of at least {least}, or a share of the rows above 0 and at most 1"
+
+
+def translate(given: Mapping[str, Any], fields: Mapping[str, Any], *, n_rows: int, has_weights: bool) -> dict[str, Any]:
+    """Return the fields of a configuration that scikit-learn's parameters ask for.
+
+    Args:
+        given: Values of `SKLEARN_NAMES`; None where one is not given.
+        fields: The fields that are given by Espalier's names.
+        n_rows: Number of training rows.
+        has_weights: Whether rows or classes have weights.
+
+    Raises:
+        EstimatorError: Every parameter that is not legal.
+
+    >>> translate({"min_samples_leaf": 0.1, "min_samples_split": 4}, {}, n_rows=50, has_weights=False)
+    {'min_weight_leaf': 5.0, 'min_weight_split': 4.0}
+    """
+    faults: list[Fault] = []
+    translated: dict[str, Any] = {}
+    if isinstance(fields.get("criterion"), str):
+        translated["criterion"] = CRITERIA.get(fields["criterion"], fields["criterion"])
+    for name, least in LEAST.items():
+        if given.get(name) is not None:
+            field = name.replace("samples", "weight")
+            weight = _weight(given[name], n_rows, least=least)
+            if weight is None:
+                faults.append(Fault(pointer(name), "not_legal", MEANING.format(least=least)))
+            elif field in fields:
+                faults.append(Fault(pointer(name), "not_legal", f"set either this or {field}"))
+            elif has_weights and weight > 1:
+                faults.append(Fault(pointer(name), "not_legal", UNWEIGHTED.format(field=field)))
+            else:
+                translated[field] = weight
+    alpha = given.get("ccp_alpha") or 0.0
+    if not _is_number(alpha) or not 0 <= alpha < math.inf:
+        faults.append(Fault(pointer("ccp_alpha"), "not_legal", "must be a number of at least 0"))
+    elif alpha and fields.get("pruning") is not None:
+        faults.append(Fault(pointer("ccp_alpha"), "not_legal", "set either this or pruning"))
+    elif alpha:
+        translated["pruning"] = CostComplexity(alpha=float(alpha))
+    if faults:
+        raise EstimatorError(faults)
+    return translated
+
+
+def _weight(given: Any, n_rows: int, *, least: int) -> float | None:
+    """Return a count or a share of rows as the weight of so many rows; None if it is neither."""
+    if isinstance(given, int) and not isinstance(given, bool) and given >= least:
+        return float(given)
+    if isinstance(given, float) and 0 < given <= 1:
+        return float(max(least, math.ceil(given * n_rows)))
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -139,6 +139,7 @@ from .pruning import (
 from .rules.extract import class_dnf as class_dnf, extract_rules as extract_rules
 from .training.holdout import held_out_rows as held_out_rows, needed_holdout as needed_holdout
 from .training.train import prune as prune, summary as summary, train as train, train_traced as train_traced
+from .version import __version__ as __version__
 from .warming import (
     WARM_UPS as WARM_UPS,
     CompiledCode as CompiledCode,

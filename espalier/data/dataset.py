@@ -54,6 +54,11 @@ class Dataset:
             frozen.append(array)
         object.__setattr__(self, "columns", tuple(frozen))
 
+    def __repr__(self) -> str:
+        target = self.schema.target
+        of = "no target" if target is None else f"target {target.name!r} ({self.schema.task})"
+        return f"<Dataset: {self.n_rows} rows, {len(self.schema.attributes)} attributes, {of}>"
+
     def __eq__(self, other: object) -> bool:
         """Compare schema and cells; missing cells are equal."""
         return isinstance(other, Dataset) and self.fingerprint == other.fingerprint

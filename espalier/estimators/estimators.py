@@ -26,7 +26,7 @@ from espalier.data.inference import dataset_of_columns
 from espalier.data.labels import Label, label_text
 from espalier.data.schema import FeatureKind, Schema
 from espalier.errors import EstimatorError, Fault, pointer
-from espalier.estimators.parameters import translate
+from espalier.estimators.parameters import SKLEARN_NAMES, translate
 from espalier.estimators.validation import (
     as_label,
     raise_value_errors,
@@ -181,9 +181,7 @@ class _TreeEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
                 label_text(as_label(label, dataset.schema.classes)): _plain_value(weight)
                 for label, weight in chosen["class_weight"].items()
             }
-        given = {
-            name: _plain_value(getattr(self, name)) for name in ("min_samples_leaf", "min_samples_split", "ccp_alpha")
-        }
+        given = {name: _plain_value(getattr(self, name)) for name in SKLEARN_NAMES}
         has_weights = dataset.schema.weight is not None or chosen.get("class_weight") is not None
         chosen |= translate(given, chosen, n_rows=dataset.n_rows, has_weights=has_weights)
         config = training_config(self.preset, **chosen)

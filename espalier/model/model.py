@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+import espalier  # the plots, which are imported when a notebook asks for one
 from espalier.config.holdout import Holdout
 from espalier.config.training import TrainingConfig
 from espalier.data.schema import Schema
@@ -108,6 +110,18 @@ class Model:
     pruning: Mapping[str, Any] | None = None
     notes: tuple[str, ...] = ()
     operating_point: OperatingPoint | None = None
+
+    def __repr__(self) -> str:
+        size = f"{self.body.n_rules} rules" if isinstance(self.body, RuleList) else f"{self.body.n_leaves} leaves"
+        attributes = f"{len(self.schema.attributes)} attributes"
+        target = "" if self.schema.target is None else f" of {self.schema.target.name!r}"
+        return f"<Model: {self.config.preset}, {self.task}{target}, {size}, {attributes}, {self.training.n_rows} rows>"
+
+    def _repr_html_(self) -> str:
+        """Draw the tree, or list the rules, in a notebook."""
+        if isinstance(self.body, RuleList):
+            return f"<pre>{escape(espalier.to_text(self))}</pre>"
+        return espalier.to_svg(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields only: cached results are computed again after unpickling."""

@@ -21,6 +21,7 @@ from espalier.config.pruning import (
 )
 from espalier.config.training import TrainingConfig
 from espalier.data.dataset import Dataset
+from espalier.data.readers import dataset_from_arrow
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
 from espalier.errors import ConfigError, DataError, Fault, NotApplicable
 from espalier.evaluation.metrics import evaluate
@@ -44,9 +45,10 @@ LARGEST_EXACT: Final = 2.0**53
 
 
 def train(
-    dataset: Dataset,
+    dataset: Any,
     config: TrainingConfig | Mapping[str, Any] | str = "cart",
     *,
+    target: str | None = None,
     holdout: Holdout | Dataset | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     **fields: Any,
@@ -54,8 +56,9 @@ def train(
     """Grow a model, and prune it if the configuration says so.
 
     Args:
-        dataset: With a target.
+        dataset: A `Dataset` with a target, or a table of pandas, polars or pyarrow.
         config: A preset's name, a configuration, or the JSON form of one.
+        target: The column to predict, of a table.
         holdout: Rows to set aside before anything is learned (or the JSON form of that), or a data set of its own: to
             measure on, or to stop or prune by. The preset ``reptree`` sets aside a third of the rows if nothing is
             said.
@@ -64,7 +67,7 @@ def train(
 
     Raises:
         ConfigError: A field, or a configuration that cannot take this data.
-        DataError: Rows that cannot be learned from.
+        DataError: Rows that cannot be learned from, or a table that cannot be read.
         Cancelled: `progress` was stopped.
 
     >>> from espalier import dataset_from_rows, to_text
@@ -73,13 +76,14 @@ def train(
     wind is strong: no (1)
     wind is weak: yes (2)
     """
-    return _trained(dataset, config, holdout, fields, progress=progress)[0]
+    return _trained(_as_dataset(dataset, target), config, holdout, fields, progress=progress)[0]
 
 
 def train_traced(
-    dataset: Dataset,
+    dataset: Any,
     config: TrainingConfig | Mapping[str, Any] | str = "cart",
     *,
+    target: str | None = None,
     holdout: Holdout | Dataset | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     **fields: Any,
@@ -91,7 +95,7 @@ def train_traced(
         DataError: Rows that cannot be learned from.
         Cancelled: `progress` was stopped.
     """
-    model, pruned = _trained(dataset, config, holdout, fields, progress=progress)
+    model, pruned = _trained(_as_dataset(dataset, target), config, holdout, fields, progress=progress)
     return model, None if pruned is None else pruned.trace
 
 
@@ -162,6 +166,14 @@ def summary(model: Model) -> dict[str, Any]:
         "pruning": model.pruning,
         "notes": list(model.notes),
     }
+
+
+def _as_dataset(table: Any, target: str | None) -> Dataset:
+    if not isinstance(table, Dataset):
+        return dataset_from_arrow(table, target=target)
+    if target is not None:
+        raise ConfigError([Fault("/target", "not_legal", "names the column of a table: a data set has its target")])
+    return table
 
 
 def _trained(

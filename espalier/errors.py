@@ -109,7 +109,7 @@ class Cancelled(EspalierError):  # noqa: N818 - an event, not a defect
 
 
 def pointer(*parts: str | int) -> str:
-    """Give the JSON pointer (RFC 6901) made of `parts`.
+    """Return the JSON pointer (RFC 6901) made of `parts`.
 
     >>> pointer("rows", 0, "a/b")
     '/rows/0/a~1b'

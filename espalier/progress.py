@@ -53,7 +53,7 @@ class Progress:
             self._told(phase)
 
     def part(self, start: float, end: float) -> "Progress":
-        """Give a progress of its own to a training that is one of several: its 0 to 1 is this one's `start` to `end`.
+        """Return a progress of its own to a training that is one of several: its 0 to 1 is this one's `start` to `end`.
 
         What stops this one stops the part that was given last.
 

@@ -68,7 +68,7 @@ def _is_of_preset(config: TrainingConfig, fault: Fault) -> bool:
 
 
 def _faults_of_numbers(config: TrainingConfig) -> list[Fault]:
-    """Give the switches that mean nothing where the target is a number."""
+    """Return the switches that mean nothing where the target is a number."""
     neutral = {
         "class_weight": None,
         "window": None,
@@ -114,7 +114,7 @@ def _faults_of_attributes(schema: Schema, config: TrainingConfig) -> list[Fault]
 
 
 def _faults_of_linear_leaves(schema: Schema, config: TrainingConfig) -> list[Fault]:
-    """Give what keeps a linear model from having a number for every attribute of every row."""
+    """Return what keeps a linear model from having a number for every attribute of every row."""
     if config.leaf != "linear" or schema.task != "regression":
         return []
     faults = []
@@ -163,7 +163,7 @@ def _faults_of_zero_costs(config: TrainingConfig) -> list[Fault]:
 
 
 def pruning_faults(pruner: Pruner, config: TrainingConfig, task: str) -> list[Fault]:
-    """Give every reason why a method cannot take a tree grown so, by path from the method's own parameters.
+    """Return every reason why a method cannot take a tree grown so, by path from the method's own parameters.
 
     Args:
         pruner: The method.

@@ -54,7 +54,7 @@ def holdout_from_dict(document: Mapping[str, Any]) -> Holdout:
 
 
 def holdout_to_dict(holdout: Holdout) -> dict[str, Any]:
-    """Give the JSON form that `holdout_from_dict` reads."""
+    """Return the JSON form that `holdout_from_dict` reads."""
     if holdout.rows is not None:
         return {"rows": list(holdout.rows) if isinstance(holdout.rows, tuple) else holdout.rows}
     return {"fraction": holdout.fraction, "seed": holdout.seed, "stratified": holdout.stratified}

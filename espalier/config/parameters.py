@@ -16,10 +16,10 @@ from espalier.errors import ConfigError, Fault, pointer, within
 Parameters = TypeVar("Parameters")
 Rule = Callable[[Any], bool]
 METADATA: Final = "espalier"
-LARGEST_WHOLE: Final = 2**53
+MAX_INTEGER: Final = 2**53
 """Beyond it JSON readers round whole numbers: none is larger where no bound is named."""
 MAX_SEED: Final = 2**63 - 1
-SHOWN_CHARACTERS: Final = 80
+MAX_CHARACTERS_SHOWN: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +100,9 @@ def number(low: float, high: float = math.inf, *, above: bool = False) -> Legal:
     return Legal(text, test, {"type": "number", **least, **most}, freeze=float)
 
 
-def whole(low: int, high: int = LARGEST_WHOLE) -> Legal:
+def whole(low: int, high: int = MAX_INTEGER) -> Legal:
     """Allow a whole number from `low` to `high`."""
-    text = f"a whole number of at least {low}" if high == LARGEST_WHOLE else f"a whole number from {low} to {high}"
+    text = f"a whole number of at least {low}" if high == MAX_INTEGER else f"a whole number from {low} to {high}"
 
     def test(value: Any) -> bool:
         return not isinstance(value, bool) and isinstance(value, Integral) and low <= int(value) <= high
@@ -161,7 +161,7 @@ def parameter(default: Any, legal: Legal, meaning: str) -> Any:
 
 
 def field_table(parameters: type | Any) -> tuple[FieldInfo, ...]:
-    """Give name, default, legal values and meaning of each field of a parameter object or its class."""
+    """Return name, default, legal values and meaning of each field of a parameter object or its class."""
     return tuple(
         FieldInfo(field.name, field.default, legal.text, legal.choices, meaning, legal.json_schema)
         for field in dataclasses.fields(parameters)
@@ -208,7 +208,7 @@ def parameters_from(
 
 
 def parameters_to_dict(parameters: Any) -> dict[str, Any]:
-    """Give the JSON form of a parameter object; `parameters_from` reads it back."""
+    """Return the JSON form of a parameter object; `parameters_from` reads it back."""
     return {
         field.name: (field.metadata[METADATA][0].thaw or thawed)(getattr(parameters, field.name))
         for field in dataclasses.fields(parameters)
@@ -217,7 +217,7 @@ def parameters_to_dict(parameters: Any) -> dict[str, Any]:
 
 
 def thawed(value: Any) -> Any:
-    """Give the JSON form of a frozen value: pairs become objects, tuples lists."""
+    """Return the JSON form of a frozen value: pairs become objects, tuples lists."""
     if isinstance(value, tuple) and value and all(isinstance(item, tuple) and len(item) == 2 for item in value):
         return {key: thawed(item) for key, item in value}
     if isinstance(value, tuple):
@@ -235,7 +235,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…"
+    return text if len(text) <= MAX_CHARACTERS_SHOWN else text[:MAX_CHARACTERS_SHOWN] + "…"
 
 
 def _pairs(value: Any) -> list[tuple[Any, Any]] | None:

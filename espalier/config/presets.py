@@ -86,7 +86,7 @@ PRESET_CRITERIA: Final = MappingProxyType(
 
 
 def training_config(preset: str = "cart", **params: Any) -> TrainingConfig:
-    """Give a preset with some fields changed.
+    """Return a preset with some fields changed.
 
     Raises:
         ConfigError: No such preset or field, or a value that is not legal; every fault, by path.
@@ -100,7 +100,7 @@ def training_config(preset: str = "cart", **params: Any) -> TrainingConfig:
 
 
 def changed_config(config: TrainingConfig, params: Mapping[str, Any]) -> TrainingConfig:
-    """Give `config` with some fields changed and every field checked: one made by hand has not been yet.
+    """Return `config` with some fields changed and every field checked: one made by hand has not been yet.
 
     Raises:
         ConfigError: Every fault, by path.
@@ -113,7 +113,7 @@ def changed_config(config: TrainingConfig, params: Mapping[str, Any]) -> Trainin
 
 
 def config_to_dict(config: TrainingConfig) -> dict[str, Any]:
-    """Give the JSON form, every field by name."""
+    """Return the JSON form, every field by name."""
     return {"preset": config.preset, **parameters_to_dict(config)}
 
 

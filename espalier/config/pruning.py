@@ -44,7 +44,7 @@ class ReducedError:
     )
 
     def faults(self) -> list[Fault]:
-        """Give what is wrong with the values together."""
+        """Return what is wrong with the values together."""
         return []
 
 
@@ -63,7 +63,7 @@ class Pessimistic:
     raising: bool = switch("whether the largest branch may take its node's place (subtree raising)", default=True)
 
     def faults(self) -> list[Fault]:
-        """Give what is wrong with the values together."""
+        """Return what is wrong with the values together."""
         return []
 
 
@@ -94,7 +94,7 @@ class CostComplexity:
     seed: int = parameter(0, whole(0, MAX_SEED), "cv only: for the draw of the parts")
 
     def faults(self) -> list[Fault]:
-        """Give what is wrong with the values together."""
+        """Return what is wrong with the values together."""
         if (self.alpha is None) == (self.select is None):
             both = "either alpha or select must be given, " + ("not both" if self.select else "and neither is")
             return [Fault("/alpha", "combination", both)]
@@ -120,7 +120,7 @@ class RulePostPruning:
     )
 
     def faults(self) -> list[Fault]:
-        """Give what is wrong with the values together."""
+        """Return what is wrong with the values together."""
         return []
 
 
@@ -129,7 +129,7 @@ class ModelTree:
     """Pruning of regression and model trees by the corrected error of each node's own model (Quinlan 1992)."""
 
     def faults(self) -> list[Fault]:
-        """Give what is wrong with the values together: there are none."""
+        """Return what is wrong with the values together: there are none."""
         return []
 
 
@@ -148,7 +148,7 @@ PRUNERS: Final[Mapping[str, type[Pruner]]] = MappingProxyType(
 
 
 def pruning_method(method: str, **params: Any) -> Pruner:
-    """Give the parameter object of a pruning method.
+    """Return the parameter object of a pruning method.
 
     Raises:
         ConfigError: No such method or parameter, or a value that is not legal; every fault, by path.
@@ -160,7 +160,7 @@ def pruning_method(method: str, **params: Any) -> Pruner:
 
 
 def changed_pruner(pruner: Pruner, params: Mapping[str, Any]) -> Pruner:
-    """Give `pruner` with some parameters changed.
+    """Return `pruner` with some parameters changed.
 
     Raises:
         ConfigError: Every fault, by path.
@@ -173,12 +173,12 @@ def changed_pruner(pruner: Pruner, params: Mapping[str, Any]) -> Pruner:
 
 
 def pruner_name(pruner: Pruner) -> str:
-    """Give the name under which a pruning method's parameters stand in `PRUNERS`."""
+    """Return the name under which a pruning method's parameters stand in `PRUNERS`."""
     return next(name for name, kind in PRUNERS.items() if type(pruner) is kind)
 
 
 def pruner_to_dict(pruner: Pruner) -> dict[str, Any]:
-    """Give the JSON form: ``method`` and every parameter."""
+    """Return the JSON form: ``method`` and every parameter."""
     return {"method": pruner_name(pruner), **parameters_to_dict(pruner)}
 
 
@@ -201,7 +201,7 @@ def _merged(given: Any, base: Pruner | None) -> Pruner | None:
 
 
 def _kind_of(method: Any) -> type[Pruner]:
-    """Give the class of a method's parameters.
+    """Return the class of a method's parameters.
 
     Raises:
         ConfigError: There is no such method.
@@ -212,7 +212,7 @@ def _kind_of(method: Any) -> type[Pruner]:
 
 
 def _method_schemas() -> list[dict[str, Any]]:
-    """Give the JSON Schema of each method with its parameters; generated clients make a name of the title.
+    """Return the JSON Schema of each method with its parameters; generated clients make a name of the title.
 
     The method itself may be left out where it stays what it is in a preset.
     """

@@ -101,11 +101,7 @@ class TableAssembler:
         return form in (Form.LABELS, Form.CLASSES) or kind is FeatureKind.DATETIME
 
     def add(self, block: Block) -> None:
-        """Append the next rows.
-
-        Raises:
-            TooLarge: The table exceeds a limit.
-        """
+        """Append the next rows."""
         first_row = self.n_rows
         self.n_rows += block.n_rows
         given = {column.name: column for column in block.columns if self.wants(column.name)}
@@ -134,12 +130,7 @@ class TableAssembler:
             self._columns[name].read_again()
 
     def dataset(self) -> Dataset:
-        """Return the data set.
-
-        Raises:
-            DataError: No rows, no such column, cells that do not fit their kind; the first faults of every column.
-            SchemaError: The schema that results is wrong.
-        """
+        """Return the data set."""
         for column in self._columns.values():
             column.pad(self.n_rows)
         if self._spill is None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.data.labels import EARLIEST_INSTANT, LARGEST_WHOLE, LATEST_INSTANT, Label, instant_text, label_key
+from espalier.data.labels import EARLIEST_INSTANT, LATEST_INSTANT, MAX_INTEGER, Label, instant_text, label_key
 from espalier.data.schema import FeatureKind
 from espalier.threads import parallel_map
 
@@ -27,8 +27,16 @@ ROWS_OF_A_THREAD: Final = 32 * ROWS_AT_ONCE
 """Rows of a matrix that are copied at a time, and by one thread."""
 
 
-class UnreadableError(Exception):
-    """A column of a type that has no meaning here; the text is the type."""
+class UnreadableError(TypeError):
+    """A cell or a column is of a type that has no meaning here.
+
+    Attributes:
+        column_type: The type of the column, if that is what is wrong.
+    """
+
+    def __init__(self, message: str, column_type: str | None = None) -> None:
+        super().__init__(message)
+        self.column_type = column_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +91,13 @@ class RawColumn:
 
 
 def column_from_array(name: str, values: npt.NDArray[Any]) -> RawColumn:
-    """Return a one-dimensional numpy array of numbers, booleans, dates or Python objects as a column.
-
-    Raises:
-        TypeError: An object is neither text, a number, a date nor missing.
-    """
+    """Return a one-dimensional numpy array of numbers, booleans, dates or Python objects as a column."""
     if values.dtype.kind in "fiub":
         return RawColumn(name, FeatureKind.NUMERIC, values)
     if values.dtype.kind == "M":
-        return RawColumn(name, FeatureKind.DATETIME, seconds_of(values))
+        micros = values.astype("datetime64[us]")
+        seconds = seconds_from_microseconds(micros.astype(np.int64))
+        return RawColumn(name, FeatureKind.DATETIME, np.where(np.isnat(micros), np.nan, seconds))
     return column_from_cells(name, values.tolist())
 
 
@@ -124,7 +130,7 @@ def column_from_json(name: str, cells: Sequence[Any], *, as_labels: bool) -> Raw
         if cell is None:
             continue
         label = cell if isinstance(cell, LABEL_TYPES) else UNREADABLE
-        code = known.setdefault(label_key(label), len(labels))  # type: ignore[arg-type] # the mark stands for a cell
+        code = known.setdefault(label_key(label), len(labels))  # type: ignore[arg-type]
         if code == len(labels):
             labels.append(label)
         codes[row] = code
@@ -139,32 +145,10 @@ def column_from_texts(name: str, cells: Iterable[str | None], *, kind: FeatureKi
 
 
 def column_from_cells(name: str, cells: Iterable[Any]) -> RawColumn:
-    """Return Python objects as a column; None and NaN are missing, labels are in the order of their first cells.
-
-    Raises:
-        TypeError: An object is neither text, a number, a date nor missing.
-    """
-    codes: list[int] = []
+    """Return Python objects as a column; None and NaN are missing, labels are in the order of their first cells."""
     known: dict[tuple[str, Label], int] = {}
-    for cell in cells:
-        if is_missing(cell):
-            codes.append(-1)
-            continue
-        label = plain_cell(cell)
-        codes.append(known.setdefault(label_key(label), len(known)))
+    codes = [-1 if is_missing(cell) else known.setdefault(label_key(plain_cell(cell)), len(known)) for cell in cells]
     return column_of_codes(name, np.array(codes, dtype=np.int64), [label for _, label in known])
-
-
-def column_from_objects(name: str, cells: Sequence[Any], type_text: str) -> RawColumn:
-    """Return Python objects of a library's type called `type_text` as a column.
-
-    Raises:
-        UnreadableError: An object is neither text, a number, a date nor missing.
-    """
-    try:
-        return column_from_cells(name, cells)
-    except TypeError:
-        raise UnreadableError(type_text) from None
 
 
 def column_of_codes(name: str, codes: npt.NDArray[Any], labels: Sequence[Any], *, nominal: bool = False) -> RawColumn:
@@ -183,16 +167,9 @@ def column_of_codes(name: str, codes: npt.NDArray[Any], labels: Sequence[Any], *
     return RawColumn(name, FeatureKind.NUMERIC, np.array([*map(_float_or_infinity, labels), np.nan])[codes])
 
 
-def plain_labels(values: Sequence[Any], type_text: str) -> tuple[Label, ...]:
-    """Return the categories of a library's type as labels.
-
-    Raises:
-        UnreadableError: One is neither text, a number nor a date.
-    """
-    try:
-        plain = [plain_cell(value) for value in values]
-    except TypeError:
-        raise UnreadableError(type_text) from None
+def plain_labels(values: Sequence[Any]) -> tuple[Label, ...]:
+    """Return the categories of a library's type as labels."""
+    plain = map(plain_cell, values)
     return tuple(value.isoformat() if isinstance(value, date) else value for value in plain)
 
 
@@ -200,13 +177,13 @@ def plain_cell(cell: Any) -> Any:
     """Return a cell as text, number, boolean or date; numpy's scalars and decimals become Python's.
 
     Raises:
-        TypeError: It is none of these.
+        UnreadableError: It is none of these.
     """
     plain = cell.item() if isinstance(cell, np.generic) else cell
     if isinstance(plain, Decimal):
         return float(plain)
     if isinstance(plain, bytes | Mapping) or not isinstance(plain, str | int | float | date):
-        raise TypeError(f"argument must be a string, a number or a date, not {type(cell).__name__!r}")
+        raise UnreadableError(f"argument must be a string, a number or a date, not {type(cell).__name__!r}")
     return plain
 
 
@@ -222,12 +199,6 @@ def instant_seconds(value: date) -> float:
     return (value if value.tzinfo is not None else value.replace(tzinfo=UTC)).timestamp()
 
 
-def seconds_of(instants: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return seconds since 1970-01-01 of a datetime64 array, NaN for NaT."""
-    micros = instants.astype("datetime64[us]")
-    return np.where(np.isnat(micros), np.nan, seconds_from_microseconds(micros.astype(np.int64)))
-
-
 def seconds_from_microseconds(micros: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """Return the nearest doubles, as `instant_seconds` does.
 
@@ -235,7 +206,7 @@ def seconds_from_microseconds(micros: npt.NDArray[np.int64]) -> npt.NDArray[np.f
     True
     """
     seconds = micros / MICROSECONDS
-    far = np.flatnonzero(np.abs(micros) > LARGEST_WHOLE)  # not exact as float64: they would be rounded twice
+    far = np.flatnonzero(np.abs(micros) > MAX_INTEGER)  # not exact as float64: they would be rounded twice
     seconds[far] = [each / 10**6 for each in micros[far].tolist()]
     return seconds
 

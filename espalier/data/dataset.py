@@ -1,30 +1,30 @@
 """Data sets: feature-major columns with their schema.
 
 A column of numbers or instants is float64 with NaN for missing, or float32 where it was given so: the same numbers
-in half the memory. A column of categories is int32 codes with -1 for missing. Ignored columns are kept as they came, so
-that a row can be shown with its id.
+in half the memory. A column of categories is int32 codes with -1 for missing. Ignored columns are stored too, so that a
+row can be shown with its id.
 """
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import orjson
 
-from espalier.data.labels import LARGEST_WHOLE, Label, instant_text
+from espalier.data.labels import MAX_INTEGER, Label, instant_text
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
 from espalier.threads import parallel_map
 
 Column = npt.NDArray[np.float64] | npt.NDArray[np.float32] | npt.NDArray[np.int32]
 
 CELLS_HASHED_AT_ONCE: Final = 65_536
-NO_BLEMISHES: Final = (frozenset[str](), frozenset[str]())
+NO_FLAGS: Final = (frozenset[str](), frozenset[str]())
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,139 +89,97 @@ class Dataset:
 
     @property
     def has_missing(self) -> frozenset[str]:
-        """Names of the attributes of which some row has no value."""
-        return self._blemished[0]
+        """Names of the attributes with a missing value in some row."""
+        return self._flagged_attributes[0]
 
     @property
     def has_infinite(self) -> frozenset[str]:
-        """Names of the attributes of which some row has an infinite number."""
-        return self._blemished[1]
+        """Names of the attributes with an infinite number in some row."""
+        return self._flagged_attributes[1]
 
     @cached_property
-    def _blemished(self) -> tuple[frozenset[str], frozenset[str]]:
+    def _flagged_attributes(self) -> tuple[frozenset[str], frozenset[str]]:
         attributes = self.attributes
-        found = parallel_map(_blemishes, attributes, n_cells=self.n_rows * len(attributes))
+        flags = parallel_map(_flags, attributes, n_cells=self.n_rows * len(attributes))
         names = [feature.name for feature in self.schema.attributes]
-        of_each = zip(*found, strict=True) if found else ((), ())
-        lacking, has_infinite = (frozenset(compress(names, flags)) for flags in of_each)
-        return lacking, has_infinite
+        missing, infinite = (
+            frozenset(compress(names, each)) for each in (zip(*flags, strict=True) if flags else ((), ()))
+        )
+        return missing, infinite
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 (hex) over the schema and every cell: one table has one fingerprint, whatever it was read from."""
-        return kept_fingerprint(self, lambda: ((column,) for column in self.columns))
+        """SHA-256 (hex) over the schema and every cell; the same table has the same fingerprint in every format."""
+        # No `cached_property`: on Python 3.11 all tables would share its lock, and hashing a large one takes seconds.
+        if "_fingerprint" not in self.__dict__:
+            self.__dict__["_fingerprint"] = _sha256_of(self)
+        fingerprint: str = self.__dict__["_fingerprint"]
+        return fingerprint
 
     def with_fingerprint(self, fingerprint: str) -> "Dataset":
-        """Give the same with the fingerprint that was kept with it: it is not sought again, and nothing is checked."""
+        """Return the same data set with a fingerprint that was computed before; it is not checked."""
         known = Dataset(self.schema, self.columns)
         known.__dict__["_fingerprint"] = fingerprint
         return known
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What a person should know of the data: attributes that can never be tested, or whose numbers are rounded."""
-        return notices_of(
-            Seen(feature.name, _is_constant(column), _present(column), _is_rounded(feature, column))
-            for feature, column in zip(self.schema.attributes, self.attributes, strict=True)
-        )
+        """Notes for people: attributes that can never be tested, and numbers that are rounded."""
+        pairs = zip(self.schema.attributes, self.attributes, strict=True)
+        return tuple(notice for feature, column in pairs for notice in _notices(feature, column))
 
     def take(self, rows: Sequence[int] | npt.NDArray[np.intp]) -> "Dataset":
-        """Give the data set of the given rows, in that order, with the same schema."""
+        """Return the data set of the given rows, in that order, with the same schema."""
         places = np.asarray(rows, dtype=np.intp)
         n_cells = len(places) * len(self.columns)
-        columns = parallel_map(lambda column: column.take(places), self.columns, n_cells=n_cells)
-        taken = Dataset(self.schema, tuple(columns))
-        blemished = self.__dict__.get("_blemished")
-        if blemished == NO_BLEMISHES:
-            taken.__dict__["_blemished"] = blemished
+        taken = Dataset(
+            self.schema, tuple(parallel_map(lambda column: column.take(places), self.columns, n_cells=n_cells))
+        )
+        if self.__dict__.get("_flagged_attributes") == NO_FLAGS:
+            taken.__dict__["_flagged_attributes"] = NO_FLAGS
         return taken
 
     def slice(self, start: int, stop: int) -> Iterator[Column]:
-        """Give the cells of rows ``start:stop``, an array a column."""
+        """Return the cells of rows ``start:stop``, an array a column."""
         return (column[start:stop] for column in self.columns)
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Label | None]]:
-        """Give rows ``start:stop`` with their labels, numbers and dates; None where missing."""
-        shown = [
-            _shown_cells(feature, column[start:stop])
-            for feature, column in zip(self.schema.features, self.columns, strict=True)
-        ]
+        """Return rows ``start:stop`` with their labels, numbers and dates; None where missing."""
+        pairs = zip(self.schema.features, self.columns, strict=True)
+        shown = [_shown_cells(feature, column[start:stop]) for feature, column in pairs]
         names = [feature.name for feature in self.schema.features]
         return [dict(zip(names, cells, strict=True)) for cells in zip(*shown, strict=True)]
 
     def _columns_of(self, role: Role) -> Iterator[Column]:
-        return (
-            column for feature, column in zip(self.schema.features, self.columns, strict=True) if feature.role is role
-        )
-
-
-def kept_fingerprint(table: Any, columns: Callable[[], Iterable[Iterable[Column]]]) -> str:
-    """Give the fingerprint of a table with a schema, found the first time; `columns` as `fingerprint_of` has them.
-
-    No `cached_property`: on Python 3.11 all tables would share its lock, and hashing a large one takes seconds.
-    """
-    kept: dict[str, str] = table.__dict__
-    if "_fingerprint" not in kept:
-        kept["_fingerprint"] = fingerprint_of(table.schema, columns())
-    return kept["_fingerprint"]
-
-
-def fingerprint_of(schema: Schema, columns: Iterable[Iterable[Column]]) -> str:
-    """Give the SHA-256 (hex) of a table: its schema, then every cell, column by column; each column comes in parts."""
-    digest = hashlib.sha256(orjson.dumps(schema.to_dict(), option=orjson.OPT_SORT_KEYS))
-    for parts in columns:
-        for part in parts:
-            for first in range(0, len(part), CELLS_HASHED_AT_ONCE):
-                cells = _spelt_one_way(part[first : first + CELLS_HASHED_AT_ONCE])
-                digest.update(cells.astype(cells.dtype.newbyteorder("<"), copy=False).data)
-    return digest.hexdigest()
+        pairs = zip(self.schema.features, self.columns, strict=True)
+        return (column for feature, column in pairs if feature.role is role)
 
 
 def lacks_values(column: Column) -> bool:
-    """Say whether a value of a column is missing.
+    """Return whether a value of a column is missing.
 
     >>> lacks_values(np.array([1.0, np.nan])), lacks_values(np.array([0, 2], np.int32))
     (True, False)
     """
-    return _blemishes(column)[0]
+    return _flags(column)[0]
 
 
-class Seen(NamedTuple):
-    """What was seen of an attribute: whether it varies, has values, and numbers that are kept rounded."""
-
-    name: str
-    is_constant: bool
-    has_value: bool
-    is_rounded: bool
-
-
-def notices_of(attributes: Iterable[Seen]) -> tuple[str, ...]:
-    """Say which attributes can never be tested, and which have numbers that are not kept to the last digit."""
-    return tuple(notice for seen in attributes for notice in _notices(seen))
+def _sha256_of(dataset: Dataset) -> str:
+    digest = hashlib.sha256(orjson.dumps(dataset.schema.to_dict(), option=orjson.OPT_SORT_KEYS))
+    for column in dataset.columns:
+        for first in range(0, len(column), CELLS_HASHED_AT_ONCE):
+            cells = _canonical(column[first : first + CELLS_HASHED_AT_ONCE])
+            digest.update(cells.astype(cells.dtype.newbyteorder("<"), copy=False).data)
+    return digest.hexdigest()
 
 
-def _notices(seen: Seen) -> Iterator[str]:
-    if seen.is_constant:
-        yield f"attribute {seen.name!r} has {'one value' if seen.has_value else 'no values'} and can never be tested"
-    if seen.is_rounded:
-        yield (
-            f"attribute {seen.name!r} has numbers of 2^53 ({LARGEST_WHOLE}) and more, which are kept rounded: "
-            "declare it nominal, and give them as texts, if they are codes"
-        )
-
-
-def is_beyond_whole(values: npt.NDArray[Any]) -> bool:
-    """Say whether a number is so large that the whole numbers next to it are kept as the same one.
-
-    >>> is_beyond_whole(np.array([1.0, np.nan, 2.0**53])), is_beyond_whole(np.array([np.nan, 2.0**53 - 1]))
-    (True, False)
-    """
-    if not len(values):
-        return False
-    low, high = values.min(), values.max()
-    if np.isnan(low):  # slower, but it passes over what is missing
-        low, high = np.fmin.reduce(values), np.fmax.reduce(values)
-    return bool(high >= LARGEST_WHOLE or low <= -LARGEST_WHOLE)
+def _canonical(cells: Column) -> Column:
+    """Return equal cells with equal bytes: one form of NaN and of zero."""
+    if cells.dtype == np.int32:
+        return cells
+    canonical = np.add(cells, 0.0, dtype=np.float64)
+    canonical[np.isnan(canonical)] = np.nan
+    return canonical
 
 
 def _stored_type(feature: Feature, column: npt.NDArray[Any]) -> npt.DTypeLike:
@@ -231,40 +189,28 @@ def _stored_type(feature: Feature, column: npt.NDArray[Any]) -> npt.DTypeLike:
     return np.float32 if single else np.float64
 
 
-def _spelt_one_way(cells: Column) -> Column:
-    """Give one spelling to NaN and to zero, so that equal cells have equal bytes."""
-    if cells.dtype == np.int32:
-        return cells
-    spelt = np.add(cells, 0.0, dtype=np.float64)
-    absent = np.isnan(spelt)
-    if absent.any():
-        spelt[absent] = np.nan
-    return spelt
-
-
-def _blemishes(column: Column) -> tuple[bool, bool]:
-    """Say whether a value of a column is missing, and whether one is infinite."""
+def _flags(column: Column) -> tuple[bool, bool]:
+    """Return whether a value of a column is missing, and whether one is infinite."""
     if not len(column):
         return False, False
     least = column.min()
     if column.dtype == np.int32:
         return bool(least < 0), False
-    if np.isnan(least):  # as it is where one of the numbers is
+    if np.isnan(least):
         return True, bool(np.isinf(column).any())
     return False, bool(np.isinf(least) or np.isinf(column.max()))
 
 
-def _present(column: Column) -> bool:
-    return bool(np.any(column >= 0) if column.dtype == np.int32 else not np.all(np.isnan(column)))
-
-
-def _is_rounded(feature: Feature, column: Column) -> bool:
-    return feature.kind is FeatureKind.NUMERIC and column.dtype == np.float64 and is_beyond_whole(column)
-
-
-def _is_constant(column: Column) -> bool:
-    known = column[column >= 0] if column.dtype == np.int32 else column[~np.isnan(column)]
-    return len(known) == 0 or bool(np.all(known == known[0]))
+def _notices(feature: Feature, column: Column) -> Iterator[str]:
+    known = column[column >= 0] if feature.coded else column[~np.isnan(column)]
+    if not len(known) or np.all(known == known[0]):
+        yield f"attribute {feature.name!r} has {'one value' if len(known) else 'no values'} and can never be tested"
+    is_float64 = feature.kind is FeatureKind.NUMERIC and column.dtype == np.float64
+    if is_float64 and len(known) and max(-known.min(), known.max()) >= MAX_INTEGER:
+        yield (
+            f"attribute {feature.name!r} has numbers of 2^53 ({MAX_INTEGER}) and more, which are kept rounded: "
+            "declare it nominal, and give them as texts, if they are codes"
+        )
 
 
 def _shown_cells(feature: Feature, column: Column) -> list[Label | None]:

@@ -8,7 +8,7 @@ from espalier.data.schema import ColumnDeclaration, Declaration, Feature, Featur
 from espalier.errors import DataError, Fault, SchemaError
 
 NOBODY: Final = ColumnDeclaration("")
-SHOWN_NAMES: Final = 20
+MAX_NAMES_SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class TableDeclaration:
         return parse_declaration(document)
 
     def expected(self, declaration: Declaration) -> dict[str, ColumnDeclaration]:
-        """Give what is declared of each column that is named anywhere, whether the table has it or not.
+        """Return what is declared of each column that is named anywhere, whether the table has it or not.
 
         Raises:
             DataError: A column has two roles.
@@ -70,7 +70,7 @@ class TableDeclaration:
         return by_name
 
     def columns(self, names: Collection[str], declaration: Declaration) -> dict[str, ColumnDeclaration]:
-        """Give what is declared of each column of a table with these names.
+        """Return what is declared of each column of a table with these names.
 
         Raises:
             DataError: A column is declared that is not there, or has two roles.
@@ -79,7 +79,7 @@ class TableDeclaration:
         faults: list[Fault] = []
         unknown = [name for name in by_name if name not in names]
         if unknown:
-            legal = ", ".join(list(names)[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
+            legal = ", ".join(list(names)[:MAX_NAMES_SHOWN]) + (", …" if len(names) > MAX_NAMES_SHOWN else "")
             message = "there is no column {!r}; there are: {}"
             faults += [
                 Fault("/target" if name == self.target else "", "unknown_column", message.format(name, legal))
@@ -108,7 +108,7 @@ def _declaration_like(schema: Schema, names: Collection[str] | None) -> Declarat
 
 
 def _are_its_own(feature: Feature) -> bool:
-    """Say whether a table lists its own categories of a column that nobody looks at: a model does not keep them."""
+    """Return whether a table lists its own categories of a column that nobody looks at: a model does not keep them."""
     is_text = all(isinstance(label, str) for label in feature.categories)
     return feature.role is Role.IGNORE and feature.kind is FeatureKind.NOMINAL and is_text
 

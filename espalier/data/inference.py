@@ -18,8 +18,8 @@ from espalier.data.dataset import Column, Dataset
 from espalier.data.declaration import TableDeclaration
 from espalier.data.labels import (
     EARLIEST_INSTANT,
-    LARGEST_WHOLE,
     LATEST_INSTANT,
+    MAX_INTEGER,
     Label,
     label_key,
     label_text,
@@ -220,7 +220,7 @@ def _with_type(raw: RawColumn, declared: ColumnDeclaration, labels: Sequence[Any
 
 def _as_declared(labels: Sequence[Any], declared: ColumnDeclaration) -> list[Any]:
     """Return labels of a numeric type: whole numbers as int, and as declared, where 1 and 1.0 are one number."""
-    if all(float(label).is_integer() and abs(label) <= LARGEST_WHOLE for label in labels):
+    if all(float(label).is_integer() and abs(label) <= MAX_INTEGER for label in labels):
         labels = [int(label) for label in labels]
     spelled: dict[Any, Label] = {label: label for label in declared.categories or () if is_number(label)}
     return [spelled.get(label, label) for label in labels]
@@ -334,4 +334,4 @@ def _numbers_from_text(labels: Sequence[Any]) -> list[Any]:
 
 def _is_plain_whole(text: str, value: float | None) -> bool:
     padded = len(text) > 1 and text[0] == "0" and text[1].isdigit()
-    return value is not None and value.is_integer() and abs(value) < LARGEST_WHOLE and not padded
+    return value is not None and value.is_integer() and abs(value) < MAX_INTEGER and not padded

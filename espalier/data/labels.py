@@ -12,14 +12,14 @@ Label = str | int | float | bool
 
 NOT_TEXT: Final = "must not hold NUL or lone surrogates"
 """Not every database takes NUL, and UTF-8 has no lone surrogates."""
-LARGEST_WHOLE: Final = 2**53
+MAX_INTEGER: Final = 2**53
 """Beyond it JSON readers round whole numbers; a label that is longer must be text."""
 EARLIEST_INSTANT: Final = datetime(1, 1, 1, tzinfo=UTC).timestamp()
 LATEST_INSTANT: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 
 
 def sorted_labels(labels: Iterable[Label]) -> tuple[Label, ...]:
-    """Sort distinct labels: booleans, then numbers by value, then text by code point.
+    """Return distinct labels in order: booleans, then numbers by value, then text by code point.
 
     >>> sorted_labels(["b", 10, 2, "a", True])
     (True, 2, 10, 'a', 'b')
@@ -28,19 +28,19 @@ def sorted_labels(labels: Iterable[Label]) -> tuple[Label, ...]:
 
 
 def label_key(label: Label) -> tuple[str, Label]:
-    """Give a dictionary key that keeps ``1``, ``1.0``, ``True`` and ``"1"`` apart."""
+    """Return a dictionary key that keeps ``1``, ``1.0``, ``True`` and ``"1"`` apart."""
     return type(label).__name__, label
 
 
 def label_text(label: Label) -> str:
-    """Show a label as JSON would, without quotes around text: ``True`` is ``true``."""
+    """Return a label as JSON shows it, without quotes around text: ``True`` is ``true``."""
     if isinstance(label, bool):
         return "true" if label else "false"
     return str(label)
 
 
 def instant_text(seconds: float) -> str:
-    """Show seconds since 1970-01-01 UTC as an ISO 8601 date, with the time of day where it is not midnight.
+    """Return seconds since 1970-01-01 UTC as an ISO 8601 date, with the time of day unless it is midnight.
 
     >>> instant_text(86400.0), instant_text(86401.5)
     ('1970-01-02', '1970-01-02T00:00:01.500000+00:00')
@@ -51,7 +51,7 @@ def instant_text(seconds: float) -> str:
 
 
 def parse_instant(text: str) -> float:
-    """Read an ISO 8601 date or time as seconds since 1970-01-01 UTC; without an offset it is taken as UTC.
+    """Return an ISO 8601 date or time as seconds since 1970-01-01 UTC; without an offset it is taken as UTC.
 
     Raises:
         ValueError: It is not ISO 8601, or not within the years 1 to 9999 of UTC.
@@ -74,7 +74,7 @@ def _sort_key(label: Label) -> tuple[int, Any, str]:
 
 
 def number_from_text(text: str) -> float | None:
-    """Read a number as people and programs write it; None where it is none, or not finite.
+    """Return the number that a text means; None if it is none, or not finite.
 
     >>> number_from_text(" -1.5e3"), number_from_text("1_000"), number_from_text("nan")
     (-1500.0, None, None)
@@ -89,7 +89,7 @@ def number_from_text(text: str) -> float | None:
 
 
 def is_not_text(text: str) -> bool:
-    r"""Say whether a text has such a character.
+    r"""Return whether a text has a character that no name and no category may have.
 
     >>> is_not_text("größe 🌳"), is_not_text("a\0"), is_not_text("\ud800")
     (False, True, True)

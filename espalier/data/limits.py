@@ -1,4 +1,4 @@
-"""How large a table may be: held while it is read, so that what is refused was never in memory."""
+"""Limits on the size of a table, checked while it is read."""
 
 import sys
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ NO_LIMIT: Final = sys.maxsize
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How large a table may be; what is not said is not limited.
+    """The largest table that is read; by default nothing is limited.
 
     Attributes:
         rows: Most rows.
@@ -38,7 +38,7 @@ class Limits:
     line: int = NO_LIMIT
 
     def check(self, what: str, given: int) -> None:
-        """Refuse more of `what`, one of the attributes, than is allowed.
+        """Check `given` against the limit of `what`, one of the attributes.
 
         Raises:
             TooLarge: `given` is above the limit.
@@ -48,21 +48,13 @@ class Limits:
             raise TooLarge(WORDS[what], limit)
 
     def check_table(self, *, n_rows: int, n_columns: int) -> None:
-        """Refuse a table of too many rows, columns or cells.
-
-        Raises:
-            TooLarge: It passes a limit.
-        """
+        """Check the numbers of rows, columns and cells."""
         self.check("columns", n_columns)
         self.check("rows", n_rows)
         self.check("cells", n_rows * n_columns)
 
     def check_labels(self, features: Iterable[Feature]) -> None:
-        """Refuse too many categories, or one whose text is too long.
-
-        Raises:
-            TooLarge: They pass a limit.
-        """
+        """Check the number of categories and the lengths of their texts."""
         n_categories = 0
         for feature in features:
             n_categories += len(feature.categories)
@@ -80,6 +72,6 @@ WORDS: Final = {
     "content": "bytes, once the content is unpacked",
     "line": "bytes in one line",
 }
-"""How each limit is called in a message."""
+"""Names of the limits in messages."""
 
 UNLIMITED: Final = Limits()

@@ -1,4 +1,4 @@
-"""What stands for a missing value in a table, and what text is a number."""
+"""Missing values: which cells of a table stand for them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from espalier.data.labels import number_from_text
 class MissingValues:
     """Cells that stand for a missing value.
 
-    A text is one if it is listed, letter by letter; a number if a text that is listed is this number: where ``-999`` is
-    listed, so are the number -999 of JSON, and the text ``-999.0`` of CSV if its column is one of numbers.
+    A text is one if it is listed, letter by letter; a number is one if a listed text is this number: with ``-999``
+    listed, so are the number -999 of JSON, and the text ``-999.0`` of CSV in a column of numbers.
 
     >>> missing = MissingValues.of(["?", "-999"])
     >>> [missing.contains(cell) for cell in ("?", "-999", -999, -999.0, "-999.0", 999, True)]
@@ -27,24 +27,24 @@ class MissingValues:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "MissingValues":
-        """Give the cells that `texts` mean."""
+        """Return the cells that `texts` mean."""
         texts = frozenset(texts)
         numbers = map(number_from_text, texts)
         return cls(texts, frozenset(number for number in numbers if number is not None))
 
     def contains(self, cell: Any) -> bool:
-        """Say whether a cell, text or JSON value, is one of them."""
+        """Return whether a cell, text or JSON value, stands for a missing value."""
         if isinstance(cell, str):
             return cell in self.texts
         return bool(self.numbers) and type(cell) in (int, float) and cell in self.numbers
 
     def contains_number(self, cell: Any) -> bool:
-        """Say whether a cell of a column of numbers is one of them, by whatever text."""
+        """Return whether a cell of a column of numbers stands for a missing value, however it is written."""
         number = number_from_text(cell) if isinstance(cell, str) else cell
         return number is not None and self.contains(number)
 
     def mask(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Give numbers with NaN in place of these."""
+        """Return the numbers, with NaN for those that stand for a missing value."""
         if not self.numbers:
             return values
         return np.where(np.isin(values, list(self.numbers)), np.nan, values)

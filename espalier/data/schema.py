@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-from espalier.data.labels import LARGEST_WHOLE, NOT_TEXT, Label, is_not_text, label_key, label_text
+from espalier.data.labels import MAX_INTEGER, NOT_TEXT, Label, is_not_text, label_key, label_text
 from espalier.errors import Fault, SchemaError, pointer
 
 Word = TypeVar("Word", bound=StrEnum)
@@ -78,7 +78,7 @@ class Feature:
         return self.kind in (FeatureKind.NOMINAL, FeatureKind.BOOLEAN)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         document: dict[str, Any] = {"name": self.name, "kind": str(self.kind), "role": str(self.role)}
         if self.coded:
             document["categories"] = list(self.categories)
@@ -144,11 +144,11 @@ class Schema:
         return self.target.categories if self.target is not None else ()
 
     def place(self, name: str) -> int | None:
-        """Give the place of the column called `name` in ``features``, or None."""
+        """Return the place of the column called `name` in ``features``, or None."""
         return next((place for place, feature in enumerate(self.features) if feature.name == name), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form that `from_dict` reads."""
+        """Return the JSON form that `from_dict` reads."""
         return {
             "target": self.target.name if self.target else None,
             "task": self.task,
@@ -276,7 +276,7 @@ def _faults_of_categories(place: int, feature: Feature) -> list[Fault]:
         faults.append(Fault(path, "length", f"a boolean column has at most 2 categories, not {len(labels)}"))
     if any(isinstance(label, float) and not math.isfinite(label) for label in labels):
         faults.append(Fault(path, "not_finite", "a category must be a finite number, text, true or false"))
-    if any(isinstance(label, int) and abs(label) > LARGEST_WHOLE for label in labels):
+    if any(isinstance(label, int) and abs(label) > MAX_INTEGER for label in labels):
         faults.append(Fault(path, "too_large", "a whole number beyond 2^53 must be given as text"))
     if any(isinstance(label, str) and is_not_text(label) for label in labels):
         faults.append(Fault(path, "characters", f"a category {NOT_TEXT}"))

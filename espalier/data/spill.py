@@ -35,11 +35,7 @@ class Spill:
         self._end = 0
 
     def write(self, array: npt.NDArray[Any]) -> StoredArray:
-        """Append an array.
-
-        Raises:
-            OSError: The disk is full.
-        """
+        """Append an array."""
         self._file.seek(self._end)
         stored = StoredArray(self._end, len(array))
         rest = np.ascontiguousarray(array).data.cast("B") if len(array) else memoryview(b"")
@@ -58,11 +54,7 @@ class Spill:
         return array
 
     def join(self, columns: Sequence[tuple[Sequence[StoredArray], npt.DTypeLike]]) -> list[npt.NDArray[Any]]:
-        """Return each column, given by its arrays in the order of their rows, as one memory-mapped array.
-
-        Raises:
-            OSError: The disk is full.
-        """
+        """Return each column, given by its arrays in the order of their rows, as one memory-mapped array."""
         page = mmap.ALLOCATIONGRANULARITY
         start = self._end = -(-self._end // page) * page
         offsets = []

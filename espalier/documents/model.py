@@ -28,7 +28,7 @@ FORMAT_VERSION: Final = 1
 
 
 def to_json(model: Model) -> bytes:
-    """Give the canonical bytes: equal models give equal bytes, and their SHA-256 names the version."""
+    """Return the canonical bytes: equal models give equal bytes, and their SHA-256 names the version."""
     # orjson writes arrays as it writes the lists that they would be, NaN as null, in a tenth of the time.
     return orjson.dumps(_document(model, _body_arrays(model)), option=orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY)
 
@@ -47,7 +47,7 @@ def from_json(content: bytes | str) -> Model:
 
 
 def to_document(model: Model) -> dict[str, Any]:
-    """Give a model as JSON values; NaN is null."""
+    """Return a model as JSON values; NaN is null."""
     return _document(model, as_lists(_body_arrays(model)))
 
 

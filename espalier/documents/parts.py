@@ -16,7 +16,7 @@ from espalier.data.schema import Feature, FeatureKind, Schema
 from espalier.errors import DocumentError, Fault, InvalidInput, within
 from espalier.model.linear import LinearModels
 from espalier.model.model import TrainingRecord
-from espalier.model.preparation import LARGEST_SPAN, STEPS, Preparation, Scale
+from espalier.model.preparation import MAX_SPAN, STEPS, Preparation, Scale
 
 LINEAR_DTYPES: Final[Mapping[str, type]] = MappingProxyType(
     {
@@ -76,7 +76,7 @@ def read_array(values: Any, path: str, dtype: type, n_dimensions: int) -> npt.ND
 
 
 def linear_document(models: LinearModels) -> dict[str, list[Any]]:
-    """Give the arrays by name."""
+    """Return the arrays by name."""
     return {name: getattr(models, name).tolist() for name in LINEAR_DTYPES}
 
 
@@ -118,7 +118,7 @@ def faults_of_linear(models: LinearModels, schema: Schema, imputed: tuple[float,
 
 
 def preparation_document(preparation: Preparation) -> dict[str, Any]:
-    """Give the JSON form; NaN is null, and so is what an attribute has none of."""
+    """Return the JSON form; NaN is null, and so is what an attribute has none of."""
     document: dict[str, Any] = {"imputed": None if preparation.imputed is None else _nulls(preparation.imputed)}
     if preparation.scales is not None:
         document["scales"] = {
@@ -129,11 +129,7 @@ def preparation_document(preparation: Preparation) -> dict[str, Any]:
 
 
 def read_preparation(given: Mapping[str, Any], schema: Schema) -> Preparation:
-    """Read what `preparation_document` gives.
-
-    Raises:
-        DocumentError: Another length than the schema's, or values that training cannot give.
-    """
+    """Read what `preparation_document` gives."""
     return Preparation(
         imputed=_read_imputed(given.get("imputed"), schema),
         scales=_read_scales(given.get("scales"), schema),
@@ -181,7 +177,7 @@ def _read_scale(feature: Feature, span: float, middle: float, step: float) -> Sc
     if feature.kind is FeatureKind.DATETIME:
         low, high = EARLIEST_INSTANT, LATEST_INSTANT
     steps = (0.0, *STEPS.get(feature.kind, ()))
-    legal = not any(absent) and 0 <= span <= LARGEST_SPAN and low <= middle <= high and step in steps
+    legal = not any(absent) and 0 <= span <= MAX_SPAN and low <= middle <= high and step in steps
     if feature.coded or not legal:
         message = (
             f"of {feature.name!r}: null for an attribute of categories, else a span of at least 0, a middle, and a "
@@ -200,7 +196,7 @@ def _check_length(column: Sequence[float], schema: Schema, path: str) -> None:
 
 
 def record_document(record: TrainingRecord) -> dict[str, Any]:
-    """Give a record as JSON values.
+    """Return a record as JSON values.
 
     What does not apply to a model is not said of it: documents that have it say something by it.
     """

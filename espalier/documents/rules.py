@@ -12,9 +12,9 @@ from typing import Any, Final
 from espalier.data.labels import EARLIEST_INSTANT, LATEST_INSTANT
 from espalier.data.schema import Feature, FeatureKind, Schema
 from espalier.errors import DocumentError, Fault, pointer
-from espalier.model.linear import LARGEST_VALUE
+from espalier.model.linear import MAX_VALUE
 from espalier.model.rules import Condition, LabelCodes, Rule, RuleList
-from espalier.model.tree import LARGEST
+from espalier.model.tree import MAX_AMOUNT
 
 MAX_RULES: Final = 5_000_000
 BOUNDS: Final = ("above", "at_most")
@@ -22,7 +22,7 @@ KEYS: Final = ("attribute", "above", "at_most", "categories", "known")
 
 
 def rules_document(rules: RuleList, schema: Schema) -> dict[str, Any]:
-    """Give a list of rules as JSON values."""
+    """Return a list of rules as JSON values."""
     place = {feature.name: number for number, feature in enumerate(schema.attributes)}
     codes = LabelCodes()
     return {
@@ -108,9 +108,9 @@ def _faults_of_answer(given: Any, path: str, schema: Schema) -> Iterator[Fault]:
     width = len(schema.classes)
     if width and not (type(value) is int and 0 <= value < width):
         yield Fault(f"{path}/value", "not_legal", f"must be the code of one of the {width} classes")
-    if not width and not (_is_number(value) and abs(value) <= LARGEST_VALUE):
-        yield Fault(f"{path}/value", "not_legal", f"must be a number between ±{LARGEST_VALUE:g}")
-    if not (_is_number(given.get("weight")) and 0 <= given["weight"] <= LARGEST):
+    if not width and not (_is_number(value) and abs(value) <= MAX_VALUE):
+        yield Fault(f"{path}/value", "not_legal", f"must be a number between ±{MAX_VALUE:g}")
+    if not (_is_number(given.get("weight")) and 0 <= given["weight"] <= MAX_AMOUNT):
         yield Fault(f"{path}/weight", "not_legal", "must be a number of at least 0")
     if given.get("estimate") is not None and not _is_number(given["estimate"]):
         yield Fault(f"{path}/estimate", "not_legal", "must be a number, or null")
@@ -123,10 +123,10 @@ def _faults_of_stats(stats: Any, path: str, n_classes: int) -> Iterator[Fault]:
         yield Fault(path, "wrong_type", f"must be a list of {width} numbers")
         return
     weights = stats if n_classes else [stats[0], stats[2]]
-    if min(weights) < 0 or max(weights) > LARGEST or math.fsum(weights if n_classes else stats[:1]) <= 0:
+    if min(weights) < 0 or max(weights) > MAX_AMOUNT or math.fsum(weights if n_classes else stats[:1]) <= 0:
         yield Fault(path, "not_legal", "weights and sums of squares must be at least 0, and some weight above it")
-    if not n_classes and abs(stats[1]) > LARGEST_VALUE:
-        yield Fault(path, "not_legal", f"the mean must be between ±{LARGEST_VALUE:g}")
+    if not n_classes and abs(stats[1]) > MAX_VALUE:
+        yield Fault(path, "not_legal", f"the mean must be between ±{MAX_VALUE:g}")
 
 
 def _faults_of_conditions(rule: Any, path: str, schema: Schema) -> Iterator[Fault]:
@@ -188,4 +188,4 @@ def _faults_of_codes(codes: Any, path: str, feature: Feature) -> Iterator[Fault]
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value) and abs(value) <= LARGEST
+    return type(value) in (int, float) and math.isfinite(value) and abs(value) <= MAX_AMOUNT

@@ -11,7 +11,7 @@ from espalier.data.labels import EARLIEST_INSTANT, LATEST_INSTANT
 from espalier.data.schema import FeatureKind, Schema
 from espalier.documents.parts import linear_document, read_array, read_linear
 from espalier.errors import DocumentError, Fault
-from espalier.model.linear import LARGEST_VALUE
+from espalier.model.linear import MAX_VALUE
 from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC
 from espalier.model.surrogates import Surrogates
 from espalier.model.tree import MAX_NODES, Tree
@@ -116,8 +116,8 @@ def _check_against_schema(tree: Tree, schema: Schema) -> None:
     faults = _faults_of_stats(tree, classes=bool(schema.classes), width=width)
     if schema.classes and not np.all((tree.value >= 0) & (tree.value < width)):
         faults.append(Fault("/tree/value", "not_legal", f"must be codes of the {width} classes"))
-    if not schema.classes and not np.all(np.abs(tree.value) <= LARGEST_VALUE):
-        faults.append(Fault("/tree/value", "not_legal", f"must be numbers between ±{LARGEST_VALUE:g}"))
+    if not schema.classes and not np.all(np.abs(tree.value) <= MAX_VALUE):
+        faults.append(Fault("/tree/value", "not_legal", f"must be numbers between ±{MAX_VALUE:g}"))
     n_categories = np.array([len(feature.categories) for feature in schema.attributes] or [0])
     unordered = np.array([feature.unordered for feature in schema.attributes] or [False])
     inner = tree.test != LEAF
@@ -146,8 +146,8 @@ def _faults_of_stats(tree: Tree, *, classes: bool, width: int) -> list[Fault]:
         faults.append(Fault("/tree/stats", "not_legal", "weights and sums of squares must be at least 0"))
     elif np.any((tree.weight > 0) & (sums <= 0)):
         faults.append(Fault("/tree/stats", "not_legal", "a node that has weight must have it in its statistics"))
-    if not classes and np.any(np.abs(tree.stats[:, 1]) > LARGEST_VALUE):
-        faults.append(Fault("/tree/stats", "not_legal", f"means must be between ±{LARGEST_VALUE:g}"))
+    if not classes and np.any(np.abs(tree.stats[:, 1]) > MAX_VALUE):
+        faults.append(Fault("/tree/stats", "not_legal", f"means must be between ±{MAX_VALUE:g}"))
     return faults
 
 

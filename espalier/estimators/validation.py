@@ -14,7 +14,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from espalier.data.checks import faults_of_target, faults_of_weights
 from espalier.data.column import RawColumn, column_from_array, columns_from_matrix, distinct_values, is_missing
 from espalier.data.dataset import Column, Dataset
-from espalier.data.labels import LARGEST_WHOLE, Label
+from espalier.data.labels import MAX_INTEGER, Label
 from espalier.data.readers.arrow import columns_of_frame, is_frame
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
 from espalier.errors import EstimatorError, Fault, InvalidInput, pointer, within
@@ -61,10 +61,6 @@ def read_columns(table: Any, names: Sequence[str] | None) -> list[RawColumn]:
     Args:
         table: As `validate_table` returns it.
         names: Names of the columns; None: x0, x1, ….
-
-    Raises:
-        EstimatorError: A column is of a type that cannot be read.
-        TypeError: An object in a column is neither text, a number, a date nor missing.
     """
     if _is_table(table):
         with raise_value_errors():
@@ -110,10 +106,6 @@ def validate_numbers(y: Any, n_rows: int) -> npt.NDArray[np.float64]:
 
     Returns:
         float64 (n_rows,).
-
-    Raises:
-        ValueError: y has another shape or length, or a value that is not a finite number.
-        EstimatorError: A number is too large to be squared.
     """
     values = _column(y, n_rows, dtype=np.float64)
     _raise_faults(faults_of_target(values), "y")
@@ -155,7 +147,7 @@ def as_label(value: Any, categories: Sequence[Label]) -> Label:
             return label
     if isinstance(plain, str | bool):
         return plain
-    if isinstance(plain, int | float) and plain == plain // 1 and abs(plain) <= LARGEST_WHOLE:
+    if isinstance(plain, int | float) and plain == plain // 1 and abs(plain) <= MAX_INTEGER:
         return int(plain)
     return plain if isinstance(plain, float) else str(plain)
 

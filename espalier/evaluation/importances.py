@@ -43,7 +43,7 @@ class PermutationImportance:
 
 
 def attribute_importances(model: Model) -> Mapping[str, float]:
-    """Give each attribute's share of all that the tests of a tree gain, in the order of the schema.
+    """Return each attribute's share of all that the tests of a tree gain, in the order of the schema.
 
     A test counts with its gain (by how much it lowers the impurity that the criterion is made of, as it was grown)
     times the weight of its rows; the shares add up to 1, or all are 0 where no test gains anything (Breiman and others
@@ -83,7 +83,7 @@ def permutation_importances(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Mapping[str, PermutationImportance]:
-    """Give what a model loses on rows when one attribute's values are shuffled among them, attribute by attribute.
+    """Return what a model loses on rows when one attribute's values are shuffled among them, attribute by attribute.
 
     What a model cannot do without shows, whatever it is made of: tests, linear models, rules. Of two attributes that
     say the same, neither may be missed. On the training rows it says what was learned, chance included; ask rows that
@@ -135,13 +135,13 @@ def _below_one(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def _score(model: Model, dataset: Dataset, measure: str, watch: Progress) -> float:
-    """Give a figure of which more is better."""
+    """Return a figure of which more is better."""
     value: float = getattr(evaluate(model, dataset, progress=watch), measure)
     return -value if measure in LESS_IS_BETTER else value
 
 
 def _shuffled(dataset: Dataset, name: str, source: "np.random.PCG64") -> Iterator[Dataset]:
-    """Give the data set again and again, each time with one column in an order drawn anew.
+    """Return the data set again and again, each time with one column in an order drawn anew.
 
     source: of raw numbers, a stream that never changes.
     """
@@ -153,7 +153,7 @@ def _shuffled(dataset: Dataset, name: str, source: "np.random.PCG64") -> Iterato
 
 
 def _used_attributes(model: Model) -> frozenset[int]:
-    """Give the places of the attributes that have a part in any answer."""
+    """Return the places of the attributes that have a part in any answer."""
     if isinstance(model.body, RuleList):
         asked = {condition.attribute.name for rule in model.body.rules for condition in rule.conditions}
         return frozenset(place for place, feature in enumerate(model.schema.attributes) if feature.name in asked)

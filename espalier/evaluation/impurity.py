@@ -45,40 +45,40 @@ def contingency_table(
 
 
 def entropy_of(weights: Floats, unit: float) -> float:
-    """Give the entropy of the shares that `weights` (classes,) have; `unit` is ln 2 for bits, 1 for nats."""
+    """Return the entropy of the shares that `weights` (classes,) have; `unit` is ln 2 for bits, 1 for nats."""
     total = float(weights.sum())
     shares = weights[weights > 0] / total if total > 0 else np.ones(1)
     return abs(float((shares * np.log(shares)).sum())) / unit
 
 
 def gini_of(weights: Floats) -> float:
-    """Give Σ p(1 − p) over the shares that `weights` (classes,) have."""
+    """Return Σ p(1 − p) over the shares that `weights` (classes,) have."""
     total = float(weights.sum())
     shares = weights / total if total > 0 else np.zeros(1)
     return float((shares * (1 - shares)).sum())
 
 
 def variance_of(target: npt.NDArray[Any], weight: Floats) -> float:
-    """Give the weighted population variance of `target` (rows,); 0 without rows."""
+    """Return the weighted population variance of `target` (rows,); 0 without rows."""
     if not len(target):
         return 0.0
     return float(np.average((target - np.average(target, weights=weight)) ** 2, weights=weight))
 
 
 def entropy_within(cells: ContingencyTable, unit: float) -> float:
-    """Give the mean entropy inside the branches, each by its weight; `unit` as in `entropy_of`."""
+    """Return the mean entropy inside the branches, each by its weight; `unit` as in `entropy_of`."""
     shares = cells.weight / cells.branches[cells.branch]
     return abs(float((cells.weight * np.log(shares)).sum())) / _total(cells) / unit
 
 
 def gini_within(cells: ContingencyTable) -> float:
-    """Give the mean Σ p(1 − p) inside the branches, each by its weight."""
+    """Return the mean Σ p(1 − p) inside the branches, each by its weight."""
     shares = cells.weight / cells.branches[cells.branch]
     return float((cells.weight * (1 - shares)).sum()) / _total(cells)
 
 
 def chi_square_of(cells: ContingencyTable) -> tuple[float, int]:
-    """Give Pearson's statistic and its degrees of freedom, over the branches and classes that have rows.
+    """Return Pearson's statistic and its degrees of freedom, over the branches and classes that have rows.
 
     A cell without rows adds what is expected of it; together they add what the others leave of the whole weight.
     """

@@ -47,7 +47,7 @@ class Evaluation:
     r2: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the figures that apply, as JSON."""
+        """Return the figures that apply, as JSON."""
         names = (field.name for field in dataclasses.fields(self))
         given = {name: value for name in names if (value := getattr(self, name)) is not None}
         if self.confusion is not None:
@@ -55,7 +55,7 @@ class Evaluation:
         return given
 
     def figures(self) -> dict[str, float]:
-        """Give the few figures that a model keeps of itself."""
+        """Return the few figures that a model keeps of itself."""
         names = ("n_rows", "errors", "accuracy", "rmse", "mae")
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
@@ -146,9 +146,6 @@ def answers_and_shares(model: Model, dataset: Dataset) -> tuple[npt.NDArray[Any]
     Returns:
         Class codes int32 or numbers float64, (n_rows); shares of the classes, float64 (n_rows, classes), with no
         columns for a regression.
-
-    Raises:
-        DataError: An attribute of the model is not there, or is of another kind.
     """
     cells = encode_columns(model, dataset)
     answered = predict_batch(model, cells, shares=True)

@@ -52,7 +52,7 @@ class ClassShare:
     self_information: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
@@ -139,7 +139,7 @@ class Profile:
     variance: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form: what applies to the task; an undefined figure is None."""
+        """Return the JSON form: what applies to the task; an undefined figure is None."""
         of_task = SHOWN[self.task]
         names = ("task", "n_rows", "weight", "log_base", "unit", "target", *of_task["target"])
         classes = {"classes": [share.to_dict() for share in self.classes]} if self.classes else {}
@@ -172,7 +172,7 @@ SHOWN: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 
 
 def profile(dataset: Dataset, *, log_base: str | float = 2) -> Profile:
-    r"""Say of each class how frequent, and of each attribute how telling it is; rows count by their weight.
+    r"""Return for each class how frequent, and of each attribute how telling it is; rows count by their weight.
 
     Args:
         dataset: With a target.
@@ -339,7 +339,7 @@ def _cells(table: Table, values: Values, branch: npt.NDArray[Any], n_branches: i
 
 
 def _best_cuts(table: Table, values: Values) -> tuple[int, int]:
-    """Give the places of the distinct values after which the cut is best by gain and by gini, -1 without a cut.
+    """Return the places of the distinct values after which the cut is best by gain and by gini, -1 without a cut.
 
     Branch weights times impurities are sums over classes, so one class at a time is held: with c the weight of a class
     in a branch of weight w, w·H = w·ln w − Σ c·ln c, and w·gini = w − Σ c²/w.

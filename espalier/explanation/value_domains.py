@@ -18,13 +18,13 @@ from espalier.data.schema import Feature, FeatureKind
 from espalier.explanation.steps import shown_value
 from espalier.model.model import Model
 from espalier.model.node_tests import NUMERIC, UNKNOWN
-from espalier.model.preparation import LARGEST_SPAN, Scale
+from espalier.model.preparation import MAX_SPAN, Scale
 from espalier.model.rules import RuleList
 from espalier.model.tree import Tree
 
 MARGIN: Final = 1e-6
 """A proposed number exceeds a threshold by at most this part of its span, with as few digits as possible."""
-LARGEST_EXACT: Final = 2.0**53
+MAX_EXACT: Final = 2.0**53
 LARGEST: Final = sys.float_info.max
 MICROSECOND: Final = 1e-6
 
@@ -138,7 +138,7 @@ class ValueDomain:
     def label(self, value: float) -> Label:
         """Return a legal value as a row holds it: an integer if all training values were integers."""
         shown = shown_value(self.feature, value)
-        if isinstance(shown, float) and not self.feature.coded and self.scale.step and abs(shown) <= LARGEST_EXACT:
+        if isinstance(shown, float) and not self.feature.coded and self.scale.step and abs(shown) <= MAX_EXACT:
             return int(shown) if shown.is_integer() else shown
         return shown
 
@@ -221,7 +221,7 @@ def _scale_of_thresholds(model: Model, place: int) -> Scale:
     if not bounds:
         return Scale(1.0, 0.0, 0.0)
     low, high = min(bounds), max(bounds)
-    span = min(2.0 * (high / 2 - low / 2), LARGEST_SPAN) if high > low else abs(low)
+    span = min(2.0 * (high / 2 - low / 2), MAX_SPAN) if high > low else abs(low)
     return Scale(span, low / 2 + high / 2, 0.0)
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
-LARGEST_VALUE: Final = 1e150
+MAX_VALUE: Final = 1e150
 """Numbers beyond it count as it: a product of a value and a coefficient, and the square of an answer, stay finite."""
 
 Term = tuple[int, int, float]
@@ -53,26 +53,26 @@ class LinearModels:
             getattr(self, field.name).flags.writeable = False
 
     def terms(self, node: int) -> Iterator[Term]:
-        """Give the terms of a node's own model."""
+        """Return the terms of a node's own model."""
         part = slice(int(self.start[node]), int(self.start[node + 1]))
         return zip(self.feature[part].tolist(), self.cut[part].tolist(), self.coefficient[part].tolist(), strict=True)
 
     def n_terms(self) -> npt.NDArray[np.int64]:
-        """Give the number of terms of each node's model, int64 (n)."""
+        """Return the number of terms of each node's model, int64 (n)."""
         return np.diff(self.start).astype(np.int64)
 
     def ranks(self, feature: int) -> Ints:
-        """Give the rank of each category of an attribute: int32 (categories)."""
+        """Return the rank of each category of an attribute: int32 (categories)."""
         return self.rank[self.rank_start[feature] : self.rank_start[feature + 1]]
 
     def column_value(self, feature: int, cut: int, value: float) -> float:
-        """Give what a term multiplies: the value (no larger than `LARGEST_VALUE`), or 1 or 0 of a category's code."""
+        """Return what a term multiplies: the value (no larger than `MAX_VALUE`), or 1 or 0 of a category's code."""
         if cut:
             return 1.0 if self.rank[self.rank_start[feature] + int(value)] >= cut else 0.0
-        return min(max(value, -LARGEST_VALUE), LARGEST_VALUE)
+        return min(max(value, -MAX_VALUE), MAX_VALUE)
 
     def selected(self, nodes: npt.NDArray[np.intp]) -> "LinearModels":
-        """Give the models of some nodes (ascending), renumbered in that order."""
+        """Return the models of some nodes (ascending), renumbered in that order."""
         counts = self.n_terms()[nodes]
         start = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
         places = np.repeat(self.start[nodes].astype(np.int64) - start[:-1], counts) + np.arange(int(start[-1]))
@@ -88,7 +88,7 @@ class LinearModels:
         )
 
     def conditions(self, *, n_nodes: int, n_attributes: int) -> Iterator[tuple[str, bool, str]]:
-        """Give (array, whether it holds, what must hold), each condition relying on those before it."""
+        """Return (array, whether it holds, what must hold), each condition relying on those before it."""
         n_terms = len(self.feature)
         for name, n_rows in (("start", n_nodes), ("rank_start", n_attributes)):
             starts = getattr(self, name)
@@ -103,10 +103,10 @@ class LinearModels:
         yield "linear/cut", bool(np.all(self.cut >= 0)), "must be at least 0"
         yield "linear/rank", bool(np.all(self.rank >= 0)), "must be at least 0"
         for name in ("coefficient", "intercept"):
-            bounded = bool(np.all(np.abs(getattr(self, name)) <= LARGEST_VALUE))
-            yield f"linear/{name}", bounded, f"must be numbers between ±{LARGEST_VALUE:g}"
-        squares = bool(np.all((self.squares >= 0) & (self.squares <= LARGEST_VALUE**2)))
-        yield "linear/squares", squares, f"must be between 0 and {LARGEST_VALUE**2:g}"
+            bounded = bool(np.all(np.abs(getattr(self, name)) <= MAX_VALUE))
+            yield f"linear/{name}", bounded, f"must be numbers between ±{MAX_VALUE:g}"
+        squares = bool(np.all((self.squares >= 0) & (self.squares <= MAX_VALUE**2)))
+        yield "linear/squares", squares, f"must be between 0 and {MAX_VALUE**2:g}"
         node = np.repeat(np.arange(n_nodes), np.diff(self.start))
         same = (node[1:] == node[:-1]) & (self.feature[1:] == self.feature[:-1])
         rises = (
@@ -161,7 +161,7 @@ NOTHING_YET: Final = Smoothing(1.0, 0.0, {})
 
 
 def smoothing_shares(weight: Sequence[float] | Floats, path: Sequence[int], constant: float | None) -> list[float]:
-    """Give the part that each node of a path (root first) has in the leaf's smoothed answer; they add up to 1.
+    """Return the part that each node of a path (root first) has in the leaf's smoothed answer; they add up to 1.
 
     From leaf to root p' = (n·p + k·q)/(n + k), n the weight of the child and q the answer of the parent's own model
     (Wang and Witten 1997): the leaf keeps the product of all n/(n + k), its parent k/(n + k) times the product above.
@@ -177,7 +177,7 @@ def smoothing_shares(weight: Sequence[float] | Floats, path: Sequence[int], cons
 def smoothed_leaf(
     weight: Floats, value: Floats | Ints, models: LinearModels | None, path: Sequence[int], constant: float | None
 ) -> LeafModel:
-    """Give what the last node of a path (root first) answers; see `smoothing_shares`.
+    """Return what the last node of a path (root first) answers; see `smoothing_shares`.
 
     Args:
         weight: Training weight of each node of the tree.
@@ -195,7 +195,7 @@ def smoothed_leaf(
 
 
 def kept_share(weight: float, constant: float | None) -> float:
-    """Give n/(n + k): what a child of weight n keeps of its answer beside its parent's."""
+    """Return n/(n + k): what a child of weight n keeps of its answer beside its parent's."""
     if constant is None:
         return 1.0
     return weight / (weight + constant) if weight > 0 else 0.0

@@ -65,7 +65,7 @@ class OperatingPoint:
     probability: float
 
     def decide(self, shares: Sequence[float]) -> int:
-        """Give the code of the class that is answered: this one, or the largest of the others, the first of equals.
+        """Return the code of the class that is answered: this one, or the largest of the others, the first of equals.
 
         >>> OperatingPoint(code=2, probability=0.25).decide([0.5, 0.3, 0.2])
         0
@@ -77,7 +77,7 @@ class OperatingPoint:
         return max((code for code in range(len(shares)) if code != self.code), key=shares.__getitem__)
 
     def decide_each(self, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
-        """Give the same for each row of a table of shares, float64 (rows, classes): int32 (rows)."""
+        """Return the same for each row of a table of shares, float64 (rows, classes): int32 (rows)."""
         if shares.shape[1] == 1:
             return np.zeros(len(shares), np.int32)
         others = shares.copy()

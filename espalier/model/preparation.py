@@ -20,8 +20,8 @@ STEPS: Final = {FeatureKind.NUMERIC: (1.0,), FeatureKind.DATETIME: (DAY, 1.0)}
 """What all values of a column may be multiples of, the coarsest first."""
 BLOCK: Final = 8_192
 """Rows looked at together; most columns that are no multiples show it in the first."""
-LARGEST_EXACT: Final = 2.0**53
-LARGEST_SPAN: Final = 1e308
+MAX_EXACT: Final = 2.0**53
+MAX_SPAN: Final = 1e308
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def _scale(feature: Feature, column: npt.NDArray[Any]) -> Scale | None:
     if low > high:
         return None
     # Halves: the difference of two numbers may be too large for a number.
-    span = min(2.0 * min(high / 2 - low / 2, sys.float_info.max / 2), LARGEST_SPAN)
+    span = min(2.0 * min(high / 2 - low / 2, sys.float_info.max / 2), MAX_SPAN)
     middle = _roughly(low / 2 + high / 2, span)
     if feature.kind is FeatureKind.DATETIME:
         middle = min(max(middle, EARLIEST_INSTANT), LATEST_INSTANT)
@@ -78,7 +78,7 @@ def _scale(feature: Feature, column: npt.NDArray[Any]) -> Scale | None:
 
 
 def _ends(column: npt.NDArray[Any]) -> tuple[float, float]:
-    """Give the least and the greatest number; infinity and its opposite where there is none."""
+    """Return the least and the greatest number; infinity and its opposite where there is none."""
     if len(column):
         low, high = float(column.min()), float(column.max())
         if low < high:  # nothing is missing; of zeros alone the sign would be another
@@ -95,7 +95,7 @@ def _roughly(middle: float, span: float) -> float:
 
 
 def _step(steps: Sequence[float], column: npt.NDArray[np.float64], largest: float) -> float:
-    if largest > LARGEST_EXACT:
+    if largest > MAX_EXACT:
         return 0.0
     return next((step for step in steps if _are_multiples(column, step)), 0.0)
 

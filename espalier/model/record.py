@@ -18,7 +18,7 @@ HALF_A_ROW: Final = 0.5
 
 
 def training_record(model: Model) -> TrainingRecord:
-    """Give the record of a model; of an old one, what is known of it without the fields that it lacks.
+    """Return the record of a model; of an old one, what is known of it without the fields that it lacks.
 
     That is on the safe side: where rows must have been asked, or added, they may be those of any data set (`UNNAMED`),
     and where the strategy for missing values divides rows, some may be.
@@ -41,9 +41,9 @@ def training_record(model: Model) -> TrainingRecord:
 
 
 def was_used(fingerprint: str, named: tuple[str, ...]) -> bool:
-    """Say whether a data set is, or may be, one of those that a record names.
+    """Return whether a data set is, or may be, one of those that a record names.
 
-    >>> is_among("a", ("a", "b")), is_among("c", ("a", "b")), is_among("c", ("a", UNNAMED))
+    >>> was_used("a", ("a", "b")), was_used("c", ("a", "b")), was_used("c", ("a", UNNAMED))
     (True, False, True)
     """
     return fingerprint in named or UNNAMED in named
@@ -54,14 +54,14 @@ def _backfits(pruner: Pruner | None) -> bool:
 
 
 def _counts_more_rows(model: Model) -> bool:
-    """Say whether the root has counted other rows than those learned from, where each counts 1."""
+    """Return whether the root has counted other rows than those learned from, where each counts 1."""
     if model.schema.weight is not None or model.config.class_weight is not None or isinstance(model.body, RuleList):
         return False
     return abs(float(model.body.weight[0]) - model.training.n_training_rows) > HALF_A_ROW
 
 
 def _pruner_of(pruning: Mapping[str, Any] | None) -> Pruner | None:
-    """Give the parameters by which a model was pruned; None of what is none, since a document is not taken on trust."""
+    """Return the parameters by which a model was pruned; None if there are none, or they are not legal."""
     if pruning is None:
         return None
     try:

@@ -42,7 +42,7 @@ class Condition:
     known: bool | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form; bounds of an ordinal attribute are categories, those of a datetime dates."""
+        """Return the JSON form; bounds of an ordinal attribute are categories, those of a datetime dates."""
         document: dict[str, Any] = {"attribute": self.attribute.name}
         if self.categories is not None:
             document["in"] = list(self.categories)
@@ -67,14 +67,14 @@ class LabelCodes:
         self._tables: dict[str, Mapping[Hashable, int]] = {}
 
     def listed(self, condition: Condition) -> list[int]:
-        """Give the codes of a condition's categories; none where it has no set of them."""
+        """Return the codes of a condition's categories; none where it has no set of them."""
         if not condition.categories:
             return []
         codes = self.of(condition.attribute)
         return [codes[label_key(label)] for label in condition.categories]
 
     def of(self, feature: Feature) -> Mapping[Hashable, int]:
-        """Give the code of each category of an attribute, by `label_key`; attributes are known by their names."""
+        """Return the code of each category of an attribute, by `label_key`; attributes are known by their names."""
         found = self._tables.get(feature.name)
         if found is None:
             found = {label_key(label): place for place, label in enumerate(feature.categories)}
@@ -148,7 +148,7 @@ class ClassDescription:
     excluded: tuple[tuple[Condition, ...], ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form: lists of lists of conditions."""
+        """Return the JSON form: lists of lists of conditions."""
         return {
             "class": self.label,
             "any_of": [[condition.to_dict() for condition in each] for each in self.conjunctions],
@@ -228,7 +228,7 @@ def number_text(value: float) -> str:
 
 
 def shown_bound(feature: Feature, bound: float) -> Label:
-    """Give a threshold as it is shown: a number, the last category at or below it, or a date."""
+    """Return a threshold as it is shown: a number, the last category at or below it, or a date."""
     if feature.kind is FeatureKind.ORDINAL:
         return feature.categories[max(0, min(math.floor(bound), len(feature.categories) - 1))]
     if feature.kind is FeatureKind.DATETIME:

@@ -37,7 +37,7 @@ class Surrogates:
 
 
 def arranged_surrogates(surrogates: Surrogates, tests: npt.NDArray[np.intp]) -> Surrogates:
-    """Give the surrogates of a tree whose nodes test what the nodes `tests` tested."""
+    """Return the surrogates of a tree whose nodes test what the nodes `tests` tested."""
     start, kept = ragged(surrogates.start, tests)
     code_start, codes = ragged(surrogates.code_start, kept)
     return Surrogates(
@@ -53,7 +53,7 @@ def arranged_surrogates(surrogates: Surrogates, tests: npt.NDArray[np.intp]) -> 
 
 
 def ragged(start: Ints, picked: npt.NDArray[np.intp]) -> tuple[Ints, npt.NDArray[np.intp]]:
-    """Give where each of the rows `picked` of a ragged table starts in a table of these alone, and all their places.
+    """Return where each of the rows `picked` of a ragged table starts in a table of these alone, and all their places.
 
     start: int32; row i of the table stands at ``start[i] : start[i+1]``.
 
@@ -73,7 +73,7 @@ def ragged(start: Ints, picked: npt.NDArray[np.intp]) -> tuple[Ints, npt.NDArray
 def surrogate_conditions(
     surrogates: Surrogates, n_children: npt.NDArray[np.intp], n_attributes: int
 ) -> Iterator[tuple[str, bool, str]]:
-    """Give (array, whether it holds, what must hold), each condition relying on those before it."""
+    """Return (array, whether it holds, what must hold), each condition relying on those before it."""
     n_nodes, n_tests = len(n_children), len(surrogates.feature)
     for name, length in (("start", n_nodes), ("code_start", n_tests)):
         starts = getattr(surrogates, name)

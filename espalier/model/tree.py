@@ -26,7 +26,7 @@ from espalier.model.surrogates import Surrogates, arranged_surrogates, ragged, s
 
 MAX_NODES: Final = 20_000_000
 """No tree is grown, or read, that is larger: 3 GB of arrays."""
-LARGEST: Final = 1e300
+MAX_AMOUNT: Final = 1e300
 """No weight or statistic is larger, so that a sum of some of them is a number."""
 NOT_DERIVED: Final = "does not follow from parent"
 SHARE_SLACK: Final = 1e-6
@@ -149,7 +149,7 @@ class Tree:
         return int(self.depths.max())
 
     def children(self, node: int) -> list[int]:
-        """Give the children of `node` in branch order; none at a leaf."""
+        """Return the children of `node` in branch order; none at a leaf."""
         return [int(child) for child in self.child[self.child_start[node] : self.child_start[node + 1]]]
 
     @cached_property
@@ -160,15 +160,15 @@ class Tree:
         return branches
 
     def codes(self, node: int) -> Ints:
-        """Give the branch of each category code at a NOMINAL test: int32 (number of categories)."""
+        """Return the branch of each category code at a NOMINAL test: int32 (number of categories)."""
         return self.code_branch[self.code_start[node] : self.code_start[node + 1]]
 
     def walk(self) -> Iterator[tuple[int, int]]:
-        """Give each node with its depth, in preorder."""
+        """Return each node with its depth, in preorder."""
         return zip(range(self.n_nodes), self.depths.tolist(), strict=True)
 
     def collapsed(self, mask: npt.NDArray[np.bool_]) -> "Tree":
-        """Give the tree in which every node of `mask` (bool, (n)) is a leaf; what was below it is gone.
+        """Return the tree in which every node of `mask` (bool, (n)) is a leaf; what was below it is gone.
 
         Statistics, weight and value of the nodes that remain are unchanged.
         """
@@ -181,17 +181,17 @@ class Tree:
         return self.arranged(nodes, splits, outline=(place_of[self.parent[nodes]], size))
 
     def remaining(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-        """Give the nodes that remain when every node of `mask` becomes a leaf, in preorder."""
+        """Return the nodes that remain when every node of `mask` becomes a leaf, in preorder."""
         # Below a node i of the mask are the nodes i + 1 to i + size[i] - 1.
         chosen = np.flatnonzero(mask)
         return np.flatnonzero(self._uncovered(chosen + 1, chosen + self.size[chosen]))
 
     def outside(self, nodes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-        """Say of each node whether it is none of these different nodes, nor below one of them: bool (n)."""
+        """Return for each node whether it is none of these different nodes, nor below one of them: bool (n)."""
         return self._uncovered(nodes, nodes + self.size[nodes])
 
     def _uncovered(self, low: npt.NDArray[np.intp], high: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-        """Say of each node whether it is in none of the slices ``low:high``: count how many such slices hold it."""
+        """Return for each node whether it is in none of the slices ``low:high``: count how many such slices hold it."""
         inside = np.zeros(self.n_nodes + 1, dtype=np.int64)
         np.add.at(inside, low, 1)
         np.add.at(inside, high, -1)
@@ -199,13 +199,13 @@ class Tree:
         return uncovered
 
     def tested(self) -> list[int]:
-        """Give the places, among the attributes, of those that a test asks for, ascending."""
+        """Return the places, among the attributes, of those that a test asks for, ascending."""
         return [int(place) for place in np.unique(self.feature[self.test != LEAF])]
 
     def arranged(
         self, nodes: npt.NDArray[Any], splits: npt.NDArray[Any], *, outline: tuple[Ints, Ints] | None = None
     ) -> "Tree":
-        """Give the tree made of `nodes`, in the preorder of the new tree.
+        """Return the tree made of `nodes`, in the preorder of the new tree.
 
         Each has weight, statistics and value of the node that it was, and the test and the branches of the node in
         ``splits``, -1 for a leaf: its children are the nodes that follow it there. `outline`: the parent of each and
@@ -235,7 +235,7 @@ def tree_from_parents(arrays: dict[str, Any]) -> Tree:
 
 
 def _children(parent: Ints) -> tuple[Ints, Ints]:
-    """Give child_start and child of a tree whose nodes stand in preorder."""
+    """Return child_start and child of a tree whose nodes stand in preorder."""
     counts = np.bincount(parent[1:], minlength=len(parent))
     # A stable sort of the nodes by parent lists each node's children in preorder, which is branch order.
     child = (np.argsort(parent[1:], kind="stable") + 1).astype(np.int32)
@@ -276,14 +276,14 @@ def _arranged(
 
 
 def _outline(child_start: Ints, child: Ints) -> tuple[Ints, Ints]:
-    """Give the parent of each node, -1 of the root, and the size of its subtree."""
+    """Return the parent of each node, -1 of the root, and the size of its subtree."""
     parent = np.full(len(child) + 1, -1, np.int32)
     parent[child] = np.repeat(np.arange(len(parent), dtype=np.int32), np.diff(child_start))
     return parent, _sizes(parent)
 
 
 def _sizes(parent: Ints) -> Ints:
-    """Give the size of each subtree from the parents, nodes in preorder."""
+    """Return the size of each subtree from the parents, nodes in preorder."""
     # Plain lists: a loop over an array's own entries takes five times as long.
     size, parents = [1] * len(parent), parent.tolist()
     for node in range(len(parent) - 1, 0, -1):
@@ -302,7 +302,7 @@ def _arrays(struct: Tree | Surrogates | LinearModels) -> list[npt.NDArray[Any]]:
 
 
 def _conditions(tree: Tree, n_attributes: int) -> Iterator[Condition]:
-    """Give what must hold, each condition relying on those before it."""
+    """Return what must hold, each condition relying on those before it."""
     yield from _lengths(tree)
     yield from _order(tree)
     yield from _tests(tree, n_attributes)
@@ -371,9 +371,9 @@ def _categories(tree: Tree) -> Iterator[Condition]:
 
 
 def _amounts(tree: Tree) -> Iterator[Condition]:
-    yield "weight", bool(np.all((tree.weight >= 0) & (tree.weight <= LARGEST))), "must be finite and at least 0"
+    yield "weight", bool(np.all((tree.weight >= 0) & (tree.weight <= MAX_AMOUNT))), "must be finite and at least 0"
     yield "weight", bool(tree.weight[0] > 0), "some weight must have reached the root"
-    yield "stats", tree.stats.ndim == 2 and bool(np.all(np.abs(tree.stats) <= LARGEST)), "must be finite numbers"
+    yield "stats", tree.stats.ndim == 2 and bool(np.all(np.abs(tree.stats) <= MAX_AMOUNT)), "must be finite numbers"
     yield "branch_weight", bool(np.all((tree.branch_weight >= 0) & (tree.branch_weight <= 1))), "must be shares"
     # A row without a value is shared out over all branches: what goes in must come out.
     shares = np.bincount(tree.parent[tree.child], weights=tree.branch_weight, minlength=tree.n_nodes)

@@ -51,7 +51,7 @@ class Result:
     notes: tuple[str, ...] = ()
 
     def score(self, measure: str) -> float:
-        """Give the mean of `measure` over the folds."""
+        """Return the mean of `measure` over the folds."""
         return float(np.mean([getattr(evaluation, measure) for evaluation in self.evaluations]))
 
 
@@ -153,7 +153,7 @@ class Comparison:
         return "; ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return {
             "measure": self.measure,
             **({"classes": list(self.classes)} if self.classes else {}),
@@ -243,7 +243,7 @@ class Span:
     n_candidates: int
 
     def fold(self, number: int, n_folds: int) -> Progress:
-        """Give the progress of one of the candidate's trainings."""
+        """Return the progress of one of the candidate's trainings."""
         start = (self.place * n_folds + number) / (self.n_candidates * n_folds)
         self.whole.check()
         self.whole.phase = f"candidate {self.place + 1} of {self.n_candidates}"
@@ -303,7 +303,7 @@ def _effect(pruned: Result, unpruned: Result, measure: str, tests: Sequence[Test
 
 
 def _tested(one: Result, other: Result, measure: str, tests: Sequence[Test], dataset: Dataset) -> tuple[float, str]:
-    """Give the p-value of the difference between two candidates, and the name of the test."""
+    """Return the p-value of the difference between two candidates, and the name of the test."""
     if len(tests) > 1:
         ours, theirs = ([getattr(each, measure) for each in result.evaluations] for result in (one, other))
         n_test = dataset.n_rows / len(tests)  # each row is tested once
@@ -321,7 +321,7 @@ def _tested(one: Result, other: Result, measure: str, tests: Sequence[Test], dat
 
 
 def _figure_text(figure: float) -> str:
-    """Give a figure with four decimals, or with four digits where those would not show them."""
+    """Return a figure with four decimals, or with four digits where those would not show them."""
     return f"{figure:.4f}" if figure == 0 or abs(figure) >= SMALL else f"{figure:.4g}"
 
 

@@ -67,7 +67,7 @@ def check_comparison(
 
 
 def fold_of_rows(dataset: Dataset, n_folds: int, *, seed: int = 0) -> npt.NDArray[np.intp]:
-    """Give the fold of each row, (n_rows,): each class is dealt out in turn, so that folds differ by one row of it."""
+    """Return the fold of each row, (n_rows,); the rows of each class are spread evenly over the folds."""
     order = row_order(dataset.n_rows, seed)
     if dataset.schema.task == "classification" and dataset.target is not None:
         order = order[np.argsort(np.asarray(dataset.target)[order], kind="stable")]
@@ -77,7 +77,7 @@ def fold_of_rows(dataset: Dataset, n_folds: int, *, seed: int = 0) -> npt.NDArra
 
 
 def with_label_noise(dataset: Dataset, share: float, *, seed: int = 0) -> Dataset:
-    """Give the data set with the class of a drawn `share` of the rows replaced by another class, each as likely.
+    """Return the data set with the class of a drawn `share` of the rows replaced by another class, each as likely.
 
     The rows are drawn as `row_order` draws them, the classes by the next raw numbers of the same stream.
     """
@@ -95,7 +95,7 @@ def with_label_noise(dataset: Dataset, share: float, *, seed: int = 0) -> Datase
 def tests_of(
     dataset: Dataset, folds: int | Sequence[int] | None, holdout: Holdout | Dataset | None, seed: int
 ) -> list[Test]:
-    """Give what each training is tested on: the rows of each fold, or the one holdout.
+    """Return what each training is tested on: the rows of each fold, or the one holdout.
 
     Raises:
         ConfigError: The holdout is the data set itself.
@@ -114,7 +114,7 @@ def tests_of(
 
 
 def parts_of(dataset: Dataset, noisy: Dataset, test: Test) -> tuple[Dataset, Dataset]:
-    """Give what is learned from and what is tested on."""
+    """Return what is learned from and what is tested on."""
     if isinstance(test, Dataset):
         return noisy, test
     return noisy.take(other_rows(dataset.n_rows, test)), dataset.take(test)

@@ -1,4 +1,4 @@
-"""Whether figures that come in pairs, a fold or a row each, differ by more than chance."""
+"""Significance tests of paired figures, a fold or a row each."""
 
 import math
 from typing import Final
@@ -9,23 +9,25 @@ import numpy.typing as npt
 from espalier.stats import student_t_two_sided
 
 ROUNDING: Final = 1e-12
-"""Figures that differ by less than this share of them are the same."""
+"""Relative difference below which two figures are equal."""
 
 
 def paired_differences(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Give pair by pair how far two figures are apart; what is rounding of a sum of weights is no difference."""
+    """Return the difference of each pair of figures; differences within rounding of a sum are 0."""
     one, other = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
     apart = one - other
     return np.where(np.abs(apart) <= ROUNDING * np.maximum(np.abs(one), np.abs(other)), 0.0, apart)
 
 
 def resampled_t(apart: npt.NDArray[np.float64], test_to_training: float) -> tuple[float, str]:
-    """Give the p-value of the mean difference, and the test's name; with a ratio of 0 this is Student's paired t-test.
+    """Return the p-value of the mean difference, and the name of the test.
 
-    apart: float64 (n), a fold or a row each. test_to_training: how many rows are tested for one that is learned from.
+    If all differences are the same they have no variance, and the test no result: then the p-value is that of the sign
+    test, 2 · 2^-k for k differences of one sign.
 
-    Where all differences are the same they have no variance, and the test has no answer: then that of the sign test is
-    given, 2 · 2^-k for k differences of one sign.
+    Args:
+        apart: Differences, float64 (n), a fold or a row each.
+        test_to_training: Number of test rows per training row; 0 is Student's paired t-test.
     """
     count = len(apart)
     mean = float(apart.mean())

@@ -62,7 +62,7 @@ class Prediction(NamedTuple):
     row: EncodedRow
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form; a class is a key of ``distribution`` by its text."""
+        """Return the JSON form; a class is a key of ``distribution`` by its text."""
         answer: dict[str, Any]
         if self.value is not None:
             answer = {"value": self.value, "std": self.std}
@@ -74,7 +74,7 @@ class Prediction(NamedTuple):
 
 
 def wilson_lower_bound(share: float, weight: float) -> float:
-    """Give the lower end of Wilson's score interval (1927) for a share seen on `weight` rows, z = 1.96.
+    """Return the lower end of Wilson's score interval (1927) for a share seen on `weight` rows, z = 1.96.
 
     >>> round(wilson_lower_bound(1.0, 47), 5)
     0.92444
@@ -104,7 +104,7 @@ class LeafValue:
 def leaf_value(
     value: float, stats: Sequence[float], weight: float, *, classes: Sequence[Label], laplace: bool
 ) -> LeafValue:
-    """Give what a leaf or a rule answers.
+    """Return what a leaf or a rule answers.
 
     Args:
         value: The code of the class, or the number.

@@ -87,9 +87,6 @@ def predict_batch(
         shares: Whether to return the share of each class.
         classes: Class codes, (rows): return the share of this class of each row; 0 where the code is negative.
         progress: Stopped by another thread.
-
-    Raises:
-        Cancelled: `progress` was stopped.
     """
     given = EncodedMatrix(cells) if isinstance(cells, np.ndarray) else cells
     n_rows, n_classes = given.n_rows, len(model.schema.classes)

@@ -67,7 +67,7 @@ class ColumnEncoder:
     n_rows: int
 
     def plain(self, attribute: int) -> npt.NDArray[Any] | None:
-        """Give the column itself where its cells are the model's own; None where they are recoded or imputed."""
+        """Return the column itself where its cells are the model's own; None where they are recoded or imputed."""
         source = self.columns[attribute]
         return source.column if source.recode is None and source.imputed is None else None
 
@@ -81,7 +81,7 @@ class ColumnEncoder:
 
 
 def encode_columns(model: Model, dataset: Dataset) -> ColumnEncoder:
-    """Give the attributes of `dataset`, matched by name and categories by label, missing values imputed if so trained.
+    """Return the encoded attributes of `dataset`; attributes are matched by name, categories by label.
 
     Raises:
         DataError: An attribute of the model is not there, or is of another kind.
@@ -109,7 +109,7 @@ def encode_columns(model: Model, dataset: Dataset) -> ColumnEncoder:
 
 
 def is_compatible(given: Feature, wanted: Feature) -> bool:
-    """Say whether a column can be read as another: it is of the same kind, or it has no value and could be of any.
+    """Return whether a column can be read as another: it is of the same kind, or it has no value and could be of any.
 
     >>> from espalier import FeatureKind
     >>> is_compatible(Feature("x", FeatureKind.NOMINAL), Feature("x", FeatureKind.NUMERIC))
@@ -121,7 +121,7 @@ def is_compatible(given: Feature, wanted: Feature) -> bool:
 
 
 def tested_places(model: Model) -> list[int]:
-    """Give the places, among the attributes, of those that a model's tests or rules ask for, in order."""
+    """Return the places, among the attributes, of those that a model's tests or rules ask for, in order."""
     if isinstance(model.body, RuleList):
         names = {condition.attribute.name for rule in model.body.rules for condition in rule.conditions}
         return [place for place, feature in enumerate(model.schema.attributes) if feature.name in names]
@@ -129,11 +129,7 @@ def tested_places(model: Model) -> list[int]:
 
 
 def unseen_rows(model: Model, dataset: Dataset) -> npt.NDArray[np.bool_]:
-    """Say of each row of `dataset` whether it is asked for a category that the model has never seen.
-
-    Raises:
-        DataError: An attribute of the model is not there, or is of another kind.
-    """
+    """Return for each row of `dataset` whether it is asked for a category that the model has never seen."""
     encode_columns(model, dataset)
     found = np.zeros(dataset.n_rows, dtype=np.bool_)
     for number in tested_places(model):
@@ -147,11 +143,7 @@ def unseen_rows(model: Model, dataset: Dataset) -> npt.NDArray[np.bool_]:
 
 
 def encode_matrix(model: Model, dataset: Dataset) -> Floats:
-    """Give the attributes of `dataset` as the model's router reads them: float64 (attributes, n_rows).
-
-    Raises:
-        DataError: An attribute of the model is not there, or is of another kind.
-    """
+    """Return the attributes of `dataset` as the model's router reads them: float64 (attributes, n_rows)."""
     cells = encode_columns(model, dataset)
     values = np.empty((len(model.schema.attributes), dataset.n_rows))
     for attribute, row in enumerate(values):
@@ -160,7 +152,7 @@ def encode_matrix(model: Model, dataset: Dataset) -> Floats:
 
 
 def target_of(model: Model, dataset: Dataset) -> npt.NDArray[Any]:
-    """Give the target of `dataset` in the model's own codes; -1 or -2 for a class that the model does not know.
+    """Return the target of `dataset` in the model's own codes; -1 or -2 for a class that the model does not know.
 
     Raises:
         DataError: The target is not there, or is of another kind.
@@ -181,7 +173,7 @@ def target_of(model: Model, dataset: Dataset) -> npt.NDArray[Any]:
 
 
 def _recode(given: tuple[Any, ...], wanted: tuple[Any, ...]) -> Floats | None:
-    """Give the code in `wanted` of each category `given` (-2 unknown) and at last -1; None where all are the same.
+    """Return the code in `wanted` of each category `given` (-2 unknown) and at last -1; None where all are the same.
 
     1.0 stands for the category 1 where there is no category 1.0, and the other way round.
     """

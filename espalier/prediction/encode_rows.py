@@ -21,7 +21,7 @@ UNSEEN: Final = -2.0
 NUMBERS: Final = (int, float)
 NUMBER_TYPES: Final = frozenset(NUMBERS)
 """Of whole and other numbers; true and false are of another."""
-LARGEST: Final = sys.float_info.max
+MAX_FLOAT: Final = sys.float_info.max
 
 
 class EncodedRow(NamedTuple):
@@ -38,7 +38,7 @@ class EncodedRow(NamedTuple):
     unseen: tuple[str, ...]
 
     def stood_in(self) -> dict[str, str]:
-        """Give the attributes without a value of their own, with the reason: ``missing`` or ``unseen``."""
+        """Return the attributes without a value of their own, with the reason: ``missing`` or ``unseen``."""
         return dict.fromkeys(self.missing, "missing") | dict.fromkeys(self.unseen, "unseen")
 
 
@@ -90,7 +90,7 @@ class RowEncoder:
         missing_numbers = self._missing_numbers
         for name, reader, is_number, is_plain in self._columns:
             cell = get(name)
-            if is_plain and type(cell) in NUMBERS and -LARGEST <= cell <= LARGEST:
+            if is_plain and type(cell) in NUMBERS and -MAX_FLOAT <= cell <= MAX_FLOAT:
                 values.append(float(cell))
                 continue
             if (
@@ -130,7 +130,7 @@ class RowEncoder:
 
 
 def _numbers(cells: tuple[Any, ...]) -> tuple[float, ...] | None:
-    """Give cells as they are where all are finite numbers, at once; None where each must be looked at."""
+    """Return cells as they are where all are finite numbers, at once; None where each must be looked at."""
     if not NUMBER_TYPES.issuperset(map(type, cells)):
         return None
     try:
@@ -199,7 +199,7 @@ def _number_or_text(cell: str) -> Any:
 
 
 def _reader(feature: Feature) -> Callable[[Any], float | str]:
-    """Give the function that reads one known cell; it answers what must be given where the cell is of a wrong type."""
+    """Return the function that reads one known cell: as a number, or what is legal if the cell has a wrong type."""
     if feature.kind is FeatureKind.DATETIME:
         return _read_instant
     if not feature.coded:

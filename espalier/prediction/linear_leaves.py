@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.model.linear import (
-    LARGEST_VALUE,
+    MAX_VALUE,
     NOTHING_YET,
     LeafModel,
     LinearModels,
@@ -44,7 +44,7 @@ class SmoothingStep:
     smoothed: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return {name: getattr(self, name) for name in ("node", "weight", "value", "share", "smoothed")}
 
 
@@ -60,7 +60,7 @@ class LeafTable:
 
 
 def smoothed_constants(tree: Tree, constant: float) -> Floats:
-    """Give what each node would answer as a leaf of a tree without linear models, smoothed: float64 (n)."""
+    """Return what each node would answer as a leaf of a tree without linear models, smoothed: float64 (n)."""
     value, weight, parents = tree.value.tolist(), tree.weight.tolist(), tree.parent.tolist()
     above, left = [0.0] * tree.n_nodes, [1.0] * tree.n_nodes
     for node in range(1, tree.n_nodes):
@@ -88,7 +88,7 @@ class LinearAnswers:
         self._table: LeafTable | None = None
 
     def leaf_model(self, path: Sequence[int]) -> LeafModel:
-        """Give what the leaf at the end of `path` (root first) answers."""
+        """Return what the leaf at the end of `path` (root first) answers."""
         found = self._leaves.get(path[-1])
         if found is None:
             found = smoothed_leaf(self.tree.weight, self.tree.value, self.models, path, self.constant)
@@ -104,11 +104,11 @@ class LinearAnswers:
         return within_bounds(answer)
 
     def column_value(self, feature: int, cut: int, values: Sequence[float]) -> float:
-        """Give what a term multiplies in an encoded row."""
+        """Return what a term multiplies in an encoded row."""
         return 0.0 if self.models is None else self.models.column_value(feature, cut, values[feature])
 
     def smoothing(self, path: Sequence[int], values: Sequence[float]) -> tuple[SmoothingStep, ...]:
-        """Give the way of an encoded row's answer from the leaf at the end of `path` back to the root."""
+        """Return the way of an encoded row's answer from the leaf at the end of `path` back to the root."""
         weight = self.tree.weight
         shares = smoothing_shares(weight, path, self.constant)
         steps: list[SmoothingStep] = []
@@ -132,11 +132,11 @@ class LinearAnswers:
             place = first[rows] + step
             cell = columns[table.feature[place], rows]
             cut = table.cut[place]
-            column = np.where(cut > 0, cell >= cut, np.clip(cell, -LARGEST_VALUE, LARGEST_VALUE))
+            column = np.where(cut > 0, cell >= cut, np.clip(cell, -MAX_VALUE, MAX_VALUE))
             answers[rows] += table.coefficient[place] * column
             step += 1
             rows = rows[count[rows] > step]
-        return np.clip(answers, -LARGEST_VALUE, LARGEST_VALUE)
+        return np.clip(answers, -MAX_VALUE, MAX_VALUE)
 
     @cached_property
     def numbers(self) -> list[int]:
@@ -145,7 +145,7 @@ class LinearAnswers:
         return numbers
 
     def leaf_models(self) -> Iterator[tuple[int, LeafModel]]:
-        """Give each leaf in preorder with what it answers."""
+        """Return each leaf in preorder with what it answers."""
         table = self.table
         terms = list(zip(table.feature.tolist(), table.cut.tolist(), table.coefficient.tolist(), strict=True))
         for node in np.flatnonzero(self.tree.test == LEAF).tolist():
@@ -170,7 +170,7 @@ class LinearAnswers:
 
 def within_bounds(answer: float) -> float:
     """Keep an answer where its square is a number."""
-    return min(max(answer, -LARGEST_VALUE), LARGEST_VALUE)
+    return min(max(answer, -MAX_VALUE), MAX_VALUE)
 
 
 def _leaf_table(tree: Tree, models: LinearModels | None, constant: float | None) -> LeafTable:

@@ -91,7 +91,7 @@ def _with_strategy(model: Model, missing: str) -> Model:
 
 
 def _heaviest(tree: Tree) -> npt.NDArray[np.int64]:
-    """Give each node's heaviest branch, the first of equals; 0 at a leaf."""
+    """Return each node's heaviest branch, the first of equals; 0 at a leaf."""
     parent = tree.parent[tree.child]
     # Sorted by parent, then weight; of equal weights the earlier branch comes last, and the last one stays.
     order = np.lexsort((-np.arange(len(parent)), tree.branch_weight, parent))
@@ -101,7 +101,7 @@ def _heaviest(tree: Tree) -> npt.NDArray[np.int64]:
 
 
 def whole_shares(tree: Tree) -> npt.NDArray[np.float64]:
-    """Give shares that add up to 1 at each node, even ones where no weight is known: what goes in must come out."""
+    """Return shares that add up to 1 at each node, even ones where no weight is known: what goes in must come out."""
     parent = tree.parent[tree.child]
     whole = np.bincount(parent, weights=tree.branch_weight, minlength=tree.n_nodes)[parent]
     even = 1.0 / np.diff(tree.child_start)[parent]

@@ -55,11 +55,7 @@ def condition_mask(condition: Condition, column: Floats, codes: LabelCodes) -> M
 
 @cached_on_owner
 def rule_predictor(model: Model) -> "RulePredictor":
-    """Return the predictor of single rows of a rule list.
-
-    Raises:
-        NotApplicable: The model is a tree.
-    """
+    """Return the predictor of single rows of a rule list."""
     return RulePredictor(model)
 
 

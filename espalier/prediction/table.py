@@ -21,7 +21,7 @@ from espalier.prediction.predict import predictor_for
 
 Flags = npt.NDArray[np.bool_]
 
-SHOWN_NAMES: Final = 20
+MAX_NAMES_SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +95,7 @@ def check_table(model: Model, schema: Schema) -> None:
     nothing: list[Column] = [np.empty(0, np.int32) if feature.coded else np.empty(0) for feature in schema.features]
     encode_columns(model, _with_all_attributes(model, Dataset(schema, tuple(nothing))))
     if not any(schema.place(feature.name) is not None for feature in model.schema.attributes):
-        legal = ", ".join(feature.name for feature in model.schema.attributes[:SHOWN_NAMES])
+        legal = ", ".join(feature.name for feature in model.schema.attributes[:MAX_NAMES_SHOWN])
         raise DataError([Fault("", "no_attributes", f"has none of the attributes that the model asks for: {legal}")])
 
 
@@ -130,7 +130,7 @@ def _flags(model: Model, dataset: Dataset) -> tuple[Flags, Flags]:
 
 
 def _strange(given: Feature, wanted: Feature) -> Flags:
-    """Say of each category of a column whether the model has none such; 1.0 stands for 1 where there is no 1.0."""
+    """Return for each category of a column whether the model has none such; 1.0 stands for 1 where there is no 1.0."""
     if given.categories is wanted.categories:
         return np.zeros(len(wanted.categories), np.bool_)
     known = {label_key(label) for label in wanted.categories}

@@ -26,11 +26,7 @@ MAX_LEAVES_IN_PYTHON: Final = 1_000
 
 @cached_on_owner
 def tree_predictor(model: Model) -> "TreePredictor":
-    """Return the predictor of single rows of a tree.
-
-    Raises:
-        NotApplicable: The model is a list of rules.
-    """
+    """Return the predictor of single rows of a tree."""
     return TreePredictor(model)
 
 

@@ -15,14 +15,14 @@ from espalier.data.dataset import Dataset
 from espalier.errors import ConfigError, Fault, NotApplicable, within
 from espalier.model.model import Model
 
-LARGEST_SHORT: Final = 2**15
+MAX_INT16_CLASSES: Final = 2**15
 
 PRESET_HOLDOUTS: Final[Mapping[str, float]] = MappingProxyType({"reptree": 1 / 3})
 """The share of the rows that a preset sets aside for its pruning where nothing else is said."""
 
 
 def held_out_rows(holdout: Holdout, dataset: Dataset) -> npt.NDArray[np.intp]:
-    """Give the rows that `holdout` sets aside, ascending; the same for the same data set, everywhere.
+    """Return the rows that `holdout` sets aside, ascending; the same for the same data set, everywhere.
 
     A fraction is the first share of `row_order`; stratified, each class gives its own rounded share.
 
@@ -47,7 +47,7 @@ def held_out_rows(holdout: Holdout, dataset: Dataset) -> npt.NDArray[np.intp]:
 
 
 def needed_holdout(config: TrainingConfig, holdout: Holdout | Dataset | None) -> Holdout | Dataset | None:
-    """Give what a training sets aside: `holdout`, or what the preset sets aside by itself; None for nothing.
+    """Return what a training sets aside: `holdout`, or what the preset sets aside by itself; None for nothing.
 
     Raises:
         ConfigError: The configuration stops or prunes by held-out rows, and there are none.
@@ -62,19 +62,19 @@ def needed_holdout(config: TrainingConfig, holdout: Holdout | Dataset | None) ->
 
 
 def row_order(n_rows: int, seed: int) -> npt.NDArray[np.intp]:
-    """Give the rows in an order drawn for `seed`: by PCG64's raw numbers, a stream that never changes."""
+    """Return the rows in an order drawn for `seed`: by PCG64's raw numbers, a stream that never changes."""
     return np.argsort(_raw_numbers(n_rows, seed), kind="stable")
 
 
 def other_rows(n_rows: int, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Give those of `n_rows` rows that are not among `rows`, ascending."""
+    """Return those of `n_rows` rows that are not among `rows`, ascending."""
     remain = np.ones(n_rows, np.bool_)
     remain[rows] = False
     return np.flatnonzero(remain)
 
 
 def read_holdout(holdout: Any) -> Holdout | Dataset | None:
-    """Give what a caller means by rows set aside; the JSON form of a `Holdout` is read.
+    """Return what a caller means by rows set aside; the JSON form of a `Holdout` is read.
 
     Raises:
         ConfigError: A field, below /holdout.
@@ -88,7 +88,7 @@ def read_holdout(holdout: Any) -> Holdout | Dataset | None:
 
 
 def split_holdout(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[Dataset, Dataset | None]:
-    """Give the rows that are learned from, and those that are not; None for none.
+    """Return the rows that are learned from, and those that are not; None for none.
 
     Raises:
         ConfigError: `held_out_rows`; or nothing that has weight remains.
@@ -108,7 +108,7 @@ def split_holdout(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[
 def validation_rows(
     model: Model, dataset: Dataset | None, holdout: Holdout | Dataset | None, remembered: Dataset | None
 ) -> Dataset:
-    """Give the rows that a model may be pruned by: of `holdout`, or those it remembers; none that it learned from.
+    """Return the rows that a model may be pruned by: of `holdout`, or those it remembers; none that it learned from.
 
     Args:
         model: The parent.
@@ -155,7 +155,7 @@ def _raw_numbers(n_rows: int, seed: int) -> npt.NDArray[np.uint64]:
 
 
 def _drawn(numbers: npt.NDArray[np.uint64], rows: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.intp]:
-    """Give the `count` rows of the smallest numbers, of equals the first; what is not drawn need not be sorted."""
+    """Return the `count` rows of the smallest numbers, of equals the first; what is not drawn need not be sorted."""
     if count == 0:
         return rows[:0]
     own = numbers[rows]
@@ -165,12 +165,12 @@ def _drawn(numbers: npt.NDArray[np.uint64], rows: npt.NDArray[np.intp], count: i
 
 
 def _strata(dataset: Dataset) -> Sequence[npt.NDArray[np.intp]]:
-    """Give the rows of each class, ascending; all together where there are none."""
+    """Return the rows of each class, ascending; all together where there are none."""
     if dataset.schema.task != "classification" or dataset.target is None:
         return [np.arange(dataset.n_rows)]
     n_classes = len(dataset.schema.classes)
     # Short whole numbers are sorted in as many steps as there are bytes.
-    target = np.asarray(dataset.target).astype(np.int16 if n_classes < LARGEST_SHORT else np.int32)
+    target = np.asarray(dataset.target).astype(np.int16 if n_classes < MAX_INT16_CLASSES else np.int32)
     order = np.argsort(target, kind="stable")
     bounds = np.searchsorted(target[order], np.arange(n_classes + 1))
     return [order[low:high] for low, high in itertools.pairwise(bounds.tolist())]

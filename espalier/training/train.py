@@ -40,7 +40,7 @@ from espalier.training.holdout import needed_holdout, read_holdout, split_holdou
 UNPRUNED: Final = "unpruned: the tree is as it was grown"
 USES: Final = ("holdout", "validation")
 """What held-out rows were used for, by whether they had a part in making the model."""
-LARGEST_EXACT: Final = 2.0**53
+MAX_EXACT: Final = 2.0**53
 """Sums of whole numbers below this are exact."""
 
 
@@ -150,7 +150,7 @@ def prune(
 
 
 def summary(model: Model) -> dict[str, Any]:
-    """Give what a person asks first, as JSON: size, task, and figures; what does not apply is None."""
+    """Return what a person asks first, as JSON: size, task, and figures; what does not apply is None."""
     record = model.training
     return {
         "task": model.task,
@@ -251,7 +251,7 @@ def _after_asking(record: TrainingRecord, chosen: TrainingConfig, voters: str) -
 
 
 def _record_of(model: Model, rows: PruningRows, watch: Progress, *, by: Pruner, voters: str) -> TrainingRecord:
-    """Give the record of a model that was pruned, which has its parent's; voters: as `faults_of_backfit` has it."""
+    """Return the record of a model that was pruned, which has its parent's; voters: as `faults_of_backfit` has it."""
     parent = model.training
     asked = _with(parent.asked, voters, if_so=needs_held_out(by))
     backfitted = _with(parent.backfitted, voters, if_so=_backfits(by))
@@ -271,7 +271,7 @@ def _record_of(model: Model, rows: PruningRows, watch: Progress, *, by: Pruner, 
 
 
 def _with(before: tuple[str, ...], voters: str, *, if_so: bool) -> tuple[str, ...]:
-    """Give the fingerprints of data sets with one more, once."""
+    """Return the fingerprints of data sets with one more, once."""
     return tuple(dict.fromkeys((*before, voters))) if if_so else before
 
 
@@ -280,7 +280,7 @@ def _backfits(pruner: Pruner | None) -> bool:
 
 
 def _n_cells(model: Model | None, *datasets: Dataset | None) -> int:
-    """Give how much is read: the cells of the rows, and the nodes of the tree that is there already."""
+    """Return how much is read: the cells of the rows, and the nodes of the tree that is there already."""
     nodes = model.body.n_nodes if model is not None and isinstance(model.body, Tree) else 0
     return nodes + sum(each.n_rows * len(each.schema.attributes) for each in datasets if each is not None)
 
@@ -322,7 +322,7 @@ def _looked_at(schema: Schema) -> Schema:
 
 
 def _may_hold_ids(feature: Feature) -> bool:
-    """Say whether an ignored column's categories come of its rows; those of an ordinal one were declared."""
+    """Return whether an ignored column's categories come of its rows; those of an ordinal one were declared."""
     return feature.role is Role.IGNORE and feature.kind is FeatureKind.NOMINAL
 
 
@@ -339,7 +339,7 @@ def _measured(model: Model, rows: Dataset, watch: Progress) -> Mapping[str, floa
 
 
 def _figures_of_training(model: Model, kept: Dataset, watch: Progress, *, counted: bool) -> Mapping[str, float]:
-    """Give the training figures; without routing a row, where each was counted whole by the leaf that answers it.
+    """Return the training figures; without routing a row, where each was counted whole by the leaf that answers it.
 
     counted: whether the leaves have counted those rows and no others.
     """
@@ -356,19 +356,19 @@ def _figures_of_training(model: Model, kept: Dataset, watch: Progress, *, counte
 
 
 def _has_whole_weights(kept: Dataset) -> bool:
-    """Say whether the weights of rows are whole numbers whose sum is exact."""
+    """Return whether the weights of rows are whole numbers whose sum is exact."""
     if kept.schema.weight is None:
         return True
-    return float(kept.weight.sum()) < LARGEST_EXACT and bool(np.all(kept.weight == np.rint(kept.weight)))
+    return float(kept.weight.sum()) < MAX_EXACT and bool(np.all(kept.weight == np.rint(kept.weight)))
 
 
 def _divides(tree: Tree, kept: Dataset) -> bool:
-    """Say whether a value is missing that the tree asks for: by some strategies such a row goes several ways."""
+    """Return whether a value is missing that the tree asks for: by some strategies such a row goes several ways."""
     return not {kept.schema.attributes[place].name for place in tree.tested()}.isdisjoint(kept.has_missing)
 
 
 def _figures_of_leaves(model: Model) -> Mapping[str, float]:
-    """Give the training figures where the rows are not at hand: what the leaves have counted, if that is the answers.
+    """Return the training figures where the rows are not at hand: what the leaves have counted, if that is the answers.
 
     It is not where they have counted other rows, too, or weights of classes, or a row in several leaves, nor where the
     nodes above mix in, or leaves answer with medians.

@@ -107,7 +107,7 @@ def read_arff(source: Source, assembler: TableAssembler, *, limits: Limits) -> I
 
 
 def _lines(source: Source, limits: Limits) -> Iterator[tuple[int, str]]:
-    """Give the lines that hold more than a comment, each with its number from 1."""
+    """Return the lines that hold more than a comment, each with its number from 1."""
     for number, content in lines_of(source, limits=limits):
         try:
             line = content.decode()
@@ -251,7 +251,7 @@ class Rest:
     at: int = 0
 
     def next(self) -> str:
-        """Give the next sign that is not blank, or nothing at the end of the line, or where a comment begins."""
+        """Return the next sign that is not blank, or nothing at the end of the line, or where a comment begins."""
         self.at = _end(BLANK, self.line, self.at)
         sign = self.line[self.at : self.at + 1]
         return "" if sign == "%" else sign
@@ -287,18 +287,14 @@ class Rest:
         return self.cell(WORD)
 
     def listed(self) -> Iterator[str | None]:
-        """Take texts between commas, to the end or to a brace.
-
-        Raises:
-            BadLineError: As `cell`.
-        """
+        """Take texts between commas, to the end or to a brace."""
         yield self.cell()
         while self.take(","):
             yield self.cell()
 
 
 def cells_of_row(line: str, zeros: Sequence[str | None]) -> list[str | None]:
-    """Give the cells of a row, dense or sparse; None where missing.
+    """Return the cells of a row, dense or sparse; None where missing.
 
     Args:
         line: Not blank, no comment.
@@ -326,12 +322,12 @@ def cells_of_row(line: str, zeros: Sequence[str | None]) -> list[str | None]:
 
 
 def uncommented(line: str) -> bool:
-    """Say whether a line holds more than a comment."""
+    """Return whether a line holds more than a comment."""
     return bool(Rest(line).next())
 
 
 def date_reader(date_format: str) -> re.Pattern[str]:
-    """Give the pattern of dates in a format; `instant_of` reads what it matches.
+    """Return the pattern of dates in a format; `instant_of` reads what it matches.
 
     Raises:
         BadLineError: The format has parts that are not read.

@@ -17,7 +17,7 @@ from espalier.data.column import (
     RawColumn,
     UnreadableError,
     column_from_array,
-    column_from_objects,
+    column_from_cells,
     column_of_codes,
     plain_cell,
     plain_labels,
@@ -59,33 +59,35 @@ def columns_of_frame(table: Any) -> list[RawColumn]:
         raise DataError([Fault("", "wrong_type", f"{message}, not a {type(table).__name__}")])
     if _is_pandas(table):
         names = [str(name) for name in table.columns]
-        return _read_all((name, partial(_pandas_column, name, table.iloc[:, n])) for n, name in enumerate(names))
+        return _read_all(
+            (name, table.dtypes.iloc[n], partial(_pandas_column, name, table.iloc[:, n]))
+            for n, name in enumerate(names)
+        )
     whole = _arrow_table(table.collect() if _is_lazy(table) else table)
     columns = zip(whole.column_names, whole.columns, strict=True)
-    return _read_all((name, partial(_column, name, chunks)) for name, chunks in columns)
+    return _read_all((name, chunks.type, partial(_column, name, chunks)) for name, chunks in columns)
 
 
 def columns_from_arrays(columns: Mapping[str, Any]) -> list[RawColumn]:
-    """Return columns that are one-dimensional numpy arrays or lists of Python objects.
-
-    Raises:
-        DataError: A column is of a type that cannot be read; every such column.
-    """
-    return _read_all([(name, partial(_array_column, name, cells)) for name, cells in columns.items()])
+    """Return columns that are one-dimensional numpy arrays or lists of Python objects."""
+    types = (cells.dtype if isinstance(cells, np.ndarray) else "list" for cells in columns.values())
+    readers = (partial(_array_column, name, cells) for name, cells in columns.items())
+    return _read_all(zip(columns, types, readers, strict=True))
 
 
-def _read_all(readers: Iterable[tuple[str, ColumnReader]]) -> list[RawColumn]:
+def _read_all(readers: Iterable[tuple[str, object, ColumnReader]]) -> list[RawColumn]:
     faults: list[Fault] = []
     columns: list[RawColumn] = []
     seen: set[str] = set()
-    for name, read in readers:
+    for name, column_type, read in readers:
         if name in seen:
             faults.append(Fault(pointer(name), "duplicate", f"two columns are called {name!r}"))
         seen.add(name)
         try:
             columns.append(read())
         except UnreadableError as error:
-            message = f"columns of the type {error} cannot be read: give numbers, texts, dates, true and false"
+            given = error.column_type or column_type
+            message = f"columns of the type {given} cannot be read: give numbers, texts, dates, true and false"
             faults.append(Fault(pointer(name), "wrong_type", message))
     if faults:
         raise DataError(faults)
@@ -94,13 +96,10 @@ def _read_all(readers: Iterable[tuple[str, ColumnReader]]) -> list[RawColumn]:
 
 def _array_column(name: str, cells: Any) -> RawColumn:
     if not isinstance(cells, np.ndarray):
-        return column_from_objects(name, cells, "list")
+        return column_from_cells(name, cells)
     if cells.dtype.kind == "b":
         return RawColumn(name, FeatureKind.BOOLEAN, cells.astype(np.int8), labels=(False, True))
-    try:
-        return column_from_array(name, cells)
-    except TypeError:
-        raise UnreadableError(cells.dtype) from None
+    return column_from_array(name, cells)
 
 
 def _is_pandas(table: object) -> bool:
@@ -113,7 +112,7 @@ def _is_lazy(table: object) -> bool:
 
 def _pandas_column(name: str, series: Any) -> RawColumn:
     if hasattr(series, "cat"):
-        labels = plain_labels(series.cat.categories.tolist(), str(series.dtype))
+        labels = plain_labels(series.cat.categories.tolist())
         kind = FeatureKind.ORDINAL if series.cat.ordered else FeatureKind.NOMINAL
         return RawColumn(name, kind, series.cat.codes.to_numpy(), labels=labels)
     arrow = import_module("pyarrow")
@@ -122,8 +121,7 @@ def _pandas_column(name: str, series: Any) -> RawColumn:
     except (arrow.ArrowException, TypeError, ValueError, OverflowError):  # objects of several types
         found = None
     if found is None:
-        cells = series.to_numpy(dtype=object, na_value=None).tolist()
-        return column_from_objects(name, cells, str(series.dtype))
+        return column_from_cells(name, series.to_numpy(dtype=object, na_value=None).tolist())
     return _column(name, found if isinstance(found, arrow.ChunkedArray) else arrow.chunked_array([found]))
 
 
@@ -169,11 +167,11 @@ def _categories(name: str, chunks: Any) -> RawColumn:
     types, given = arrow.types, chunks.type
     text = types.is_string(given) or types.is_large_string(given) or str(given) == "string_view"
     if not text and not types.is_dictionary(given):
-        raise UnreadableError(given)
+        raise UnreadableError("no such cells", str(given))
     # A view's texts have no dictionary form of their own.
     encoded = chunks.cast(arrow.large_string()).dictionary_encode() if text else _without_views(chunks)
     ordered = not text and given.ordered
-    return _dictionary_column(name, encoded.unify_dictionaries(), ordered=ordered, type_text=str(given))
+    return _dictionary_column(name, encoded.unify_dictionaries(), ordered=ordered)
 
 
 def _without_views(chunks: Any) -> Any:
@@ -191,7 +189,7 @@ def _without_views(chunks: Any) -> Any:
     return arrow.chunked_array(parts, type=wanted)
 
 
-def _dictionary_column(name: str, chunks: Any, *, ordered: bool, type_text: str) -> RawColumn:
+def _dictionary_column(name: str, chunks: Any, *, ordered: bool) -> RawColumn:
     codes: npt.NDArray[Any] = np.full(len(chunks), -1, dtype=np.int64)
     start = 0
     values: list[Any] = []
@@ -204,33 +202,20 @@ def _dictionary_column(name: str, chunks: Any, *, ordered: bool, type_text: str)
         table = np.append(np.where([value is None for value in values], -1, places), -1)
         codes, values = table[codes], [value for value in values if value is not None]
     if ordered:
-        return RawColumn(name, FeatureKind.ORDINAL, codes, labels=plain_labels(values, type_text))
-    try:
-        return column_of_codes(name, codes, [plain_cell(value) for value in values], nominal=True)
-    except TypeError:
-        raise UnreadableError(type_text) from None
+        return RawColumn(name, FeatureKind.ORDINAL, codes, labels=plain_labels(values))
+    return column_of_codes(name, codes, [plain_cell(value) for value in values], nominal=True)
 
 
 # Files
 
 
 def read_parquet(source: Source, assembler: TableAssembler, *, limits: Limits) -> Iterator[Block]:
-    """Read a Parquet file.
-
-    Raises:
-        DataError: It is none, it is damaged, or a column is of a type that has no meaning here.
-        TooLarge: Too many columns or rows.
-    """
+    """Read a Parquet file."""
     return _read(lambda: _parquet_tables(source.file(), limits), assembler, "a Parquet file")
 
 
 def read_arrow(source: Source, assembler: TableAssembler, *, limits: Limits) -> Iterator[Block]:
-    """Read an Arrow stream, or an Arrow file (Feather).
-
-    Raises:
-        DataError: It is none, it is damaged, or a column is of a type that has no meaning here.
-        TooLarge: Too many columns.
-    """
+    """Read an Arrow stream, or an Arrow file (Feather)."""
     return _read(lambda: _arrow_tables(source.file(), limits), assembler, "an Arrow stream")
 
 
@@ -239,7 +224,6 @@ def _read(tables: Callable[[], Iterator[Any]], assembler: TableAssembler, what: 
     try:
         for table in tables():
             kept = [name for name in table.column_names if assembler.wants(name)]
-            _check_names(table.column_names)
             yield Block(len(table), tuple(columns_of_frame(table.select(kept))))
     except arrow.ArrowMemoryError:
         raise MemoryError from None
@@ -290,9 +274,3 @@ def _tables(schema: Any, batches: Iterable[Any]) -> Iterator[Any]:
 
 def _rows_at_once(n_columns: int) -> int:
     return max(1, min(ROWS_AT_ONCE, CELLS_AT_ONCE // max(1, n_columns)))
-
-
-def _check_names(names: list[str]) -> None:
-    if len(set(names)) < len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise DataError([Fault(pointer(name), "duplicate", f"two columns are called {name!r}") for name in twice])

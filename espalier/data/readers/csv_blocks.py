@@ -48,11 +48,7 @@ class CsvBlock:
 
 
 def csv_blocks(stream: ByteStream, *, size: int) -> Iterator[CsvBlock]:
-    """Cut CSV into blocks: the first holds the line of the names alone, the others grow to about `size` bytes.
-
-    Raises:
-        DataError: A line does not end within `MAX_LINE_BYTES`, quotes do not close, text is not UTF-8.
-    """
+    """Cut CSV into blocks: the first holds the line of the names alone, the others grow to about `size` bytes."""
     cutter = _Cutter(stream, size)
     yield from cutter.names()
     yield from cutter.rest()

@@ -72,11 +72,7 @@ def json_rows(content: bytes | str) -> list[Mapping[str, Any]]:
 
 
 def ndjson_rows(source: Source) -> list[Mapping[str, Any]]:
-    """Return JSON objects, one a line.
-
-    Raises:
-        DataError: A line that is none; by its number.
-    """
+    """Return JSON objects, one a line."""
     return [_object(number, line) for number, line in lines_of(source, limits=UNLIMITED)]
 
 
@@ -101,11 +97,7 @@ def read_ndjson(source: Source, assembler: TableAssembler, *, limits: Limits) ->
 
 
 def lines_of(source: Source, *, limits: Limits) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that are not blank, without the white space around them, each with its number from 1.
-
-    Raises:
-        TooLarge: A line is too long.
-    """
+    """Yield the lines that are not blank, without the white space around them, each with its number from 1."""
     waiting, number = b"", 0
     while content := source.read(BYTES_AT_ONCE):
         if number == 0 and not waiting:

@@ -47,12 +47,7 @@ class Source:
         self._n_bytes = 0
 
     def read(self, size: int) -> bytes:
-        """Return `size` bytes, fewer only at the end.
-
-        Raises:
-            DataError: The gzip stream is damaged.
-            TooLarge: There are more bytes than allowed.
-        """
+        """Return `size` bytes, fewer only at the end."""
         parts: list[bytes] = []
         while size > 0 and (part := self._stream.read(size)):
             parts.append(part)
@@ -62,12 +57,7 @@ class Source:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def file(self) -> IO[bytes]:
-        """Read what is left, and return all bytes as a file, at its start.
-
-        Raises:
-            DataError: The gzip stream is damaged.
-            TooLarge: There are more bytes than allowed.
-        """
+        """Read what is left, and return all bytes as a file, at its start."""
         while self.read(COPIED_BYTES):
             pass
         self._stream, self._is_counted = self._file, False
@@ -88,11 +78,7 @@ class Source:
 
 @contextmanager
 def opened(path: Path, *, limits: Limits = UNLIMITED) -> Iterator[Source]:
-    """Open a file, packed by gzip or not.
-
-    Raises:
-        OSError: It cannot be opened.
-    """
+    """Open a file, packed by gzip or not."""
     with path.open("rb") as file:
         is_packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
         file.seek(0)

@@ -62,7 +62,7 @@ class Metrics:
         )
         self._commits = Histogram(
             "espalier_decision_commit_seconds",
-            "The way into the decision log until the commit, of requests that do not stream",
+            "Seconds until a record of decisions was committed: of a request, or of a batch of a stream",
             buckets=SECONDS,
             **here,
         )

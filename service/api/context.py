@@ -6,7 +6,6 @@ import threading
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import cast
 
 from cachetools import TTLCache, cached
@@ -19,9 +18,9 @@ from service.log_config import RateLimitedWarning
 from service.metrics import Metrics
 from service.repositories.decision_log import DecisionLog
 from service.repositories.keys import Caller, KeyRing
-from service.repositories.models import LoadedVersion
 from service.settings import Settings
 from service.usecases.model_cache import ModelCache
+from service.usecases.predictions import Recorder
 from service.usecases.version_resolver import VersionResolver
 
 EXTENSION = "espalier"
@@ -39,7 +38,8 @@ class Service:
         versions: Resolves model names to versions.
         keys: Identifies callers.
         log: The decision log.
-        metrics: What this process counts for whoever watches over it.
+        recorder: Logs and counts answers.
+        metrics: The counters of this process.
         rates: Counts the requests of each key.
         waiting: Permits to hold a thread while waiting for a job: a quarter of the threads.
         away: Warns that requests are answered 503.
@@ -53,6 +53,7 @@ class Service:
     versions: VersionResolver = field(init=False)
     keys: KeyRing = field(default_factory=KeyRing)
     log: DecisionLog = field(init=False)
+    recorder: Recorder = field(init=False)
     metrics: Metrics = field(default_factory=Metrics)
     rates: Rates = field(init=False)
     waiting: threading.Semaphore = field(init=False)
@@ -70,17 +71,12 @@ class Service:
         """What an answer says of being logged: nothing, where it is."""
         return {} if self.settings.decisions == "durable" else {"audited": False}
 
-    def counting(self, version: LoadedVersion) -> Callable[[str, int], None]:
-        """Give what counts the answers of a version, by label."""
-        if self.settings.metrics == "off":
-            return lambda _label, _n_rows: None
-        return partial(self.metrics.predictions, version.model_name, version.number)
-
     def __post_init__(self) -> None:
         self.versions = VersionResolver(self.sessions)
         self.check_schema_revision = cached(TTLCache(1, 1.0), lock=threading.Lock())(self._check_schema_revision)
         counted = {"on_lost": self.metrics.lost} if self.settings.metrics == "on" else {}
         self.log = DecisionLog(self.sessions.engine, **counted)
+        self.recorder = Recorder(self.settings, self.log, self.metrics, self.settings.decisions)
         self.rates = Rates(self.settings.max_requests)
         self.waiting = threading.Semaphore(self.settings.web_threads // 4)
 

@@ -7,28 +7,40 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
 from flask import Response, current_app, request
+from werkzeug.exceptions import BadRequest
 
+import espalier
 from espalier import Fault
 from service.api.blueprint import Blueprint
+from service.api.compression import packed, unpacked
 from service.api.context import current_caller, current_service
-from service.api.recording import PredictionContext
-from service.api.responses import json_answer
+from service.api.requests import read_whole
+from service.api.responses import JSON, json_answer
 from service.api.routing import INFERENCE, INFERENCE_MODEL, INFERENCE_VERSION
 from service.database.engine import read_session
 from service.database.migrate import is_ready
 from service.database.tables import Scope
 from service.errors import Unavailable, ValidationFailed
-from service.inference.body import HEADER_LENGTH, read_framed
-from service.inference.request import describe_inputs, describe_outputs
-from service.inference.response import answer_inference
+from service.inference.request import (
+    HEADER_LENGTH,
+    InferenceBody,
+    MalformedBodyError,
+    describe_inputs,
+    read_body,
+    read_inference,
+)
+from service.inference.response import describe_outputs, inference_body
 from service.repositories import models
 from service.schemas import inference as schemas
+from service.usecases.predictions import PredictionOptions, answer_rows, check_cells, check_explanations
 from service.usecases.version_resolver import ResolvedVersion
 
 inference = Blueprint("inference", __name__, description="The Open Inference Protocol, for its clients")
 
 PLATFORM = "espalier"
+BYTES = "application/octet-stream"
 EXTENSIONS = ("binary_tensor_data", "parameters")
 READY = {"state": "READY", "reason": ""}
 ARCHIVED = {"state": "UNAVAILABLE", "reason": "archived"}
@@ -92,7 +104,7 @@ def get_inference_version(name: str, number: int) -> Response:
 @inference.refuses_inference(404, 409)
 def inference_model_is_ready(name: str) -> Response:
     """Say whether a model answers."""
-    return json_answer({"name": _loaded(name, None).version.model_name, "ready": True})
+    return json_answer({"name": _resolved(name, None).version.model_name, "ready": True})
 
 
 @inference.get(f"{INFERENCE_VERSION}/ready", scope=Scope.PREDICT)
@@ -100,7 +112,7 @@ def inference_model_is_ready(name: str) -> Response:
 @inference.refuses_inference(404, 409)
 def inference_version_is_ready(name: str, number: int) -> Response:
     """Say whether a version of a model answers."""
-    return json_answer({"name": _loaded(name, number).version.model_name, "ready": True})
+    return json_answer({"name": _resolved(name, number).version.model_name, "ready": True})
 
 
 @inference.post(f"{INFERENCE_MODEL}/infer", scope=Scope.PREDICT)
@@ -127,7 +139,7 @@ def infer_by_version(name: str, number: int) -> Response:
 @inference.refuses_inference(400, 413, 415)
 def list_inference_models() -> Response:
     """List the versions of models that the key reaches, archived ones as not ready; with `ready` only the others."""
-    asked = read_framed(request, optional=True).json.get("ready", False)
+    asked = _read_body(optional=True).json.get("ready", False)
     if not isinstance(asked, bool):
         raise ValidationFailed(
             [Fault("/ready", "wrong_type", "must be true or false; archived versions are not ready")]
@@ -143,7 +155,7 @@ def list_inference_models() -> Response:
 
 
 def _metadata(name: str, number: int | None) -> Response:
-    version = _loaded(name, number).version
+    version = _resolved(name, number).version
     with read_session(current_service().sessions) as session:
         numbers = [str(one) for _, one, answers_still in models.version_numbers(session, names=[name]) if answers_still]
     schema = version.model.schema
@@ -160,13 +172,67 @@ def _metadata(name: str, number: int | None) -> Response:
 
 def _infer(name: str, number: int | None) -> Response:
     began = time.perf_counter()
-    inquiry = PredictionContext(current_service(), lambda: _loaded(name, number), current_caller().key_id, began)
-    inferred = answer_inference(inquiry, read_framed(request))
-    body, headers = inferred.packed(request.headers.get("Accept-Encoding"))
-    response = Response(body, headers=headers)
+    service, body = current_service(), _read_body()
+    resolved = service.versions.resolve(name, number)
+    model, settings = resolved.version.model, service.settings
+    asked = read_inference(body, model.schema, limit=settings.max_predict_rows)
+    names = [output.name for output in asked.outputs]
+    options = PredictionOptions("path" if "decision_path" in names else "none", subject=asked.subject)
+    check_cells(asked.rows, limit=settings.max_cell_chars)
+    check_explanations(model, len(asked.rows), explain=options.explain, limit=settings.max_full_nodes)
+    try:
+        answers = answer_rows(
+            resolved,
+            asked.rows,
+            options,
+            recorder=service.recorder,
+            key_id=current_caller().key_id,
+            began=began,
+            pointer=asked.pointer,
+        )
+    except espalier.RowError as error:
+        raise ValidationFailed(error.faults) from None
+    binary = {output.name for output in asked.outputs if output.binary}
+    content, behind = inference_body(_head(resolved, asked.id), model.schema, answers, names=names, binary=binary)
+    sent, encoding = packed(b"".join([content, *behind]), request.headers.get("Accept-Encoding"))
+    response = Response(sent, content_type=BYTES if behind else JSON)
+    if behind:
+        response.headers[HEADER_LENGTH] = str(len(content))
+    if encoding is not None:
+        response.content_encoding = encoding
     response.vary.add("Accept-Encoding")
     return response
 
 
-def _loaded(name: str, number: int | None) -> ResolvedVersion:
+def _head(resolved: ResolvedVersion, request_id: str | None) -> dict[str, Any]:
+    version = resolved.version
+    head: dict[str, Any] = {"model_name": version.model_name, "model_version": str(version.number)}
+    if request_id is not None:
+        head["id"] = request_id
+    parameters: dict[str, Any] = {**current_service().audited}
+    if resolved.settings.operating_point is not None:
+        parameters["operating_point"] = orjson.dumps(resolved.settings.operating_point).decode()
+    return {**head, "parameters": parameters} if parameters else head
+
+
+def _read_body(*, optional: bool = False) -> InferenceBody:
+    """Read the body of the request, of any content type: real clients send none; `optional`: it may be empty.
+
+    Raises:
+        UnsupportedMediaType: A Content-Encoding that is not known.
+        BadRequest: Not packed as its header says, not JSON, no object, or not as long as its header says.
+        RequestEntityTooLarge: Longer than the limit, as it came or unpacked.
+    """
+    body = read_whole(request)
+    limit = request.max_content_length or len(body)
+    body = unpacked(body, request.headers.get("Content-Encoding", ""), limit=limit)
+    if optional and not body:
+        return InferenceBody({}, memoryview(b""))
+    try:
+        return read_body(body, request.headers.get(HEADER_LENGTH))
+    except MalformedBodyError as error:
+        raise BadRequest(str(error)) from None
+
+
+def _resolved(name: str, number: int | None) -> ResolvedVersion:
     return current_service().versions.resolve(name, number)

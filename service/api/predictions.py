@@ -1,31 +1,46 @@
-"""Predictions over HTTP: bytes in, decision committed, bytes out."""
+"""Predictions over HTTP: rows in JSON, or a file of rows that is answered batch by batch."""
 
 import re
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
 
+import orjson
 from flask import Response, request
 
+import espalier
 from espalier import Fault
 from service.api.blueprint import Blueprint, refuse_repeated
 from service.api.context import current_caller, current_service
-from service.api.predicting import FIELDS, answer_body
-from service.api.prediction_streams import KINDS, answer_stream
-from service.api.recording import PredictionContext
-from service.api.requests import JSON, read_bytes
+from service.api.prediction_streams import answer_file
+from service.api.requests import JSON, read_json
 from service.api.routing import MODEL, VERSION
 from service.database import ALIAS
 from service.database.tables import Scope
 from service.errors import ValidationFailed
+from service.repositories.decisions import check_subject
 from service.schemas import predictions as schemas
-from service.schemas.predictions import ALIAS_PARAMETER, STREAM_PARAMETERS
-from service.usecases.version_resolver import ResolvedVersion
+from service.schemas.predictions import ALIAS_PARAMETER, OPTION_NAMES, STREAM_PARAMETERS, read_options
+from service.serialization.answer_rows import json_items
+from service.serialization.json_columns import MANY_ROWS, table_of_columns, table_of_rows
+from service.usecases.limits import check_size
+from service.usecases.prediction_streams import READERS
+from service.usecases.predictions import (
+    PredictionOptions,
+    answer_rows,
+    answer_table,
+    check_cells,
+    check_explanations,
+    with_strategy,
+)
 
 predictions = Blueprint("predictions", __name__, description="Answers, each with the path that led to it")
 
-ALIAS_NAME = re.compile(ALIAS)
-DOCUMENTED: Mapping[str, Any] = {
+ALIAS_NAME: Final = re.compile(ALIAS)
+TABLES: Final = frozenset({"rows", "columns"})
+DOCUMENTED: Final[Mapping[str, Any]] = {
     "requestBody": {
         "required": True,
         "content": {
@@ -57,7 +72,7 @@ DOCUMENTED: Mapping[str, Any] = {
 @predictions.doc(**DOCUMENTED, parameters=[ALIAS_PARAMETER, *STREAM_PARAMETERS])
 def predict(name: str) -> Response:
     """Answer rows by the version that the alias points at; without one, that is `production`, else the newest."""
-    return _answer(name, None)
+    return _answer(name)
 
 
 @predictions.post(f"{VERSION}/predict", scope=Scope.PREDICT)
@@ -67,38 +82,121 @@ def predict_by_version(name: str, number: int) -> Response:
     return _answer(name, number)
 
 
-def _answer(name: str, number: int | None) -> Response:
-    if request.mimetype in KINDS:
-        return answer_stream(request.mimetype, _answering(name, number))
+@dataclass(frozen=True, slots=True)
+class PredictionRequest:
+    """A prediction request in JSON: rows, or columns of the same length."""
+
+    rows: list[Mapping[str, Any]] | None
+    columns: Mapping[str, list[Any]]
+    options: PredictionOptions
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(next(iter(self.columns.values()))) if self.rows is None else len(self.rows)
+
+    def as_rows(self) -> list[Mapping[str, Any]]:
+        """Return the rows, made of the columns if they were given."""
+        if self.rows is not None:
+            return self.rows
+        return [dict(zip(self.columns, cells, strict=True)) for cells in zip(*self.columns.values(), strict=True)]
+
+    def as_table(self, model: espalier.Model) -> espalier.Dataset | None:
+        """Return the rows as a table if they are many, plain, and nothing of their paths is wanted."""
+        if self.options.explain != "none" or self.n_rows < MANY_ROWS:
+            return None
+        return table_of_columns(model, self.columns) if self.rows is None else table_of_rows(model, self.rows)
+
+    def pointer(self, row: int, path: str) -> str:
+        """Return the place in the body of what is at `path` within a row."""
+        if self.rows is not None:
+            return f"/rows/{row}{path}"
+        return f"/columns{path}/{row}" if path else "/columns"
+
+
+def _read_request(body: object, *, limit: int) -> PredictionRequest:
+    """Check the fields of a request; the cells are checked by the model.
+
+    Raises:
+        ValidationFailed: Every fault, by its place.
+        espalier.TooLarge: More rows than one request may have.
+    """
+    if not isinstance(body, dict):
+        raise ValidationFailed([Fault("", "wrong_type", 'must be {"rows": [{…}, …], "explain": "path"}')])
+    faults: list[Fault] = []
+    options = read_options(body, beside=TABLES, faults=faults)
+    if ("rows" in body) == ("columns" in body):
+        raise ValidationFailed([*faults, Fault("", "required", "give either rows or columns")])
+    asked = PredictionRequest(body.get("rows") if "rows" in body else None, body.get("columns", {}), options)
+    if "columns" in body:
+        faults += _column_faults(asked.columns)
+    elif not (isinstance(asked.rows, list) and asked.rows):
+        message = "must be a list of at least one object of attribute names and values"
+        faults.append(Fault("/rows", "wrong_type", message))
+    if faults:
+        raise ValidationFailed(faults)
+    check_size("rows", given=asked.n_rows, limit=limit)
+    check_subject(options.subject)
+    return asked
+
+
+def _answer(name: str, number: int | None = None) -> Response:
+    if request.mimetype in READERS:
+        return answer_file(current_service().versions.resolve(name, number, _alias(number)))
     began = time.perf_counter()
     if request.query_string:
         _check_query()
-    inquiry = PredictionContext(current_service(), lambda: _answering(name, number), current_caller().key_id, began)
-    content = answer_body(inquiry, read_bytes(request, kinds=(JSON,)))
+    service = current_service()
+    asked = _read_request(read_json(request), limit=service.settings.max_predict_rows)
+    resolved = service.versions.resolve(name, number, _alias(number))
+    model, options = resolved.version.model, asked.options
+    check_explanations(model, asked.n_rows, explain=options.explain, limit=service.settings.max_full_nodes)
+    given: dict[str, Any] = {"recorder": service.recorder, "key_id": current_caller().key_id, "began": began}
+    head = {
+        "model": resolved.version.model_name,
+        "version": resolved.version.number,
+        "operating_point": resolved.settings.operating_point,
+        **service.audited,
+    }
+    table = asked.as_table(model)
+    if table is not None:
+        with suppress(ValidationFailed):  # a strategy the model does not have: refused and logged row by row
+            with_strategy(model, options.missing)
+            batch = answer_table(resolved, table, options, **given)
+            content = b"".join((orjson.dumps(head)[:-1], b',"predictions":[', json_items(batch), b"]}"))
+            return Response(content, content_type=JSON)
+    rows = asked.as_rows()
+    check_cells(rows, limit=service.settings.max_cell_chars)
+    answers = answer_rows(resolved, rows, options, pointer=asked.pointer, **given)
+    content = orjson.dumps({**head, "predictions": answers}, option=orjson.OPT_NON_STR_KEYS)
     return Response(content, content_type=JSON)
 
 
-def _answering(name: str, number: int | None) -> ResolvedVersion:
-    """Find what is to answer."""
-    alias = None if number is not None else _asked_alias()
-    return current_service().versions.resolve(name, number, alias)
+def _column_faults(columns: object) -> Iterator[Fault]:
+    lists = columns.values() if isinstance(columns, dict) else ()
+    lengths = {len(cells) if isinstance(cells, list) else -1 for cells in lists}
+    if len(lengths) != 1 or lengths & {-1, 0}:
+        message = "must be an object of attribute names and lists of values, all of one length of at least 1"
+        yield Fault("/columns", "wrong_type", message)
 
 
 def _check_query() -> None:
-    """Refuse in the query what stands in the body of a JSON request."""
+    """Refuse in the query what belongs into the body of a JSON request."""
     faults = [
         Fault(f"/{name}", "not_legal", "of JSON this stands in the body, not in the query")
-        for name in sorted(FIELDS & request.args.keys())
+        for name in sorted((OPTION_NAMES | TABLES) & request.args.keys())
     ]
     if faults:
         raise ValidationFailed(faults)
 
 
-def _asked_alias() -> str | None:
+def _alias(number: int | None) -> str | None:
+    if number is not None or not request.query_string:
+        return None
     refuse_repeated(request.args)
-    given = request.args.get("alias")
-    if given is not None and not ALIAS_NAME.fullmatch(given):
+    alias = request.args.get("alias")
+    if alias is not None and not ALIAS_NAME.fullmatch(alias):
         raise ValidationFailed(
             [Fault("/alias", "invalid", "an alias has 1 to 64 of the signs A-Z a-z 0-9 . _ -, first a letter")]
         )
-    return given
+    return alias

@@ -1,35 +1,57 @@
-"""An inference request of the Open Inference Protocol, read by the schema of the version that is to answer.
+"""An inference request of the Open Inference Protocol, read by the schema of the version that answers.
+
+The body is JSON, then the bytes of the tensors that are not in it::
+
+    | {"inputs": [{…, "parameters": {"binary_data_size": 16}}, …]} | 16 bytes | …
+      Inference-Header-Content-Length                                in the order of the inputs
 
 One tensor an attribute, ``[N]`` or ``[N, 1]``, or one matrix ``[N, F]`` of all F attributes in the schema's order. An
-attribute without a tensor is missing in every row. BYTES are read as the cells of a CSV file are.
+attribute without a tensor is missing in every row. BYTES are read as the cells of a CSV file are. A missing number in
+the JSON may be a bare NaN, as real clients send it.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 import espalier
 from espalier import Fault
 from service.errors import ValidationFailed
-from service.inference.body import Framed
-from service.inference.tensors import DATATYPES, Cells, Tensor, cells_from_bytes, cells_from_json
+from service.inference.response import OUTPUTS
+from service.inference.tensors import DATATYPES, Cells, Tensor, cells_from_bytes, cells_from_json, datatype_of
 from service.repositories import decisions
 from service.usecases.limits import check_size
 
-NAMES_SHOWN = 20
-REFUSED = {  # parameters of Triton's extensions that would change the answer, and are not kept to
+HEADER_LENGTH: Final = "Inference-Header-Content-Length"
+MAX_NAMES_SHOWN: Final = 20
+REFUSED: Final = {  # parameters of Triton's extensions that would change the answer
     "shared_memory_region": "shared memory is not offered: send the tensor itself",
     "classification": "is not offered: ask for the outputs label and probability",
 }
-PATH_FIELDS = ("path", "paths", "rule")
+DIGITS: Final = re.compile(r"[0-9]{1,18}")
+# A text as a whole, ended or not, so that nothing inside one is looked at; or a number that JSON does not have.
+NO_NUMBER: Final = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?|NaN\b|-?Infinity\b', re.DOTALL)
 Row = dict[str, Any]
 
 
+class MalformedBodyError(ValueError):
+    """The body is not JSON, no object, or not as long as its header says."""
+
+
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """An output that is asked for, and whether as bytes."""
+class InferenceBody:
+    """A request's JSON object, decoded, and the bytes after it."""
+
+    json: dict[str, Any]
+    binary: memoryview
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedOutput:
+    """An output of the answer, and whether its cells are sent as bytes."""
 
     name: str
     binary: bool
@@ -40,110 +62,60 @@ class Inference:
     """An inference request, read.
 
     Attributes:
-        id: What the caller calls it; None: nothing.
+        id: The caller's name of it, if it has one.
         rows: Attribute names and values.
-        outputs: In the order in which they are asked for.
+        outputs: In their order.
         subject: Whom the decisions are about.
-        pointers: Where in the request a cell is, by row and attribute.
+        cell_pointer: The place of a cell in the request, by row and attribute.
     """
 
     id: str | None
     rows: Sequence[Row]
-    outputs: Sequence[Asked]
+    outputs: Sequence[RequestedOutput]
     subject: str | None
-    pointers: Callable[[int, str], str]
+    cell_pointer: Callable[[int, str], str]
 
-    def place(self, row: int, path: str) -> str:
-        """Give the place in the request of what is at `path` within a row."""
-        return self.pointers(row, path.removeprefix("/").replace("~1", "/").replace("~0", "~"))
+    def pointer(self, row: int, path: str) -> str:
+        """Return the place in the request of what is at `path` within a row."""
+        return self.cell_pointer(row, path.removeprefix("/").replace("~1", "/").replace("~0", "~"))
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
-    """One output: its type and width for a schema, and how it is made of an answer.
+def read_body(body: bytes, header_length: str | None) -> InferenceBody:
+    """Divide a body into its JSON object and the bytes behind.
 
-    Attributes:
-        offered: Whether models with this schema have it.
-        datatype: By the schema.
-        width: None for ``[N]``; else what of ``[N, K]`` is K.
-        cells: Of one answer: its JSON form and its decision's id.
-        unasked: Whether it is given where no outputs are named.
+    Args:
+        body: The body, unpacked.
+        header_length: What the header `HEADER_LENGTH` says of the length of the JSON.
+
+    Raises:
+        MalformedBodyError: Not JSON, no object, or not as long as the header says.
     """
-
-    offered: Callable[[espalier.Schema], bool]
-    datatype: Callable[[espalier.Schema], str]
-    width: Callable[[espalier.Schema], int | None]
-    cells: Callable[[Mapping[str, Any], str, str], Cells]
-    unasked: bool = True
-
-
-def _classifies(schema: espalier.Schema) -> bool:
-    return bool(schema.classes)
-
-
-def _label(answer: Mapping[str, Any], _: str, datatype: str) -> Cells:
-    return [_written(answer["label"]) if datatype == "BYTES" else answer["label"]]
+    length = len(body)
+    if header_length is not None:
+        if not DIGITS.fullmatch(header_length.strip()) or int(header_length) > length:
+            raise MalformedBodyError(
+                f"{HEADER_LENGTH} must be the length of the JSON in bytes, before any packing: at most the body's"
+            )
+        length = int(header_length)
+    document = _decoded(body if length == len(body) else body[:length])
+    if not isinstance(document, dict):
+        raise MalformedBodyError("the body must be a JSON object")
+    return InferenceBody(document, memoryview(body)[length:])
 
 
-def _path(answer: Mapping[str, Any], _: str, __: str) -> Cells:
-    shown = {name: answer[name] for name in PATH_FIELDS if name in answer}
-    return [orjson.dumps(shown, option=orjson.OPT_NON_STR_KEYS).decode()]
-
-
-OUTPUTS: Mapping[str, Output] = {
-    "label": Output(_classifies, lambda schema: _datatype(schema.classes), lambda _: None, _label),
-    "probability": Output(
-        _classifies,
-        lambda _: "FP64",
-        lambda schema: len(schema.classes),
-        lambda answer, _, __: list(answer["distribution"].values()),
-    ),
-    "value": Output(
-        lambda schema: not schema.classes,
-        lambda _: "FP64",
-        lambda _: None,
-        lambda answer, _, __: [answer["value"]],
-    ),
-    "leaf_id": Output(lambda _: True, lambda _: "INT64", lambda _: None, lambda answer, _, __: [answer["leaf"]]),
-    "decision_id": Output(lambda _: True, lambda _: "BYTES", lambda _: None, lambda _, decision, __: [decision]),
-    "decision_path": Output(lambda _: True, lambda _: "BYTES", lambda _: None, _path, unasked=False),
-}
-
-
-def describe_inputs(schema: espalier.Schema) -> list[dict[str, Any]]:
-    """Give the metadata of one tensor an attribute; any type that can hold its values is taken."""
-    return [
-        {"name": attribute.name, "datatype": _datatype_of(attribute), "shape": [-1]} for attribute in schema.attributes
-    ]
-
-
-def describe_outputs(schema: espalier.Schema) -> list[dict[str, Any]]:
-    """Give the metadata of the outputs; the classes behind the columns of ``probability`` as JSON text."""
-    described = []
-    for name, output in OUTPUTS.items():
-        if output.offered(schema):
-            width = output.width(schema)
-            shape = [-1] if width is None else [-1, width]
-            one: dict[str, Any] = {"name": name, "datatype": output.datatype(schema), "shape": shape}
-            if name == "probability":
-                one["parameters"] = {"classes": orjson.dumps(list(schema.classes)).decode()}
-            described.append(one)
-    return described
-
-
-def read_inference(framed: Framed, schema: espalier.Schema, *, limit: int) -> Inference:
+def read_inference(body: InferenceBody, schema: espalier.Schema, *, limit: int) -> Inference:
     """Read a request into rows.
 
     Args:
-        framed: The request's JSON and the bytes behind it.
-        schema: Of the version that is to answer.
+        body: The request.
+        schema: Of the version that answers.
         limit: Most rows.
 
     Raises:
         ValidationFailed: Every fault of form, by its place.
         espalier.TooLarge: More rows than the limit.
     """
-    given = framed.json
+    given = body.json
     faults: list[Fault] = []
     parameters = _parameters(given, "", faults)
     inference_id, subject = given.get("id"), parameters.get("subject")
@@ -152,7 +124,7 @@ def read_inference(framed: Framed, schema: espalier.Schema, *, limit: int) -> In
     if subject is not None and not isinstance(subject, str):
         faults.append(Fault("/parameters/subject", "wrong_type", "must be text"))
     outputs = list(_outputs(given.get("outputs"), parameters, schema, faults))
-    tensors = _tensors(given.get("inputs"), framed.binary, schema, faults, limit=limit)
+    tensors = _tensors(given.get("inputs"), body.binary, schema, faults, limit=limit)
     if faults:
         raise ValidationFailed(faults)
     decisions.check_subject(subject, pointer="/parameters/subject")
@@ -160,37 +132,48 @@ def read_inference(framed: Framed, schema: espalier.Schema, *, limit: int) -> In
     return Inference(inference_id, rows, outputs, subject, pointers)
 
 
-def tensors_of(
-    asked: Sequence[Asked], schema: espalier.Schema, answers: Sequence[Mapping[str, Any]], ids: Sequence[str]
-) -> Iterator[Tensor]:
-    """Give each output that is asked for, made of the answers to all rows and the ids of their decisions."""
-    for one in asked:
-        output = OUTPUTS[one.name]
-        datatype, width = output.datatype(schema), output.width(schema)
-        pairs = zip(answers, ids, strict=True)
-        cells = [cell for answer, decision in pairs for cell in output.cells(answer, decision, datatype)]
-        shape = (len(ids),) if width is None else (len(ids), width)
-        yield Tensor(one.name, datatype, shape, cells)
+def describe_inputs(schema: espalier.Schema) -> list[dict[str, Any]]:
+    """Return the metadata of one tensor an attribute; any type that can hold its values is taken."""
+    return [
+        {
+            "name": attribute.name,
+            "datatype": "FP64" if attribute.kind == espalier.FeatureKind.NUMERIC else datatype_of(attribute.categories),
+            "shape": [-1],
+        }
+        for attribute in schema.attributes
+    ]
 
 
-def placed(error: espalier.RowError, asked: Inference) -> ValidationFailed:
-    """Say of what the model cannot take where in the request it is."""
-    faults = []
-    for fault in error.faults:
-        row, _, attribute = fault.path.removeprefix("/").partition("/")
-        faults.append(Fault(asked.place(int(row), attribute), fault.code, fault.message))
-    return ValidationFailed(faults)
+def _decoded(content: bytes) -> object:
+    try:
+        return orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        if b"NaN" not in content and b"Infinity" not in content:
+            raise MalformedBodyError(f"the body is not JSON: {error}") from None
+    try:
+        return orjson.loads(NO_NUMBER.sub(_finite, content))
+    except orjson.JSONDecodeError as error:
+        raise MalformedBodyError(f"the body is not JSON: {error}") from None
+
+
+def _finite(found: re.Match[bytes]) -> bytes:
+    """Leave a text as it is; replace NaN by the null that stands for missing."""
+    if found[0].startswith(b'"'):
+        return found[0]
+    if found[0] == b"NaN":
+        return b"null"
+    raise MalformedBodyError("numbers must be finite; a missing one is null or NaN")
 
 
 def _outputs(
     given: object, parameters: Mapping[str, Any], schema: espalier.Schema, faults: list[Fault]
-) -> Iterator[Asked]:
-    offered = {name: output for name, output in OUTPUTS.items() if output.offered(schema)}
+) -> Iterator[RequestedOutput]:
+    offered = {name: output for name, output in OUTPUTS.items() if output.is_offered(schema)}
     all_binary = parameters.get("binary_data_output", False)
     if not isinstance(all_binary, bool):
         faults.append(Fault("/parameters/binary_data_output", "wrong_type", "must be true or false"))
     if given is None or given == []:
-        yield from (Asked(name, bool(all_binary)) for name, output in offered.items() if output.unasked)
+        yield from (RequestedOutput(name, bool(all_binary)) for name, output in offered.items() if output.is_default)
         return
     if not isinstance(given, list):
         faults.append(Fault("/outputs", "wrong_type", "must be a list of objects"))
@@ -207,7 +190,7 @@ def _outputs(
         binary = _parameters(one, at, faults).get("binary_data", all_binary)
         if not isinstance(binary, bool):
             faults.append(Fault(f"{at}/parameters/binary_data", "wrong_type", "must be true or false"))
-        yield Asked(name, bool(binary))
+        yield RequestedOutput(name, bool(binary))
 
 
 def _tensors(
@@ -251,7 +234,7 @@ def _tensor(
     alone: bool,
     limit: int,
 ) -> tuple[Tensor | None, int]:
-    """Read one input, or tell its faults; give how many of the bytes are its own, too."""
+    """Read one input, or add its faults; also return how many of the bytes belong to it."""
     if not isinstance(given, dict):
         faults.append(Fault(at, "wrong_type", "must be an object with name, shape, datatype and data"))
         return None, 0
@@ -317,7 +300,7 @@ def _parameters(given: Mapping[str, Any], at: str, faults: list[Fault]) -> Mappi
 
 
 def _rows(tensors: Sequence[Tensor], schema: espalier.Schema) -> tuple[list[Row], Callable[[int, str], str]]:
-    """Turn tensors into rows, and give what finds a cell of a row in the request."""
+    """Return the rows of the tensors, and the place of a cell in the request by row and attribute."""
     if len(tensors) == 1 and _is_matrix(tensors[0].shape, schema, alone=True):
         matrix, names = tensors[0], [attribute.name for attribute in schema.attributes]
         width = len(names)
@@ -332,7 +315,7 @@ def _rows(tensors: Sequence[Tensor], schema: espalier.Schema) -> tuple[list[Row]
 
 
 def _with_texts(columns: Mapping[str, Cells], schema: espalier.Schema, texts: set[str]) -> list[Row]:
-    """Make rows of columns; cells of those in `texts` are read as CSV's, an empty one as a category if there is one."""
+    """Return columns as rows; cells of those in `texts` are read like CSV, an empty one as a category if it is one."""
     read = dict(columns)
     named = [name for name in columns if name in texts]
     if named:
@@ -346,24 +329,6 @@ def _with_texts(columns: Mapping[str, Cells], schema: espalier.Schema, texts: se
     return [dict(zip(read, cells, strict=True)) for cells in zip(*read.values(), strict=True)]
 
 
-def _datatype_of(attribute: espalier.Feature) -> str:
-    return "FP64" if attribute.kind == espalier.FeatureKind.NUMERIC else _datatype(attribute.categories)
-
-
-def _datatype(labels: Sequence[espalier.Label]) -> str:
-    """Give the type that holds all labels as they are; BYTES, as they are written, where there is none."""
-    kinds = {type(label) for label in labels}
-    if kinds == {bool}:
-        return "BOOL"
-    if kinds == {int}:
-        return "INT64"
-    return "FP64" if kinds and kinds <= {int, float} else "BYTES"
-
-
-def _written(label: espalier.Label) -> str:
-    return str(label).lower() if isinstance(label, bool) else str(label)
-
-
 def _shown(schema: espalier.Schema) -> str:
     names = [attribute.name for attribute in schema.attributes]
-    return ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
+    return ", ".join(names[:MAX_NAMES_SHOWN]) + (", …" if len(names) > MAX_NAMES_SHOWN else "")

@@ -1,100 +1,114 @@
-"""An inference request: read, answered, logged and written. Without a word of Flask: both ways in end here."""
+"""The answer to an inference request: its output tensors, and the body they are written into."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 import espalier
-from service.api.compression import packed
-from service.api.context import Service
-from service.api.recording import PredictionContext, record_answers
-from service.api.responses import JSON
-from service.inference.body import HEADER_LENGTH, Framed
-from service.inference.request import placed, read_inference, tensors_of
-from service.inference.tensors import Tensor, tensor_bytes
-from service.usecases import predictions, refusals
-from service.usecases.version_resolver import ResolvedVersion
+from service.inference.tensors import Cells, Tensor, datatype_of, tensor_bytes
 
-BYTES = "application/octet-stream"
+PATH_FIELDS: Final = ("path", "paths", "rule")
+Answer = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Inferred:
-    """The answer to an inference request.
+class Output:
+    """An output tensor.
 
     Attributes:
-        content: JSON.
-        behind: The outputs that were asked for as bytes, in their order.
+        is_offered: Whether models with this schema have it.
+        datatype: By the schema.
+        cells: Of one answer and the datatype.
+        width: None for the shape ``[N]``; else what is K in ``[N, K]``.
+        is_default: Whether it is given where a request names no outputs.
     """
 
-    content: bytes
-    behind: Sequence[bytes]
-
-    def packed(self, accepted: str | None) -> tuple[bytes, dict[str, str]]:
-        """Give the body, in an encoding that the header Accept-Encoding names, and the header fields that it needs."""
-        body, encoding = packed(b"".join([self.content, *self.behind]), accepted)
-        headers = {"Content-Type": BYTES if self.behind else JSON}
-        if self.behind:
-            headers[HEADER_LENGTH] = str(len(self.content))
-        if encoding is not None:
-            headers["Content-Encoding"] = encoding
-        return body, headers
+    is_offered: Callable[[espalier.Schema], bool]
+    datatype: Callable[[espalier.Schema], str]
+    cells: Callable[[Answer, str], Cells]
+    width: Callable[[espalier.Schema], int | None] = lambda _: None
+    is_default: bool = True
 
 
-def answer_inference(inquiry: PredictionContext, framed: Framed) -> Inferred:
-    """Answer an inference request and log the decisions.
+def _label(answer: Answer, datatype: str) -> Cells:
+    label = answer["label"]
+    if datatype != "BYTES":
+        return [label]
+    return [str(label).lower() if isinstance(label, bool) else str(label)]
 
-    Raises:
-        ValidationFailed: The request is not valid, or the model cannot take the rows; every fault, by its place.
-        espalier.TooLarge: More rows, longer texts or longer paths than the settings allow.
-        NotFound: As `find`.
-        Conflict: As `find`, or the version that answered was deleted meanwhile.
-        LimitExceeded: The log takes no more decisions.
-        Unavailable: The database cannot be reached or written now.
+
+def _path(answer: Answer, _: str) -> Cells:
+    shown = {name: answer[name] for name in PATH_FIELDS if name in answer}
+    return [orjson.dumps(shown, option=orjson.OPT_NON_STR_KEYS).decode()]
+
+
+def _classifies(schema: espalier.Schema) -> bool:
+    return bool(schema.classes)
+
+
+def _always(_: espalier.Schema) -> bool:
+    return True
+
+
+OUTPUTS: Final[Mapping[str, Output]] = {
+    "label": Output(_classifies, lambda schema: datatype_of(schema.classes), _label),
+    "probability": Output(
+        _classifies,
+        lambda _: "FP64",
+        lambda answer, _: list(answer["distribution"].values()),
+        width=lambda schema: len(schema.classes),
+    ),
+    "value": Output(lambda schema: not schema.classes, lambda _: "FP64", lambda answer, _: [answer["value"]]),
+    "leaf_id": Output(_always, lambda _: "INT64", lambda answer, _: [answer["leaf"]]),
+    "decision_id": Output(_always, lambda _: "BYTES", lambda answer, _: [answer["decision_id"] or ""]),
+    "decision_path": Output(_always, lambda _: "BYTES", _path, is_default=False),
+}
+
+
+def describe_outputs(schema: espalier.Schema) -> list[dict[str, Any]]:
+    """Return the metadata of the outputs; the classes behind the columns of ``probability`` are JSON text."""
+    described = []
+    for name, output in OUTPUTS.items():
+        if output.is_offered(schema):
+            width = output.width(schema)
+            one: dict[str, Any] = {"name": name, "datatype": output.datatype(schema)}
+            one["shape"] = [-1] if width is None else [-1, width]
+            if name == "probability":
+                one["parameters"] = {"classes": orjson.dumps(list(schema.classes)).decode()}
+            described.append(one)
+    return described
+
+
+def inference_body(
+    head: Mapping[str, Any],
+    schema: espalier.Schema,
+    answers: Sequence[Answer],
+    *,
+    names: Iterable[str],
+    binary: Collection[str],
+) -> tuple[bytes, list[bytes]]:
+    """Return the JSON of an answer, and the bytes of the outputs in `binary`, which follow it.
+
+    Args:
+        head: Members of the JSON before the outputs.
+        schema: Of the version that answered.
+        answers: The answers to all rows, with their ``decision_id``.
+        names: The outputs, in their order.
+        binary: Those whose cells are bytes.
     """
-    service, answering = inquiry.service, inquiry.find()
-    version = answering.version
-    schema = version.model.schema
-    asked = read_inference(framed, schema, limit=service.settings.max_predict_rows)
-    predictions.check_cells(asked.rows, limit=service.settings.max_cell_chars)
-    explain = "path" if any(one.name == "decision_path" for one in asked.outputs) else "none"
-    predictions.check_paths(version.model, len(asked.rows), explain=explain, limit=service.settings.max_full_nodes)
-    record = partial(record_answers, inquiry, answering, asked.rows, subject=asked.subject)
-    try:
-        answered = predictions.predict(version, asked.rows, explain=explain, limit=service.settings.max_full_nodes)
-    except espalier.RowError as error:
-        record(refusals.failed(len(asked.rows), error, place=asked.place))
-        raise placed(error, asked) from None
-    ids = record(answered)
-    tensors = list(tensors_of(asked.outputs, schema, answered.answers, ids))
-    return _written(_head(service, answering, asked.id), tensors, {one.name for one in asked.outputs if one.binary})
-
-
-def _head(service: Service, answering: ResolvedVersion, asked_id: str | None) -> dict[str, Any]:
-    version = answering.version
-    head: dict[str, Any] = {"model_name": version.model_name, "model_version": str(version.number)}
-    if asked_id is not None:
-        head["id"] = asked_id
-    parameters: dict[str, Any] = {**service.audited}
-    if answering.settings.operating_point is not None:
-        parameters["operating_point"] = orjson.dumps(answering.settings.operating_point).decode()
-    if parameters:
-        head["parameters"] = parameters
-    return head
-
-
-def _written(head: Mapping[str, Any], tensors: Sequence[Tensor], in_bytes: set[str]) -> Inferred:
-    """Write the outputs, those `in_bytes` behind the JSON."""
     outputs, behind = [], []
-    for tensor in tensors:
-        output: dict[str, Any] = {"name": tensor.name, "datatype": tensor.datatype, "shape": tensor.shape}
-        if tensor.name in in_bytes:
-            behind.append(tensor_bytes(tensor))
-            output["parameters"] = {"binary_data_size": len(behind[-1])}
+    for name in names:
+        output = OUTPUTS[name]
+        datatype, width = output.datatype(schema), output.width(schema)
+        cells = [cell for answer in answers for cell in output.cells(answer, datatype)]
+        shape = (len(answers),) if width is None else (len(answers), width)
+        document: dict[str, Any] = {"name": name, "datatype": datatype, "shape": shape}
+        if name in binary:
+            behind.append(tensor_bytes(Tensor(name, datatype, shape, cells)))
+            document["parameters"] = {"binary_data_size": len(behind[-1])}
         else:
-            output["data"] = tensor.cells
-        outputs.append(output)
-    return Inferred(orjson.dumps({**head, "outputs": outputs}), behind)
+            document["data"] = cells
+        outputs.append(document)
+    return orjson.dumps({**head, "outputs": outputs}), behind

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import espalier
 from espalier import Fault
 
 Cells = list[Any]
@@ -114,6 +115,16 @@ def cells_from_bytes(data: memoryview, datatype: Datatype, count: int, *, pointe
         return [byte != 0 for byte in data], []
     array: npt.NDArray[Any] = np.frombuffer(data, datatype.dtype)
     return (_without_nan(array) if datatype.kind == "f" else array.tolist()), []
+
+
+def datatype_of(labels: Sequence[espalier.Label]) -> str:
+    """Return the type that holds all labels unchanged; BYTES, which holds their text, where there is none."""
+    kinds = {type(label) for label in labels}
+    if kinds == {bool}:
+        return "BOOL"
+    if kinds == {int}:
+        return "INT64"
+    return "FP64" if kinds and kinds <= {int, float} else "BYTES"
 
 
 def tensor_bytes(tensor: Tensor) -> bytes:

@@ -25,7 +25,6 @@ from service.database.engine import Sessions, read_session
 from service.database.tables import DecisionRecord, ModelName, Version
 from service.errors import Conflict, NotFound, ValidationFailed
 from service.repositories.decision_log import insert_new
-from service.repositories.models import LoadedVersion
 from service.repositories.pages import Page, check_page
 from service.serialization.answer_rows import TableBatch
 from service.serialization.table_records import AnsweredRow, TableRecord, read_record
@@ -82,81 +81,9 @@ class Filter:
     to_time: datetime | None = None  # before this moment
 
 
-def row_record(
-    *,
-    version: LoadedVersion,
-    inputs: Sequence[Mapping[str, Any]],
-    answers: Sequence[Mapping[str, Any]],
-    nodes: Sequence[Sequence[int]],
-    milliseconds: float,
-    missing: str | None = None,
-    subject: str | None = None,
-    alias: str | None = None,
-    key_id: str | None = None,
-    mask: Collection[str] = (),
-    operating_point: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Make the record of the answers to one request, with a new id, a row of the decisions table.
-
-    Args:
-        version: the version that answered.
-        inputs: the rows as they were given; what is not an attribute is not kept.
-        answers: the JSON form of each answer, with or without its path, which is not kept.
-        nodes: the node ids that each row visited, root first.
-        milliseconds: from the arrival of the request until now.
-        missing: the strategy for missing values that was asked for, if not the model's own.
-        subject: whom the decisions are about.
-        alias: the alias by which the version was chosen.
-        key_id: the key that asked.
-        mask: attributes of which no values are stored; the version need not have all of them.
-        operating_point: that was in force.
-
-    Raises:
-        ValidationFailed: the subject is empty, too long or holds a control character.
-    """
-    check_subject(subject)
-    kept = [{name: answer[name] for name in ANSWER_FIELDS if name in answer} for answer in answers]
-    single = kept[0] if len(kept) == 1 else {}
-    attributes = version.attributes.difference(mask)
-    return {
-        "id": new_id(),
-        "version_id": version.id,
-        "document_sha256": version.document_sha256,
-        "alias": alias,
-        "time": utc_now(),
-        "n_rows": len(kept),
-        "inputs": [_kept(row, answer, attributes) for row, answer in zip(inputs, kept, strict=True)],
-        "missing": missing or version.model.config.missing,
-        "answers": kept,
-        "nodes": [list(path) for path in nodes],
-        "label": orjson.dumps(single["label"]).decode() if "label" in single else None,
-        "leaf": single.get("leaf"),
-        "subject": subject,
-        "key_id": key_id,
-        "milliseconds": milliseconds,
-        "masked": sorted(version.attributes.intersection(mask)) or None,
-        "operating_point": operating_point,
-    }
-
-
-def record(session: Session, **told: Any) -> list[str]:
-    """Log the answers to rows and return their decision ids; the caller commits before it answers.
-
-    Args:
-        session: a writing session.
-        told: as `row_record` takes it.
-
-    Raises:
-        ValidationFailed: as `row_record`.
-    """
-    entry = row_record(**told)
-    add(session, entry)
-    return decision_ids(entry["id"], entry["n_rows"])
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordContext:
-    """Where the answers to a table came from; what a decision says of all its rows."""
+    """What a record says of all its rows."""
 
     version_id: str
     document_sha256: str
@@ -166,34 +93,61 @@ class RecordContext:
     key_id: str | None = None
     job_id: str | None = None
     first_row: int | None = None  # of a job: place of the first row in its data set
-    masked: Sequence[str] | None = None  # attributes whose values are not kept
+    masked: Sequence[str] | None = None  # attributes whose values are not stored
     operating_point: Mapping[str, Any] | None = None  # that was in force
 
 
-def record_packed(session: Session, origin: RecordContext, *, n_rows: int, content: bytes, milliseconds: float) -> str:
-    """Log the answers to the rows of a table; give the id of the record. Told and raised is as of `table_record`."""
-    entry = table_record(origin, n_rows=n_rows, content=content, milliseconds=milliseconds)
-    add(session, entry)
-    return str(entry["id"])
+CONTEXT_FIELDS = tuple(field.name for field in fields(RecordContext))
 
 
-def add(session: Session, entry: Mapping[str, Any]) -> None:
-    """Insert a record as `row_record` and `table_record` make it, unless a record with its id is there already."""
-    session.execute(insert_new(session.get_bind().dialect.name), [dict(entry)])
+def row_record(
+    context: RecordContext,
+    *,
+    attributes: Collection[str],
+    inputs: Sequence[Mapping[str, Any]],
+    answers: Sequence[Mapping[str, Any]],
+    nodes: Sequence[Sequence[int]],
+    milliseconds: float,
+) -> dict[str, Any]:
+    """Return the record of rows that were answered one by one, a row of the decisions table with a new id.
+
+    Args:
+        context: What it says of all rows.
+        attributes: Those whose values are stored.
+        inputs: The rows as they were given.
+        answers: The JSON form of each answer; its path is not stored.
+        nodes: The node ids that each row visited, root first.
+        milliseconds: From the arrival of the request until now.
+
+    Raises:
+        ValidationFailed: The subject is empty, too long or holds a control character.
+    """
+    stored = [{name: answer[name] for name in ANSWER_FIELDS if name in answer} for answer in answers]
+    single = stored[0] if len(stored) == 1 else {}
+    return {
+        **_new_record(context, n_rows=len(stored), milliseconds=milliseconds),
+        "inputs": [_stored(row, answer, attributes) for row, answer in zip(inputs, stored, strict=True)],
+        "answers": stored,
+        "nodes": [list(path) for path in nodes],
+        "label": orjson.dumps(single["label"]).decode() if "label" in single else None,
+        "leaf": single.get("leaf"),
+    }
 
 
-def table_record(origin: RecordContext, *, n_rows: int, content: bytes, milliseconds: float) -> dict[str, Any]:
-    """Make the record of a table's answers, a row of the decisions table, from `TableRecord.to_bytes`.
+def table_record(context: RecordContext, *, n_rows: int, content: bytes, milliseconds: float) -> dict[str, Any]:
+    """Return the record of a table, a row of the decisions table with a new id, from `TableRecord.to_bytes`.
 
     A single row has a number, too, where it came in a table.
 
     Raises:
-        ValidationFailed: the subject is empty, too long or holds a control character.
+        ValidationFailed: As `row_record`.
     """
-    check_subject(origin.subject)
-    told = {field.name: getattr(origin, field.name) for field in fields(origin)}
-    made = {"id": new_id(), "time": utc_now(), "n_rows": n_rows, "packed": content, "milliseconds": milliseconds}
-    return told | made
+    return {**_new_record(context, n_rows=n_rows, milliseconds=milliseconds), "packed": content}
+
+
+def add(session: Session, record: Mapping[str, Any]) -> None:
+    """Insert a record, unless one with its id is there already."""
+    session.execute(insert_new(session.get_bind().dialect.name), [dict(record)])
 
 
 def n_rows_of_job(session: Session, job_id: str) -> int:
@@ -225,8 +179,14 @@ def answers_of_job(source: Sessions, job_id: str, *, n_rows: int) -> Iterator[Ta
         first_row += batch.rows.n_rows
 
 
-def _kept(row: Mapping[str, Any], answer: Mapping[str, Any], attributes: Collection[str]) -> dict[str, Any]:
-    """What is kept of a row: its attributes; of one that was refused, those with a text, a number, true or false."""
+def _new_record(context: RecordContext, *, n_rows: int, milliseconds: float) -> dict[str, Any]:
+    check_subject(context.subject)
+    record = {name: getattr(context, name) for name in CONTEXT_FIELDS}
+    return {**record, "id": new_id(), "time": utc_now(), "n_rows": n_rows, "milliseconds": milliseconds}
+
+
+def _stored(row: Mapping[str, Any], answer: Mapping[str, Any], attributes: Collection[str]) -> dict[str, Any]:
+    """Return what is stored of a row: its attributes; of a refused one those with a text, a number, true or false."""
     if "errors" not in answer:
         return {name: row[name] for name in row if name in attributes}
     cells = row.items() if isinstance(row, Mapping) else ()

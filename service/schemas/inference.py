@@ -6,7 +6,7 @@ from typing import Any
 from marshmallow import fields
 
 from service.inference import tensors
-from service.inference.request import OUTPUTS
+from service.inference.response import OUTPUTS
 from service.schemas.fields import OBJECT, PRINTABLE, BaseSchema, json_value as raw, list_of, text
 from service.schemas.problems import Problem
 

@@ -1,7 +1,6 @@
 """Predictions and consultations: options, answers, and the JSON Schema of a row."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import marshmallow as ma
@@ -32,6 +31,7 @@ from service.schemas.fields import (
     real,
     text,
 )
+from service.usecases.predictions import PredictionOptions
 
 
 class Step(BaseSchema):
@@ -190,23 +190,6 @@ class PredictionOptionsSchema(BaseSchema):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PredictionOptions:
-    """How rows are answered.
-
-    Attributes:
-        explain: ``none``, ``path`` or ``full``.
-        missing: The strategy for missing values; None: the one of the training.
-        skip: Whether rows that cannot be read are passed over, instead of refusing the request.
-        subject: Whom the decisions are about.
-    """
-
-    explain: str = "path"
-    missing: str | None = None
-    skip: bool = False
-    subject: str | None = None
-
-
 OPTIONS: Final = PredictionOptionsSchema()
 
 
@@ -224,9 +207,9 @@ def read_options(given: Mapping[str, Any], *, beside: Collection[str], faults: l
         beside: The other names that are legal in it, such as ``rows``.
         faults: Those found are added: names that are not legal first.
     """
-    legal = ", ".join(sorted({*OPTION_NAMES, *beside}))
-    unknown = sorted(given.keys() - OPTION_NAMES - set(beside))
-    faults += [Fault(f"/{name}", "unknown_field", f"legal: {legal}") for name in unknown]
+    if unknown := given.keys() - OPTION_NAMES - set(beside):
+        legal = ", ".join(sorted({*OPTION_NAMES, *beside}))
+        faults += [Fault(f"/{name}", "unknown_field", f"legal: {legal}") for name in sorted(unknown)]
     if OPTION_NAMES.isdisjoint(given):
         return DEFAULT_OPTIONS
     try:
@@ -285,12 +268,12 @@ PREDICTION_REQUEST: Final = rows_or_columns(
 PREDICTION_STREAMS: Final[Mapping[str, Any]] = {
     "text/csv": {
         "type": "string",
-        "description": "the first line names the attributes, in any order; answered line by line, as CSV",
+        "description": "the first line names the attributes, in any order; answered once all has come, as CSV",
         "examples": ["Outlook,Humidity,Wind\nSunny,High,Weak\nRain,High,\n"],
     },
     "application/x-ndjson": {
         "type": "string",
-        "description": "a line a row: an object of attribute names and values; answered line by line, in the same form",
+        "description": "a line a row: an object of attribute names and values; answered in this form once all has come",
         "examples": ['{"Outlook":"Sunny","Humidity":"High"}\n{"Outlook":"Rain","Wind":null}\n'],
     },
 }

@@ -65,8 +65,8 @@ class AnswerLines(Protocol):
         """Return the lines of a table record."""
         ...
 
-    def rows(self, first_row: int, ids: Sequence[str], answers: Sequence[Mapping[str, Any]]) -> bytes:
-        """Return the lines of rows that were answered one by one."""
+    def rows(self, first_row: int, answers: Sequence[Mapping[str, Any]]) -> bytes:
+        """Return the lines of rows that were answered one by one, each with its ``decision_id``."""
         ...
 
     def failure(self, row: int, problem: Mapping[str, Any]) -> bytes:
@@ -111,10 +111,9 @@ class CsvLines:
             ]
         return "".join(lines).encode()
 
-    def rows(self, first_row: int, ids: Sequence[str], answers: Sequence[Mapping[str, Any]]) -> bytes:
+    def rows(self, first_row: int, answers: Sequence[Mapping[str, Any]]) -> bytes:
         """Return the lines of rows that were answered one by one."""
-        pairs = zip(ids, answers, strict=True)
-        return "".join(self._line(row, key, answer) for row, (key, answer) in enumerate(pairs, first_row)).encode()
+        return "".join(self._line(row, answer) for row, answer in enumerate(answers, first_row)).encode()
 
     def failure(self, row: int, problem: Mapping[str, Any]) -> bytes:
         """Return the last line: the row at which the stream ends, with the reason as its error."""
@@ -130,14 +129,13 @@ class CsvLines:
         flags = "; ".join(answer.missing), "; ".join(answer.unseen)
         return _csv_line([*own, document["support"], document["leaf"], *flags, *rule, ""])
 
-    def _line(self, row: int, decision_id: str, answer: Mapping[str, Any]) -> str:
+    def _line(self, row: int, answer: Mapping[str, Any]) -> str:
         if "errors" in answer:
             error = "; ".join(f"{one['pointer']}: {one['message']}" for one in answer["errors"])
-            return _csv_line([row, decision_id, *[""] * (len(self._names) - 3), error])
+            return _csv_line([row, answer["decision_id"], *[""] * (len(self._names) - 3), error])
         cells = {
             **answer,
             "row": row,
-            "decision_id": decision_id,
             "probability": _share(answer),
             "missing": "; ".join(answer["flags"]["missing"]),
             "unseen": "; ".join(answer["flags"]["unseen"]),
@@ -168,12 +166,11 @@ class JsonLines:
         items = _json_items(batch, with_rule=self._with_rule)
         return "".join(f'{{"row":{row},{item}\n' for row, item in zip(rows, items, strict=True)).encode()
 
-    def rows(self, first_row: int, ids: Sequence[str], answers: Sequence[Mapping[str, Any]]) -> bytes:
+    def rows(self, first_row: int, answers: Sequence[Mapping[str, Any]]) -> bytes:
         """Return the lines of rows that were answered one by one."""
         option = orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE
         return b"".join(
-            orjson.dumps({"row": first_row + place, "decision_id": key or None, **answer}, option=option)
-            for place, (key, answer) in enumerate(zip(ids, answers, strict=True))
+            orjson.dumps({"row": row, **answer}, option=option) for row, answer in enumerate(answers, first_row)
         )
 
     def failure(self, row: int, problem: Mapping[str, Any]) -> bytes:

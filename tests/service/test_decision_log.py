@@ -15,7 +15,7 @@ from service.errors import Conflict, LimitExceeded, NotFound, Unavailable
 from service.repositories import decision_log, decisions, models
 from service.repositories.decision_log import DecisionLog
 from service.repositories.models import LoadedVersion
-from tests.service.kept import keep_version
+from tests.service.kept import context_of, keep_version
 from tests.service.waiting import PATIENCE, until
 
 YOUNG: dict[str, Any] = {"age": 30, "pressure": "HIGH"}
@@ -36,7 +36,12 @@ def log(source: Sessions) -> DecisionLog:
 def entry(version: LoadedVersion, **changes: Any) -> dict[str, Any]:
     [prediction] = espalier.predict(version.model, [YOUNG])
     made = decisions.row_record(
-        version=version, inputs=[YOUNG], answers=[prediction.to_dict()], nodes=[prediction.nodes], milliseconds=1.0
+        context_of(version),
+        attributes=version.attributes,
+        inputs=[YOUNG],
+        answers=[prediction.to_dict()],
+        nodes=[prediction.nodes],
+        milliseconds=1.0,
     )
     return made | changes
 

@@ -1,5 +1,6 @@
 """The decision log: found again, replayed, compared."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +17,7 @@ from service.repositories.decisions import Filter
 from service.repositories.models import LoadedVersion
 from service.usecases.decisions import replay as replay_decision
 from service.usecases.model_cache import ModelCache
-from tests.service.kept import keep_version
+from tests.service.kept import context_of, keep_version
 
 YOUNG: dict[str, Any] = {"age": 30, "pressure": "HIGH"}
 OLD: dict[str, Any] = {"age": 70.5, "pressure": "HIGH"}
@@ -32,16 +33,30 @@ def version(source: Sessions) -> LoadedVersion:
 
 def answer(source: Sessions, version: LoadedVersion, *rows: dict[str, Any], subject: str | None = None) -> list[str]:
     predictions = espalier.predict(version.model, rows)
+    answers = [prediction.to_dict() for prediction in predictions]
+    return log(source, version, rows, answers, [prediction.nodes for prediction in predictions], subject=subject)
+
+
+def log(
+    source: Sessions,
+    version: LoadedVersion,
+    rows: Sequence[dict[str, Any]],
+    answers: Sequence[dict[str, Any]],
+    nodes: Sequence[tuple[int, ...]],
+    *,
+    subject: str | None = None,
+) -> list[str]:
+    record = decisions.row_record(
+        context_of(version, subject=subject),
+        attributes=version.attributes,
+        inputs=rows,
+        answers=answers,
+        nodes=nodes,
+        milliseconds=1.25,
+    )
     with transaction(source) as session:
-        return decisions.record(
-            session,
-            version=version,
-            inputs=rows,
-            answers=[prediction.to_dict() for prediction in predictions],
-            nodes=[prediction.nodes for prediction in predictions],
-            milliseconds=1.25,
-            subject=subject,
-        )
+        decisions.add(session, record)
+    return decisions.decision_ids(record["id"], len(rows))
 
 
 def find(source: Sessions, decision_id: str) -> decisions.Decision:
@@ -91,15 +106,7 @@ def test_what_is_no_attribute_is_not_kept(source: Sessions, version: LoadedVersi
 
 def test_the_path_is_not_kept_in_the_answer(source: Sessions, version: LoadedVersion) -> None:
     [explanation] = espalier.explain(version.model, [YOUNG])
-    with transaction(source) as session:
-        [decision_id] = decisions.record(
-            session,
-            version=version,
-            inputs=[YOUNG],
-            answers=[explanation.to_dict()],
-            nodes=[explanation.prediction.nodes],
-            milliseconds=1,
-        )
+    [decision_id] = log(source, version, [YOUNG], [explanation.to_dict()], [explanation.prediction.nodes])
 
     assert set(find(source, decision_id).answer) == {
         "label",
@@ -288,15 +295,7 @@ def test_a_row_that_would_be_refused_now_is_kept_as_given_and_shown_without_a_re
 ) -> None:
     row = {"pressure": "NUL \0"}
     [prediction] = espalier.predict(version.model, [{"pressure": "unseen"}])
-    with transaction(source) as session:
-        [decision_id] = decisions.record(
-            session,
-            version=version,
-            inputs=[row],
-            answers=[prediction.to_dict()],
-            nodes=[prediction.nodes],
-            milliseconds=1,
-        )
+    [decision_id] = log(source, version, [row], [prediction.to_dict()], [prediction.nodes])
 
     found = find(source, decision_id)
     replay = replay_decision(version, found)

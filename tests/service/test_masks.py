@@ -207,13 +207,14 @@ def ask_job(served: Served) -> list[str]:
     assert isinstance(done, handlers.Reported)
     [part] = kept
     with transaction(source) as session:
-        record = decisions.record_packed(
-            session, part.origin, n_rows=part.n_rows, content=part.content, milliseconds=part.milliseconds
+        record = decisions.table_record(
+            part.origin, n_rows=part.n_rows, content=part.content, milliseconds=part.milliseconds
         )
+        decisions.add(session, record)
         job_queue.finish(session, claim, result=done.result)
     result = served.client.get(f"/v1/jobs/{job_id}/result?format=csv").text
     assert len(result.splitlines()) == 1 + part.n_rows  # the answers are kept, whatever is of the inputs
-    return decisions.decision_ids(record, part.n_rows)
+    return decisions.decision_ids(record["id"], part.n_rows)
 
 
 WAYS = {"json": ask_json, "csv": ask_csv, "lines": ask_json_lines, "inference": ask_inference, "job": ask_job}

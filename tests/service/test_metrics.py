@@ -57,7 +57,7 @@ def test_requests_predictions_and_commits_are_counted(settings: Settings) -> Non
     assert found['espalier_predictions_total{label="Yes",model="play",version="1"}'] == 1
     assert found['espalier_predictions_total{label="",model="hours",version="1"}'] == 1
     assert found['espalier_predictions_total{label="(refused)",model="play",version="1"}'] == 1
-    assert found["espalier_decision_commit_seconds_count"] == 4
+    assert found["espalier_decision_commit_seconds_count"] == 5
     assert {"404", "405"} == {
         status for name in found for status in re.findall(r'_count{method="other",route="none",status="(\d+)"', name)
     }

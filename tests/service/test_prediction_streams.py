@@ -14,7 +14,7 @@ from werkzeug.test import TestResponse
 import espalier
 from service.database.engine import read_session
 from service.errors import Unavailable
-from service.repositories import decisions
+from service.repositories import decision_log, decisions
 from service.settings import Settings
 from service.usecases import prediction_streams
 from tests.service.served import HOURS, Served, assert_problem, serving
@@ -313,16 +313,14 @@ def test_a_log_that_cannot_be_written_ends_the_stream(
 ) -> None:
     monkeypatch.setattr(prediction_streams, "ROWS_AT_ONCE", 200)
     monkeypatch.setattr(espalier, "batches_from_csv", small_batches)
-    count = itertools.count()
-    for name in ("record", "record_packed"):
-        whole = getattr(decisions, name)
+    count, insert = itertools.count(), decision_log.insert_records
 
-        def failing(*args: Any, whole: Any = whole, **more: Any) -> Any:
-            if next(count) >= 2:
-                raise Unavailable("the disk is full")
-            return whole(*args, **more)
+    def failing(*given: Any) -> None:
+        if next(count) >= 2:
+            raise Unavailable("the disk is full")
+        insert(*given)
 
-        monkeypatch.setattr(decisions, name, failing)
+    monkeypatch.setattr(decision_log, "insert_records", failing)
     response = asked(served, many(kind, 1000), kind, explain="none")
     lines = csv_rows(response) if kind == CSV else json_rows(response)
     last = lines[-1]
@@ -348,6 +346,18 @@ def test_a_body_beyond_the_limit_of_others_streams(settings: Settings) -> None:
         assert len(body) > 2**20
         response = asked(served, body, explain="none")
         assert response.text.count("\n") == 300_001
+
+
+@pytest.mark.parametrize("kind", [CSV, NDJSON])
+def test_a_body_beyond_the_limit_of_uploads_is_refused_packed_or_not(settings: Settings, kind: str) -> None:
+    with serving(settings, max_upload_mb=1) as served:
+        served.train("tennis")
+        line = "Weak\n" if kind == CSV else '{"Wind":"Weak"}\n'
+        body = "Wind\n" * (kind == CSV) + line * (2**20 // len(line) + 1)
+        assert len(body) > 2**20
+        assert_problem(asked(served, body, kind), 413)
+        assert_problem(asked(served, gzip.compress(body.encode()), kind), 413)
+        assert served.client.get("/v1/decisions").get_json()["items"] == []
 
 
 def test_texts_that_a_spreadsheet_would_take_for_formulas_are_escaped(served: Served) -> None:

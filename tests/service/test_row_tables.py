@@ -14,7 +14,7 @@ from werkzeug.test import TestResponse
 import espalier
 from service.database.engine import read_session
 from service.database.tables import DecisionRecord
-from service.serialization.json_columns import MANY_ROWS, table_of
+from service.serialization.json_columns import MANY_ROWS, table_of_rows
 from service.settings import Settings
 from tests.service.served import Served, assert_problem, serving
 
@@ -79,7 +79,7 @@ def test_the_answers_are_those_of_the_rows_one_by_one(served: Served, preset: st
     model = model_of(preset)
     served.keep("one", model)
     rows = random_rows(N_ROWS, seed=2)
-    assert table_of(model, rows) is not None
+    assert table_of_rows(model, rows) is not None
 
     whole = served.predict("one", {"rows": rows, "explain": "none", "missing": missing})
 
@@ -122,7 +122,7 @@ def test_what_is_wrong_with_a_row_is_said_of_it(served: Served, name: str, cell:
     served.keep("one", model_of("cart"))
     rows = random_rows(N_ROWS, seed=4)
     rows[201][name] = cell
-    assert table_of(model_of("cart"), rows) is None
+    assert table_of_rows(model_of("cart"), rows) is None
     if cell != 10**400:  # no JSON for orjson
         assert_problem(served.post("/v1/models/one/predict", {"rows": rows, "explain": "none"}), 422, *pointers)
 
@@ -133,12 +133,12 @@ def test_rows_of_other_shapes_new_categories_and_marks_are_answered_one_by_one(s
     for name, cell in (("wind", "storm"), ("wind", "?"), ("size", "?")):
         rows = random_rows(N_ROWS, seed=5)
         rows[201][name] = cell
-        assert table_of(model, rows) is None
+        assert table_of_rows(model, rows) is None
         answers = served.predict("one", {"rows": rows, "explain": "none"})["predictions"]
         assert answers[201]["flags"]["unseen" if cell == "storm" else "missing"] == [name] or name not in rows[201]
     rows = random_rows(N_ROWS, seed=5, missing=False)
     del rows[3]["wind"]
-    assert table_of(model, rows) is None
+    assert table_of_rows(model, rows) is None
     answers = served.predict("one", {"rows": rows, "explain": "none"})["predictions"]
     assert [place for place, one in enumerate(answers) if one["flags"]["missing"]] == [3]
 
@@ -148,7 +148,7 @@ def test_a_whole_number_is_logged_as_it_was_given_or_as_the_same_number(served: 
     served.keep("one", model)
     rows = random_rows(N_ROWS, seed=5)
     rows[201]["size"] = 2**53 + 1
-    assert table_of(model, rows) is None
+    assert table_of_rows(model, rows) is None
     answers = served.predict("one", {"rows": rows, "explain": "none"})["predictions"]
     shown = served.client.get(f"/v1/decisions/{answers[201]['decision_id']}").get_json()
     assert shown["input"]["size"] == 2**53 + 1
@@ -177,7 +177,7 @@ def test_a_strategy_that_the_model_cannot_take_is_logged_as_for_few_rows(served:
 def test_a_number_that_means_missing_is_looked_at() -> None:
     rows = [{"size": size, "play": "no" if size > 2 else "yes"} for size in (1, 2, 3, 4)]
     model = espalier.train(espalier.dataset_from_rows(rows, target="play", missing_values=["-999"]), "cart")
-    assert table_of(model, [{"size": 1.0}]) is None
+    assert table_of_rows(model, [{"size": 1.0}]) is None
 
 
 @pytest.mark.parametrize("mark", ["?", "nan", "inf", "1_000", "-999"])

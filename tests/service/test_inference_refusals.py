@@ -293,7 +293,7 @@ def test_an_unexpected_error_shows_nothing(served: Served, monkeypatch: pytest.M
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("secret cell 42")
 
-    monkeypatch.setattr("service.usecases.predictions.predict", broken)
+    monkeypatch.setattr("espalier.predict_each", broken)
     assert "secret" not in error_of(infer(served, {"inputs": [SUNNY]}), 500)
 
 

@@ -32,12 +32,7 @@ from .data.readers import (
 from .data.readers.json import dataset_from_json as dataset_from_json
 from .data.readers.python import dataset_from_columns as dataset_from_columns, dataset_from_rows as dataset_from_rows
 from .data.readers.source import ByteStream as ByteStream, unpacked as unpacked
-from .data.schema import (
-    Feature as Feature,
-    FeatureKind as FeatureKind,
-    Role as Role,
-    Schema as Schema,
-)
+from .data.schema import Feature as Feature, FeatureKind as FeatureKind, Role as Role, Schema as Schema
 from .documents.model import (
     FORMAT_VERSION as FORMAT_VERSION,
     from_document as from_document,
@@ -120,11 +115,7 @@ from .prediction.operating_point import (
     operating_point_from_dict as operating_point_from_dict,
     with_operating_point as with_operating_point,
 )
-from .prediction.predict import (
-    leaf_prediction as leaf_prediction,
-    predict as predict,
-    predict_each as predict_each,
-)
+from .prediction.predict import leaf_prediction as leaf_prediction, predict as predict, predict_each as predict_each
 from .prediction.row_files import rows_from_csv as rows_from_csv, rows_from_file as rows_from_file
 from .prediction.table import TableAnswers as TableAnswers, check_table as check_table, predict_table as predict_table
 from .prediction.tree_predictor import MAX_VISITS as MAX_VISITS

@@ -4,27 +4,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from espalier.config.parameters import (
-    MAX_SEED,
-    either,
-    mapping,
-    number,
-    numbers,
-    one_of,
-    parameter,
-    switch,
-    whole,
-)
+from espalier.config.parameters import MAX_SEED, either, mapping, number, numbers, one_of, parameter, switch, whole
 from espalier.config.pruning import PRUNING, Pruner
 
-CLASS_CRITERIA: Final = (
-    "information_gain",
-    "gain_ratio",
-    "normalized_gain",
-    "gini",
-    "misclassification",
-    "chi_square",
-)
+CLASS_CRITERIA: Final = ("information_gain", "gain_ratio", "normalized_gain", "gini", "misclassification", "chi_square")
 NUMBER_CRITERIA: Final = ("squared_error", "absolute_error", "poisson", "sdr", "m5")
 COST_FUNCTIONS: Final = ("nunez", "tan_schlimmer", "norton")
 NOMINAL_SPLITS: Final = ("multiway", "subset", "one_vs_rest", "ordered_binaries")

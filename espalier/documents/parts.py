@@ -131,8 +131,7 @@ def preparation_document(preparation: Preparation) -> dict[str, Any]:
 def read_preparation(given: Mapping[str, Any], schema: Schema) -> Preparation:
     """Read what `preparation_document` gives."""
     return Preparation(
-        imputed=_read_imputed(given.get("imputed"), schema),
-        scales=_read_scales(given.get("scales"), schema),
+        imputed=_read_imputed(given.get("imputed"), schema), scales=_read_scales(given.get("scales"), schema)
     )
 
 

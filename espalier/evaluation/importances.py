@@ -18,10 +18,7 @@ from espalier.progress import Progress
 
 MAX_REPEATS: Final = 1000
 LOSS_MEASURES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "classification": ("accuracy", "balanced_accuracy", "macro_f1", "log_loss"),
-        "regression": ("rmse", "mae", "r2"),
-    }
+    {"classification": ("accuracy", "balanced_accuracy", "macro_f1", "log_loss"), "regression": ("rmse", "mae", "r2")}
 )
 """By what a loss may be measured, by task; the first if nothing is said."""
 LESS_IS_BETTER: Final = frozenset({"log_loss", "rmse", "mae"})

@@ -215,11 +215,7 @@ def _learned(  # noqa: PLR0917 - what one training is made of
         grown = grow(kept, chosen, progress=watch, validation=held_out if chosen.validation_stop else None)
     grown = _with_linear_models(grown, kept, chosen, watch)
     record = TrainingRecord(
-        n_rows=dataset.n_rows,
-        n_training_rows=kept.n_rows,
-        fingerprint=fingerprint.result(),
-        holdout=holdout,
-        train={},
+        n_rows=dataset.n_rows, n_training_rows=kept.n_rows, fingerprint=fingerprint.result(), holdout=holdout, train={}
     )
     notes = (UNPRUNED, *grown.notes)
     model = Model(_looked_at(dataset.schema), chosen, grown.preparation, grown.tree, record, notes=notes)

@@ -151,10 +151,7 @@ def _converted(arrow: Any, content: bytes, names: Names, missing_values: Sequenc
         read_options=arrow_csv.ReadOptions(use_threads=False, block_size=len(content) + 1, column_names=list(names)),
         parse_options=arrow_csv.ParseOptions(newlines_in_values=b'"' in content),
         convert_options=arrow_csv.ConvertOptions(
-            column_types=types,
-            include_columns=list(types),
-            null_values=["", *missing_values],
-            strings_can_be_null=True,
+            column_types=types, include_columns=list(types), null_values=["", *missing_values], strings_can_be_null=True
         ),
     )
     return Block(len(table), tuple(_column(arrow, name, table[name]) for name in types))

@@ -79,13 +79,7 @@ def dataset_from_columns(
     _check_shape(columns)
     limits.check_table(n_rows=len(next(iter(columns.values()))), n_columns=len(columns))
     declared = TableDeclaration(
-        target=target,
-        schema=schema,
-        task=task,
-        missing_values=missing_values,
-        weight=weight,
-        ignore=ignore,
-        like=like,
+        target=target, schema=schema, task=task, missing_values=missing_values, weight=weight, ignore=ignore, like=like
     )
     if any(isinstance(cells, np.ndarray) for cells in columns.values()):
         dataset = dataset_of_columns(columns_from_arrays(columns), declared)

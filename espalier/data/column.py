@@ -10,7 +10,15 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.data.labels import EARLIEST_INSTANT, LATEST_INSTANT, MAX_INTEGER, Label, instant_text, label_key
+from espalier.data.labels import (
+    EARLIEST_INSTANT,
+    LATEST_INSTANT,
+    MAX_INTEGER,
+    Label,
+    instant_text,
+    is_number,
+    label_key,
+)
 from espalier.data.schema import FeatureKind
 from espalier.threads import parallel_map
 
@@ -185,11 +193,6 @@ def plain_cell(cell: Any) -> Any:
     if isinstance(plain, bytes | Mapping) or not isinstance(plain, str | int | float | date):
         raise UnreadableError(f"argument must be a string, a number or a date, not {type(cell).__name__!r}")
     return plain
-
-
-def is_number(label: object) -> bool:
-    """Return whether a label is a number; true and false are none."""
-    return isinstance(label, int | float) and not isinstance(label, bool)
 
 
 def instant_seconds(value: date) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.data.checks import WHOLE_CHECKS, fault_of_rows
-from espalier.data.column import RawColumn, is_number
+from espalier.data.column import RawColumn
 from espalier.data.dataset import Column, Dataset
 from espalier.data.declaration import TableDeclaration
 from espalier.data.labels import (
@@ -21,6 +21,7 @@ from espalier.data.labels import (
     LATEST_INSTANT,
     MAX_INTEGER,
     Label,
+    is_number,
     label_key,
     label_text,
     number_from_text,

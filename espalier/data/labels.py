@@ -4,7 +4,7 @@ Labels keep their JSON type: ``1``, ``1.0``, ``"1"`` and ``true`` are four diffe
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -30,6 +30,27 @@ def sorted_labels(labels: Iterable[Label]) -> tuple[Label, ...]:
 def label_key(label: Label) -> tuple[str, Label]:
     """Return a dictionary key that keeps ``1``, ``1.0``, ``True`` and ``"1"`` apart."""
     return type(label).__name__, label
+
+
+def category_codes(categories: Sequence[Label]) -> dict[tuple[str, Label], int]:
+    """Return the code of each category by its `label_key`.
+
+    A number also stands for an equal number of the other type, unless that is a category too: 1.0 for 1.
+
+    >>> codes = category_codes(["a", 1, 2.0, 2])
+    >>> [codes.get(label_key(label)) for label in ("a", 1, 1.0, 2.0, 2, True, "1")]
+    [0, 1, 1, 2, 3, None, None]
+    """
+    codes: dict[tuple[str, Label], int] = {}
+    for code, label in reversed(list(enumerate(categories))):
+        if is_number(label):
+            codes["int", label] = codes["float", label] = code
+    return codes | {label_key(label): code for code, label in enumerate(categories)}
+
+
+def is_number(label: object) -> bool:
+    """Return whether a label is a number; true and false are none."""
+    return isinstance(label, int | float) and not isinstance(label, bool)
 
 
 def label_text(label: Label) -> str:

@@ -7,12 +7,12 @@ answers.
 
 import math
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from unicodedata import category
 
-from espalier.data.labels import Label, instant_text, label_key, label_text
+from espalier.data.labels import Label, category_codes, instant_text, label_key, label_text
 from espalier.data.schema import Feature, FeatureKind
 
 LINE_BREAKERS: Final = frozenset({"Cc", "Zl", "Zp"})
@@ -64,7 +64,7 @@ class LabelCodes:
     """
 
     def __init__(self) -> None:
-        self._tables: dict[str, Mapping[Hashable, int]] = {}
+        self._tables: dict[str, Mapping[tuple[str, Label], int]] = {}
 
     def listed(self, condition: Condition) -> list[int]:
         """Return the codes of a condition's categories; none where it has no set of them."""
@@ -73,13 +73,11 @@ class LabelCodes:
         codes = self.of(condition.attribute)
         return [codes[label_key(label)] for label in condition.categories]
 
-    def of(self, feature: Feature) -> Mapping[Hashable, int]:
+    def of(self, feature: Feature) -> Mapping[tuple[str, Label], int]:
         """Return the code of each category of an attribute, by `label_key`; attributes are known by their names."""
-        found = self._tables.get(feature.name)
-        if found is None:
-            found = {label_key(label): place for place, label in enumerate(feature.categories)}
-            self._tables[feature.name] = found
-        return found
+        if feature.name not in self._tables:
+            self._tables[feature.name] = category_codes(feature.categories)
+        return self._tables[feature.name]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The cells of many rows as a model reads them: numbers, instants and the model's own codes, a stretch at a time."""
+"""Encode a data set's columns as a model reads them: numbers, instants and the model's own codes."""
 
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -7,17 +7,19 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.data.dataset import Dataset
+from espalier.data.labels import Label, category_codes, label_key
 from espalier.data.schema import Feature
 from espalier.errors import DataError, Fault
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
 
 Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 UNSEEN: Final = -2.0
 """The code of a category that the model has not seen; that of a missing value is -1."""
 NOTHING: Final[Floats] = np.array([np.nan])
-"""What the cells of a column without a value are where numbers are asked for."""
+"""Recodes a column of categories without any value as numbers."""
 
 
 class EncodedColumns(Protocol):
@@ -35,7 +37,7 @@ class EncodedColumns(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EncodedMatrix:
-    """Cells that are encoded already: float64 or float32 (attributes, rows)."""
+    """Attributes that are encoded already: float64 or float32 (attributes, rows)."""
 
     values: npt.NDArray[Any]
 
@@ -45,34 +47,41 @@ class EncodedMatrix:
         return int(self.values.shape[1])
 
     def write(self, attribute: int, low: int, high: int, cells: Floats) -> None:
-        """Write a stretch of an attribute; see `EncodedColumns`."""
+        """Write rows of an attribute; see `EncodedColumns`."""
         cells[:] = self.values[attribute, low:high]
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedColumn:
-    """A column of a data set; `recode` gives the model's code of each of its own, the last that of a missing one."""
+    """A column of a data set; `recode` has the model's code of each of its own, and at last that of a missing value."""
 
     column: npt.NDArray[Any]
     coded: bool
     recode: Floats | None
     imputed: float | None
 
+    def missing(self) -> Flags:
+        """Return for each row whether it has no value, bool (rows)."""
+        absent: Flags = self.column < 0 if self.column.dtype == np.int32 else np.isnan(self.column)
+        return absent
+
+    def unseen(self) -> Flags:
+        """Return for each row whether the model does not know its category, bool (rows)."""
+        if self.recode is None:
+            return np.zeros(len(self.column), np.bool_)
+        unseen: Flags = (self.recode == UNSEEN)[self.column]
+        return unseen
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnEncoder:
-    """Cells of a data set's columns."""
+    """Encodes the columns of a data set, some rows at a time."""
 
     columns: tuple[EncodedColumn, ...]
     n_rows: int
 
-    def plain(self, attribute: int) -> npt.NDArray[Any] | None:
-        """Return the column itself where its cells are the model's own; None where they are recoded or imputed."""
-        source = self.columns[attribute]
-        return source.column if source.recode is None and source.imputed is None else None
-
     def write(self, attribute: int, low: int, high: int, cells: Floats) -> None:
-        """Write a stretch of an attribute; see `EncodedColumns`."""
+        """Write rows of an attribute; see `EncodedColumns`."""
         source = self.columns[attribute]
         part = source.column[low:high]
         cells[:] = part if source.recode is None else source.recode[part]
@@ -109,7 +118,7 @@ def encode_columns(model: Model, dataset: Dataset) -> ColumnEncoder:
 
 
 def is_compatible(given: Feature, wanted: Feature) -> bool:
-    """Return whether a column can be read as another: it is of the same kind, or it has no value and could be of any.
+    """Return whether a column can be read as another: it has the same kind, or no value at all.
 
     >>> from espalier import FeatureKind
     >>> is_compatible(Feature("x", FeatureKind.NOMINAL), Feature("x", FeatureKind.NUMERIC))
@@ -121,7 +130,7 @@ def is_compatible(given: Feature, wanted: Feature) -> bool:
 
 
 def tested_places(model: Model) -> list[int]:
-    """Return the places, among the attributes, of those that a model's tests or rules ask for, in order."""
+    """Return the places, among the attributes, of those that a model's tests or rules use, ascending."""
     if isinstance(model.body, RuleList):
         names = {condition.attribute.name for rule in model.body.rules for condition in rule.conditions}
         return [place for place, feature in enumerate(model.schema.attributes) if feature.name in names]
@@ -129,25 +138,20 @@ def tested_places(model: Model) -> list[int]:
 
 
 def unseen_rows(model: Model, dataset: Dataset) -> npt.NDArray[np.bool_]:
-    """Return for each row of `dataset` whether it is asked for a category that the model has never seen."""
-    encode_columns(model, dataset)
+    """Return for each row of `dataset` whether the model tests a category of it that was never seen in training."""
+    columns = encode_columns(model, dataset).columns
     found = np.zeros(dataset.n_rows, dtype=np.bool_)
-    for number in tested_places(model):
-        feature = model.schema.attributes[number]
-        place = dataset.schema.place(feature.name)
-        if place is not None:
-            recode = _recode(dataset.schema.features[place].categories, feature.categories)
-            if recode is not None:
-                found |= recode[dataset.columns[place]] == UNSEEN
+    for place in tested_places(model):
+        found |= columns[place].unseen()
     return found
 
 
 def encode_matrix(model: Model, dataset: Dataset) -> Floats:
-    """Return the attributes of `dataset` as the model's router reads them: float64 (attributes, n_rows)."""
-    cells = encode_columns(model, dataset)
+    """Return all encoded attributes of `dataset`: float64 (attributes, n_rows)."""
+    encoder = encode_columns(model, dataset)
     values = np.empty((len(model.schema.attributes), dataset.n_rows))
     for attribute, row in enumerate(values):
-        cells.write(attribute, 0, dataset.n_rows, row)
+        encoder.write(attribute, 0, dataset.n_rows, row)
     return values
 
 
@@ -172,28 +176,9 @@ def target_of(model: Model, dataset: Dataset) -> npt.NDArray[Any]:
     return (column if recode is None else recode[column]).astype(np.int64)
 
 
-def _recode(given: tuple[Any, ...], wanted: tuple[Any, ...]) -> Floats | None:
-    """Return the code in `wanted` of each category `given` (-2 unknown) and at last -1; None where all are the same.
-
-    1.0 stands for the category 1 where there is no category 1.0, and the other way round.
-    """
-    if given is wanted:
+def _recode(given: tuple[Label, ...], wanted: tuple[Label, ...]) -> Floats | None:
+    """Return the code in `wanted` of each category `given`, and -1 at the end; None if all codes are the same."""
+    if given is wanted or list(map(label_key, given)) == list(map(label_key, wanted)):
         return None
-    keys = list(map(_key, given))
-    if keys == list(map(_key, wanted)):
-        return None
-    codes = {_key(label): code for code, label in enumerate(wanted)}
-    numbers = {label: code for code, label in reversed(list(enumerate(wanted))) if _is_number(label)}
-    found = [
-        codes.get(key, numbers.get(label, UNSEEN) if _is_number(label) else UNSEEN)
-        for key, label in zip(keys, given, strict=True)
-    ]
-    return np.array([*found, -1], dtype=np.float64)
-
-
-def _is_number(label: object) -> bool:
-    return isinstance(label, int | float) and not isinstance(label, bool)
-
-
-def _key(label: object) -> tuple[str, object]:
-    return type(label).__name__, label
+    codes = category_codes(wanted)
+    return np.array([*(codes.get(label_key(label), UNSEEN) for label in given), -1], dtype=np.float64)

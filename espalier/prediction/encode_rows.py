@@ -9,7 +9,14 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from espalier.data.labels import NOT_TEXT, is_not_text, label_key, label_text, number_from_text, parse_instant
+from espalier.data.labels import (
+    NOT_TEXT,
+    category_codes,
+    is_not_text,
+    label_text,
+    number_from_text,
+    parse_instant,
+)
 from espalier.data.missing import MissingValues
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
 from espalier.errors import Fault, RowError, pointer, within
@@ -204,12 +211,7 @@ def _reader(feature: Feature) -> Callable[[Any], float | str]:
         return _read_instant
     if not feature.coded:
         return _read_number
-    codes = {label_key(label): float(code) for code, label in enumerate(feature.categories)}
-    numbers = {
-        label: float(code)
-        for code, label in reversed(list(enumerate(feature.categories)))
-        if isinstance(label, int | float) and not isinstance(label, bool)
-    }
+    codes = {key: float(code) for key, code in category_codes(feature.categories).items()}
     # Of a column that was empty at training nothing is known, not even the type: any value is one never seen.
     types = {_json_type(label) for label in feature.categories} or {"text", "a number", "true or false"}
     legal = f"must be {' or '.join(sorted(types))}, or null for missing"
@@ -220,8 +222,8 @@ def _reader(feature: Feature) -> Callable[[Any], float | str]:
             return code
         if _json_type(cell) not in types:
             return legal
-        # 1.0 stands for the category 1 where there is no category 1.0, and the other way round.
-        return numbers.get(cell, UNSEEN) if _json_type(cell) == "a number" else UNSEEN
+        # A number of another library's type has no key of its own.
+        return codes.get(("float", cell), UNSEEN) if _json_type(cell) == "a number" else UNSEEN
 
     return read
 

@@ -9,9 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-import numpy as np
-import numpy.typing as npt
-
 from espalier.data.labels import label_key
 from espalier.errors import ConfigError, Fault
 from espalier.model.model import Model, OperatingPoint
@@ -21,8 +18,6 @@ from espalier.prediction.leaf_values import answer_table
 
 MAX_CACHED: Final = 8
 """Operating points whose models are cached with a model."""
-MAX_CELLS: Final = 4_000_000
-"""Nodes times classes that are in memory at a time."""
 FIELDS: Final = ("label", "probability")
 
 
@@ -100,7 +95,7 @@ def _by_point(model: Model) -> dict[OperatingPoint, Model]:
 
 
 def _with_point(model: Model, point: OperatingPoint) -> Model:
-    codes = _codes_of_all(model, point)
+    codes = point.decide_each(answer_table(model))
     if isinstance(model.body, RuleList):
         *rules, default = (
             replace(rule, value=code) for rule, code in zip(model.body.answers, codes.tolist(), strict=True)
@@ -110,21 +105,10 @@ def _with_point(model: Model, point: OperatingPoint) -> Model:
     return replace(model, body=replace(model.body, value=codes), operating_point=point)
 
 
-def _codes_of_all(model: Model, point: OperatingPoint) -> npt.NDArray[np.int32]:
-    """Return what each node or rule answers: int32 (nodes)."""
-    table = answer_table(model)
-    codes = np.empty(len(table), np.int32)
-    step = max(1, MAX_CELLS // len(model.schema.classes))
-    for first in range(0, len(codes), step):
-        codes[first : first + step] = point.decide_each(table[first : first + step])
-    return codes
-
-
 def _code(label: object, classes: Sequence[Any]) -> int:
-    if not isinstance(label, str | bool | int | float):
-        return -1
-    wanted = label_key(label)
-    return next((code for code, known in enumerate(classes) if label_key(known) == wanted), -1)
+    keys = list(map(label_key, classes))
+    is_class = isinstance(label, str | bool | int | float) and label_key(label) in keys
+    return keys.index(label_key(label)) if is_class else -1  # type: ignore[arg-type]
 
 
 def _is_share(probability: object) -> bool:

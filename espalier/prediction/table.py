@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from espalier.data.dataset import Column, Dataset
-from espalier.data.labels import label_key
-from espalier.data.schema import Feature, Schema
+from espalier.data.schema import Schema
 from espalier.errors import DataError, Fault
 from espalier.model.model import Model
 from espalier.prediction.answers import Prediction
@@ -67,7 +66,8 @@ def predict_table(model: Model, dataset: Dataset, *, missing: str | None = None)
     whole = _with_all_attributes(reading, dataset)
     cells = encode_columns(reading, whole)
     many = predict_batch(reading, cells)
-    absent, unseen = _flags(reading, whole)
+    absent = np.array([column.missing() for column in cells.columns]).reshape(-1, whole.n_rows)
+    unseen = np.array([column.unseen() for column in cells.columns]).reshape(-1, whole.n_rows)
     numbers = None if reading.schema.classes else many.answers
     leaves, several = many.leaves, {}
     names = np.array([feature.name for feature in reading.schema.attributes], dtype=object)
@@ -110,35 +110,3 @@ def _with_all_attributes(model: Model, dataset: Dataset) -> Dataset:
     ]
     features = (*dataset.schema.features, *lacking)
     return Dataset(replace(dataset.schema, features=features), (*dataset.columns, *nothing))
-
-
-def _flags(model: Model, dataset: Dataset) -> tuple[Flags, Flags]:
-    shape = len(model.schema.attributes), dataset.n_rows
-    absent, unseen = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)
-    for place, feature in enumerate(model.schema.attributes):
-        at = dataset.schema.place(feature.name)
-        assert at is not None  # noqa: S101 - `_with_all_attributes` has seen to it
-        column = np.asarray(dataset.columns[at])
-        if not feature.coded:
-            np.isnan(column, out=absent[place])
-            continue
-        np.less(column, 0, out=absent[place])
-        strange = _strange(dataset.schema.features[at], feature)
-        if strange.any():
-            unseen[place] = np.append(strange, False)[column]
-    return absent, unseen
-
-
-def _strange(given: Feature, wanted: Feature) -> Flags:
-    """Return for each category of a column whether the model has none such; 1.0 stands for 1 where there is no 1.0."""
-    if given.categories is wanted.categories:
-        return np.zeros(len(wanted.categories), np.bool_)
-    known = {label_key(label) for label in wanted.categories}
-    numbers = {label for label in wanted.categories if isinstance(label, int | float) and not isinstance(label, bool)}
-    return np.array(
-        [
-            label_key(label) not in known and (isinstance(label, str | bool) or label not in numbers)
-            for label in given.categories
-        ],
-        dtype=np.bool_,
-    )

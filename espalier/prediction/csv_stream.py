@@ -16,6 +16,7 @@ import numpy as np
 from espalier.data.dataset import Column, Dataset
 from espalier.data.labels import Label, label_text, parse_instant
 from espalier.data.missing import MissingValues
+from espalier.data.readers.csv import parse_by_pyarrow
 from espalier.data.readers.csv_blocks import CsvBlock, csv_blocks, ragged, rows_of
 from espalier.data.readers.source import ByteStream
 from espalier.data.schema import Feature, FeatureKind, Schema
@@ -129,38 +130,24 @@ def _is_text(content: bytes) -> bool:
 
 def _dataset(schema: Schema, names: Sequence[str], readers: Readers, content: bytes) -> Dataset | None:
     """Return the attributes of some lines; None if pyarrow cannot parse them or a cell is not legal."""
-    table = _parse(names, readers, content, schema.missing_values)
+    arrow = import_module("pyarrow")
+    text = arrow.dictionary(arrow.int32(), arrow.string())
+    types = {
+        name: arrow.float64() if feature.kind is FeatureKind.NUMERIC else text for name, (feature, _) in readers.items()
+    }
+    try:
+        table = parse_by_pyarrow(content, names, types, schema.missing_values)
+    except arrow.ArrowInvalid:
+        return None
     features, columns = [], []
     for name, (feature, read) in readers.items():
-        found = None if table is None else read(table[name])
+        found = read(table[name])
         if found is None:
             return None
         labels, column = found
         features.append(replace(feature, categories=(*feature.categories, *labels)) if labels else feature)
         columns.append(column)
     return Dataset(Schema(tuple(features), schema.missing_values), tuple(columns))
-
-
-def _parse(names: Sequence[str], readers: Readers, content: bytes, missing_values: Sequence[str]) -> Any:
-    arrow, arrow_csv = import_module("pyarrow"), import_module("pyarrow.csv")
-    text = arrow.dictionary(arrow.int32(), arrow.string())
-    types = {
-        name: arrow.float64() if feature.kind is FeatureKind.NUMERIC else text for name, (feature, _) in readers.items()
-    }
-    try:
-        return arrow_csv.read_csv(
-            arrow.BufferReader(content),
-            read_options=arrow_csv.ReadOptions(column_names=names, block_size=len(content) + 1, use_threads=False),
-            parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
-            convert_options=arrow_csv.ConvertOptions(
-                column_types=types,
-                include_columns=list(types),
-                null_values=["", *missing_values],
-                strings_can_be_null=True,
-            ),
-        )
-    except arrow.ArrowInvalid:
-        return None
 
 
 def _column_reader(feature: Feature, missing_values: Sequence[str]) -> ColumnReader:

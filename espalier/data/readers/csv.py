@@ -7,7 +7,7 @@ pyarrow does not parse is split by the csv module, which also says what is wrong
 
 import csv
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from importlib import import_module
@@ -132,11 +132,12 @@ def _by_pyarrow(names: Names, assembler: TableAssembler, content: bytes) -> Bloc
         return None  # what is wrong with a line must be found, all the same
     texts = arrow.dictionary(arrow.int32(), arrow.string())
     labelled = frozenset(name for name in wanted if assembler.wants_labels(name))
-    convert = partial(_converted, arrow, content, names, assembler.missing_values)
     is_first = not assembler.n_rows
     for numbers in (arrow.string(),) if is_first else (arrow.float64(), arrow.string()):
+        types = {name: texts if name in labelled else numbers for name in wanted}
         try:
-            block = convert({name: texts if name in labelled else numbers for name in wanted})
+            table = parse_by_pyarrow(content, names, types, assembler.missing_values)
+            block = Block(len(table), tuple(_column(arrow, name, table[name]) for name in wanted))
         except (arrow.ArrowInvalid, _NotANumberError):
             continue
         longest = max((len(label) for column in block.columns for label in column.labels or ()), default=0)
@@ -144,9 +145,14 @@ def _by_pyarrow(names: Names, assembler: TableAssembler, content: bytes) -> Bloc
     return None
 
 
-def _converted(arrow: Any, content: bytes, names: Names, missing_values: Sequence[str], types: dict[str, Any]) -> Block:
-    arrow_csv = import_module("pyarrow.csv")
-    table = arrow_csv.read_csv(
+def parse_by_pyarrow(content: bytes, names: Names, types: Mapping[str, Any], missing_values: Sequence[str]) -> Any:
+    """Return the columns of some lines that have a type in `types`, as a pyarrow table.
+
+    Raises:
+        pyarrow.ArrowInvalid: pyarrow cannot parse the lines, or a cell is not of its column's type.
+    """
+    arrow, arrow_csv = import_module("pyarrow"), import_module("pyarrow.csv")
+    return arrow_csv.read_csv(
         arrow.BufferReader(content),
         read_options=arrow_csv.ReadOptions(use_threads=False, block_size=len(content) + 1, column_names=list(names)),
         parse_options=arrow_csv.ParseOptions(newlines_in_values=b'"' in content),
@@ -154,7 +160,6 @@ def _converted(arrow: Any, content: bytes, names: Names, missing_values: Sequenc
             column_types=types, include_columns=list(types), null_values=["", *missing_values], strings_can_be_null=True
         ),
     )
-    return Block(len(table), tuple(_column(arrow, name, table[name]) for name in types))
 
 
 def _column(arrow: Any, name: str, chunks: Any) -> RawColumn:

@@ -1,38 +1,37 @@
-"""Parameter objects checked from their own field tables.
+"""Parameter objects that are checked by their own field tables.
 
-A parameter object is a frozen dataclass whose fields are made by `parameter`: default, meaning and what is legal stand
-in one place, and the checking, ``--help``, the OpenAPI document and the docs are all read from there.
+A parameter object is a frozen dataclass whose fields are declared by `parameter`, with default, legal values and
+meaning. The checks, ``--help``, the OpenAPI document and the docs are generated from these declarations.
 """
 
 import dataclasses
 import math
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, Final, TypeVar
 
 from espalier.errors import ConfigError, Fault, pointer, within
 
 Parameters = TypeVar("Parameters")
-Rule = Callable[[Any], bool]
 METADATA: Final = "espalier"
 MAX_INTEGER: Final = 2**53
-"""Beyond it JSON readers round whole numbers: none is larger where no bound is named."""
+"""Largest whole number by default: JSON readers round larger ones."""
 MAX_SEED: Final = 2**63 - 1
 MAX_CHARACTERS_SHOWN: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
 class FieldInfo:
-    """What a person may know of one parameter.
+    """A description of one parameter for people.
 
     Attributes:
         name: The same in Python, JSON and on the command line.
-        default: Its value when nothing is said.
-        legal: What may be given, in words.
-        choices: The legal words, where there is a fixed set of them.
+        default: Its value if none is given.
+        legal: The legal values, in words.
+        choices: The legal words, if there is a fixed set of them.
         meaning: What it does, in one sentence.
-        json_schema: What may be given, as JSON Schema.
+        json_schema: The legal values, as JSON Schema.
     """
 
     name: str
@@ -44,31 +43,31 @@ class FieldInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Legal:
-    """What may be given for a parameter: a sentence, the test of it, and how to freeze a value that passes.
+class Constraint:
+    """The legal values of a parameter.
 
     Attributes:
         text: In words.
-        test: Whether a value may be given.
-        json_schema: The same as JSON Schema, for those who ask before they send.
-        choices: The legal words, where there is a fixed set of them.
-        freeze: Makes a value that passes immutable.
-        merge: In place of `freeze`, for a value with fields of its own: makes it of what is given and of what stood
-            there before; raises ConfigError with paths inside the value.
-        thaw: In place of `thawed`, gives the JSON form of such a value.
+        test: Whether a value is legal.
+        json_schema: The same as JSON Schema.
+        choices: The legal words, if there is a fixed set of them.
+        freeze: Makes a legal value immutable.
+        merge: Instead of `freeze`, for a value with fields of its own: makes it of the given and the previous value;
+            raises ConfigError with paths inside the value.
+        thaw: Instead of `thawed`, returns the JSON form of such a value.
     """
 
     text: str
-    test: Rule
+    test: Callable[[Any], bool]
     json_schema: Mapping[str, Any]
     choices: tuple[str, ...] = ()
     freeze: Callable[[Any], Any] = lambda value: value
     merge: Callable[[Any, Any], Any] | None = None
     thaw: Callable[[Any], Any] | None = None
 
-    def or_null(self) -> "Legal":
-        """Allow None besides."""
-        return Legal(
+    def or_null(self) -> "Constraint":
+        """Return the constraint that allows None, too."""
+        return Constraint(
             f"{self.text}, or null",
             lambda value: value is None or self.test(value),
             {"anyOf": [self.json_schema, {"type": "null"}]},
@@ -77,85 +76,96 @@ class Legal:
         )
 
 
-def one_of(words: Sequence[str]) -> Legal:
-    """Allow one of `words`."""
-    return Legal(
-        f"one of {', '.join(words)}",
-        lambda value: isinstance(value, str) and value in words,
-        {"type": "string", "enum": list(words)},
-        tuple(words),
-    )
+class OneOf(Constraint):
+    """One of some words."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        super().__init__(
+            f"one of {', '.join(words)}",
+            lambda value: isinstance(value, str) and value in words,
+            {"type": "string", "enum": list(words)},
+            tuple(words),
+        )
 
 
-def number(low: float, high: float = math.inf, *, above: bool = False) -> Legal:
-    """Allow a finite number of at least `low` (or above it, with `above`) and at most `high`."""
-    bound = f"above {low:g}" if above else f"of at least {low:g}"
-    text = f"a number {bound}" if high == math.inf else f"a number {bound} and at most {high:g}"
+class Real(Constraint):
+    """A finite number of at least `low` (or above it, with `above`) and at most `high`."""
 
-    def test(value: Any) -> bool:
-        return _is_number(value) and (value > low if above else value >= low) and value <= high
+    def __init__(self, low: float, high: float = math.inf, *, above: bool = False) -> None:
+        bound = f"above {low:g}" if above else f"of at least {low:g}"
+        text = f"a number {bound}" if high == math.inf else f"a number {bound} and at most {high:g}"
+        least = {"exclusiveMinimum" if above else "minimum": low}
+        most = {} if high == math.inf else {"maximum": high}
 
-    least = {"exclusiveMinimum" if above else "minimum": low}
-    most = {} if high == math.inf else {"maximum": high}
-    return Legal(text, test, {"type": "number", **least, **most}, freeze=float)
+        def test(value: Any) -> bool:
+            return _is_number(value) and (value > low if above else value >= low) and value <= high
+
+        super().__init__(text, test, {"type": "number", **least, **most}, freeze=float)
 
 
-def whole(low: int, high: int = MAX_INTEGER) -> Legal:
-    """Allow a whole number from `low` to `high`."""
-    text = f"a whole number of at least {low}" if high == MAX_INTEGER else f"a whole number from {low} to {high}"
+class Integer(Constraint):
+    """A whole number from `low` to `high`."""
 
-    def test(value: Any) -> bool:
-        return not isinstance(value, bool) and isinstance(value, Integral) and low <= int(value) <= high
+    def __init__(self, low: int, high: int = MAX_INTEGER) -> None:
+        text = f"a whole number of at least {low}" if high == MAX_INTEGER else f"a whole number from {low} to {high}"
 
-    return Legal(text, test, {"type": "integer", "minimum": low, "maximum": high}, freeze=int)
+        def test(value: Any) -> bool:
+            return not isinstance(value, bool) and isinstance(value, numbers.Integral) and low <= int(value) <= high
+
+        super().__init__(text, test, {"type": "integer", "minimum": low, "maximum": high}, freeze=int)
+
+
+class ObjectOf(Constraint):
+    """An object with text keys, each value legal for `values`; frozen as a tuple of pairs, sorted by name."""
+
+    def __init__(self, keys: str, values: Constraint) -> None:
+        def test(value: Any) -> bool:
+            pairs = _pairs(value)
+            if not pairs or not all(isinstance(key, str) and values.test(item) for key, item in pairs):
+                return False
+            return len({key for key, _ in pairs}) == len(pairs)
+
+        def freeze(value: Any) -> tuple[tuple[str, Any], ...]:
+            return tuple(sorted((key, values.freeze(item)) for key, item in _pairs(value) or ()))
+
+        schema = {"type": "object", "minProperties": 1, "additionalProperties": values.json_schema}
+        super().__init__(f"an object from {keys} to {values.text}", test, schema, freeze=freeze)
+
+
+class ListOfReals(Constraint):
+    """A list of finite numbers, at least one; frozen as a sorted tuple without repetitions."""
+
+    def __init__(self) -> None:
+        def test(value: Any) -> bool:
+            return isinstance(value, list | tuple) and len(value) > 0 and all(_is_number(item) for item in value)
+
+        def freeze(value: Any) -> tuple[float, ...]:
+            return tuple(sorted({float(item) for item in value}))
+
+        schema = {"type": "array", "minItems": 1, "items": {"type": "number"}}
+        super().__init__("a list of numbers", test, schema, freeze=freeze)
+
+
+class AnyOf(Constraint):
+    """A value that any of some constraints allows; the first that does freezes it."""
+
+    def __init__(self, *constraints: Constraint) -> None:
+        super().__init__(
+            ", or ".join(each.text for each in constraints),
+            lambda value: any(each.test(value) for each in constraints),
+            {"anyOf": [each.json_schema for each in constraints]},
+            tuple(choice for each in constraints for choice in each.choices),
+            lambda value: next(each.freeze(value) for each in constraints if each.test(value)),
+        )
 
 
 def switch(meaning: str, *, default: bool) -> Any:
     """Declare a field that is true or false."""
-    return parameter(
-        default, Legal("true or false", lambda value: isinstance(value, bool), {"type": "boolean"}), meaning
-    )
+    boolean = Constraint("true or false", lambda value: isinstance(value, bool), {"type": "boolean"})
+    return parameter(default, boolean, meaning)
 
 
-def mapping(keys: str, values: Legal) -> Legal:
-    """Allow an object with text keys, each value legal for `values`; frozen as a tuple of pairs, sorted by name."""
-
-    def test(value: Any) -> bool:
-        pairs = _pairs(value)
-        if not pairs or not all(isinstance(key, str) and values.test(item) for key, item in pairs):
-            return False
-        return len({key for key, _ in pairs}) == len(pairs)
-
-    def freeze(value: Any) -> tuple[tuple[str, Any], ...]:
-        return tuple(sorted((key, values.freeze(item)) for key, item in _pairs(value) or ()))
-
-    schema = {"type": "object", "minProperties": 1, "additionalProperties": values.json_schema}
-    return Legal(f"an object from {keys} to {values.text}", test, schema, freeze=freeze)
-
-
-def numbers() -> Legal:
-    """Allow a list of finite numbers, at least one; frozen as a sorted tuple without repetitions."""
-
-    def test(value: Any) -> bool:
-        return isinstance(value, list | tuple) and len(value) > 0 and all(_is_number(item) for item in value)
-
-    schema = {"type": "array", "minItems": 1, "items": {"type": "number"}}
-    return Legal("a list of numbers", test, schema, freeze=lambda value: tuple(sorted({float(item) for item in value})))
-
-
-def either(*legals: Legal) -> Legal:
-    """Allow what any of `legals` allows; the first that does freezes it."""
-
-    def freeze(value: Any) -> Any:
-        return next(legal.freeze(value) for legal in legals if legal.test(value))
-
-    choices = tuple(choice for legal in legals for choice in legal.choices)
-    text = ", or ".join(legal.text for legal in legals)
-    schema = {"anyOf": [legal.json_schema for legal in legals]}
-    return Legal(text, lambda value: any(legal.test(value) for legal in legals), schema, choices, freeze)
-
-
-def parameter(default: Any, legal: Legal, meaning: str) -> Any:
+def parameter(default: Any, legal: Constraint, meaning: str) -> Any:
     """Declare a field of a parameter object."""
     return dataclasses.field(default=default, metadata={METADATA: (legal, meaning)})
 
@@ -173,7 +183,7 @@ def field_table(parameters: type | Any) -> tuple[FieldInfo, ...]:
 def parameters_from(
     kind: type[Parameters], given: Mapping[str, Any], *, base: Parameters | None = None, what: str
 ) -> Parameters:
-    """Make a parameter object from `given`, the rest from `base` or the defaults.
+    """Return a parameter object of the `given` values, the others from `base` or the defaults.
 
     Raises:
         ConfigError: Every unknown name and every value that is not legal, by path.
@@ -226,7 +236,7 @@ def thawed(value: Any) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return False
     try:
         return math.isfinite(float(value))

@@ -1,7 +1,4 @@
-"""How to prune: a method *is* its frozen parameter object, found in `PRUNERS` by name.
-
-Each has ``faults()``: what is wrong with its values together, where each alone is legal.
-"""
+"""Pruning methods: each is its frozen parameter object, found in `PRUNERS` by name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,15 +7,15 @@ from typing import Any, Final
 
 from espalier.config.parameters import (
     MAX_SEED,
-    Legal,
+    Constraint,
+    Integer,
+    OneOf,
+    Real,
     field_table,
-    number,
-    one_of,
     parameter,
     parameters_from,
     parameters_to_dict,
     switch,
-    whole,
 )
 from espalier.errors import ConfigError, Fault
 
@@ -29,23 +26,19 @@ class ReducedError:
 
     order: str = parameter(
         "bottom_up",
-        one_of(["bottom_up", "greedy"]),
+        OneOf(["bottom_up", "greedy"]),
         "bottom_up: one pass from the leaves to the root; greedy: again and again the node whose pruning helps most",
     )
     ties: str = parameter(
-        "prune", one_of(["prune", "keep"]), "prune: the smallest tree; keep: prune only where accuracy improves"
+        "prune", OneOf(["prune", "keep"]), "prune: the smallest tree; keep: prune only where accuracy improves"
     )
     prune_root: bool = switch("whether the root may become a leaf", default=True)
     backfit: bool = switch("add the held-out rows to the counts of the pruned tree, and answer from all", default=False)
     compare: str = parameter(
         "current",
-        one_of(["current", "initial"]),
+        OneOf(["current", "initial"]),
         "what a tree with one leaf more is measured against: the tree as pruned so far, or the unpruned one",
     )
-
-    def faults(self) -> list[Fault]:
-        """Return what is wrong with the values together."""
-        return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +46,14 @@ class Pessimistic:
     """Pessimistic pruning: by the upper confidence limit of the training errors (Quinlan 1987, 1993)."""
 
     confidence: float = parameter(
-        0.25, number(0, 1, above=True), "the chance that the true error is above its estimate; less prunes more"
+        0.25, Real(0, 1, above=True), "the chance that the true error is above its estimate; less prunes more"
     )
     quantile: str = parameter(
         "normal",
-        one_of(["normal", "c45", "exact"]),
+        OneOf(["normal", "c45", "exact"]),
         "how the limit is computed: normal quantile, the table of C4.5 release 8, or the binomial itself",
     )
     raising: bool = switch("whether the largest branch may take its node's place (subtree raising)", default=True)
-
-    def faults(self) -> list[Fault]:
-        """Return what is wrong with the values together."""
-        return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,33 +61,26 @@ class CostComplexity:
     """Cost-complexity pruning: the weakest link first (Breiman et al. 1984, chapter 3)."""
 
     alpha: float | None = parameter(
-        None, number(0).or_null(), "the price of a leaf, in the unit of the risk; null: selected"
+        None, Real(0).or_null(), "the price of a leaf, in the unit of the risk; null: selected"
     )
     select: str | None = parameter(
         None,
-        one_of(["validation", "cv"]).or_null(),
+        OneOf(["validation", "cv"]).or_null(),
         "how alpha is selected: by held-out rows, or by cross-validation on the training rows; null: alpha is given",
     )
     risk: str = parameter(
         "impurity",
-        one_of(["impurity", "error", "leaf_impurity"]),
+        OneOf(["impurity", "error", "leaf_impurity"]),
         "what a leaf costs: its impurity times its share of the weight, the weight of its errors (or its squared "
         "errors), or its impurity alone",
     )
     rule: str = parameter(
         "min",
-        one_of(["min", "one_se"]),
+        OneOf(["min", "one_se"]),
         "which tree is selected: of the least error, or the smallest within one standard error of it",
     )
-    folds: int = parameter(10, whole(2, 1000), "cv only: in how many parts the training rows are divided")
-    seed: int = parameter(0, whole(0, MAX_SEED), "cv only: for the draw of the parts")
-
-    def faults(self) -> list[Fault]:
-        """Return what is wrong with the values together."""
-        if (self.alpha is None) == (self.select is None):
-            both = "either alpha or select must be given, " + ("not both" if self.select else "and neither is")
-            return [Fault("/alpha", "combination", both)]
-        return []
+    folds: int = parameter(10, Integer(2, 1000), "cv only: in how many parts the training rows are divided")
+    seed: int = parameter(0, Integer(0, MAX_SEED), "cv only: for the draw of the parts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,30 +89,22 @@ class RulePostPruning:
 
     estimate: str = parameter(
         "validation",
-        one_of(["validation", "pessimistic"]),
+        OneOf(["validation", "pessimistic"]),
         "what decides: accuracy (or squared error) on held-out rows, or the pessimistic estimate on the training rows",
     )
     confidence: float = parameter(
-        0.25, number(0, 1, above=True), "pessimistic only: the chance that the true error is above its estimate"
+        0.25, Real(0, 1, above=True), "pessimistic only: the chance that the true error is above its estimate"
     )
     quantile: str = parameter(
         "normal",
-        one_of(["normal", "c45", "exact"]),
+        OneOf(["normal", "c45", "exact"]),
         "pessimistic only: how the limit is computed; see the method pessimistic",
     )
-
-    def faults(self) -> list[Fault]:
-        """Return what is wrong with the values together."""
-        return []
 
 
 @dataclass(frozen=True, slots=True)
 class ModelTree:
     """Pruning of regression and model trees by the corrected error of each node's own model (Quinlan 1992)."""
-
-    def faults(self) -> list[Fault]:
-        """Return what is wrong with the values together: there are none."""
-        return []
 
 
 Pruner = ReducedError | Pessimistic | CostComplexity | RulePostPruning | ModelTree
@@ -166,14 +140,14 @@ def changed_pruner(pruner: Pruner, params: Mapping[str, Any]) -> Pruner:
         ConfigError: Every fault, by path.
     """
     made = parameters_from(type(pruner), params, base=pruner, what=f"the pruning method {pruner_name(pruner)}")
-    faults = made.faults()
-    if faults:
-        raise ConfigError(faults)
+    if isinstance(made, CostComplexity) and (made.alpha is None) == (made.select is None):
+        both = "either alpha or select must be given, " + ("not both" if made.select else "and neither is")
+        raise ConfigError([Fault("/alpha", "combination", both)])
     return made
 
 
 def pruner_name(pruner: Pruner) -> str:
-    """Return the name under which a pruning method's parameters stand in `PRUNERS`."""
+    """Return the name of a pruning method in `PRUNERS`."""
     return next(name for name, kind in PRUNERS.items() if type(pruner) is kind)
 
 
@@ -183,16 +157,16 @@ def pruner_to_dict(pruner: Pruner) -> dict[str, Any]:
 
 
 def needs_held_out(pruner: Pruner | None) -> bool:
-    """Whether the method asks rows that the tree has not learned from."""
+    """Return whether the method needs rows that the tree was not grown from."""
     if isinstance(pruner, RulePostPruning):
         return pruner.estimate == "validation"
     return isinstance(pruner, ReducedError) or (isinstance(pruner, CostComplexity) and pruner.select == "validation")
 
 
 def _merged(given: Any, base: Pruner | None) -> Pruner | None:
-    """Read the field's value; what an object does not say stays as it is in `base` if that is the same method."""
+    """Return the pruner that a value means; parameters that it lacks are those of `base`, if the method is the same."""
     if not isinstance(given, Mapping):
-        # A parameter object made by hand has not been checked yet.
+        # A parameter object that the caller made is not checked yet.
         return None if given is None else changed_pruner(given, parameters_to_dict(given))
     params = {str(name): value for name, value in given.items()}
     known = base if isinstance(base, Pruner) else None
@@ -230,11 +204,11 @@ def _method_schemas() -> list[dict[str, Any]]:
     ]
 
 
-PRUNING: Final = Legal(
+PRUNING: Final = Constraint(
     f'an object of "method" ({", ".join(PRUNERS)}) and its parameters, or null',
     lambda value: value is None or isinstance(value, Mapping | Pruner),
     {"anyOf": [*_method_schemas(), {"type": "null"}]},
     merge=_merged,
     thaw=lambda value: None if value is None else pruner_to_dict(value),
 )
-"""What a configuration may say of pruning."""
+"""The legal values of the field ``pruning`` of a configuration."""

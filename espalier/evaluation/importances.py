@@ -110,16 +110,16 @@ def permutation_importances(
     _check_counts(repeats=repeats, seed=seed)
     if dataset.n_rows < 2:
         raise DataError([Fault("", "too_few_rows", "at least two rows are needed to shuffle a column")])
-    watch = progress if progress is not None else Progress()
-    whole = _score(model, dataset, chosen, watch)
+    progress = progress or Progress()
+    whole = _score(model, dataset, chosen, progress)
     used = _used_attributes(model)
     found = {}
     for place, feature in enumerate(model.schema.attributes):
-        watch.check()
+        progress.check()
         lost = np.zeros(repeats)
         if place in used:
             shuffles = _shuffled(dataset, feature.name, np.random.PCG64([seed, place]))
-            lost = np.array([whole - _score(model, next(shuffles), chosen, watch) for _ in range(repeats)])
+            lost = np.array([whole - _score(model, next(shuffles), chosen, progress) for _ in range(repeats)])
         deviation = float(lost.std(ddof=1)) if repeats > 1 else 0.0
         found[feature.name] = PermutationImportance(float(lost.mean()), deviation)
     return MappingProxyType(found)
@@ -131,9 +131,9 @@ def _below_one(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return below
 
 
-def _score(model: Model, dataset: Dataset, measure: str, watch: Progress) -> float:
+def _score(model: Model, dataset: Dataset, measure: str, progress: Progress) -> float:
     """Return a figure of which more is better."""
-    value: float = getattr(evaluate(model, dataset, progress=watch), measure)
+    value: float = getattr(evaluate(model, dataset, progress=progress), measure)
     return -value if measure in LESS_IS_BETTER else value
 
 

@@ -202,7 +202,7 @@ def compare(
         ConfigError: No candidates, a name twice, folds or a holdout that are not legal, and all that `train` raises.
         Cancelled: `progress` was stopped.
     """
-    watch = progress if progress is not None else Progress()
+    progress = progress or Progress()
     names = [candidate.name for candidate in candidates]
     check_comparison(
         dataset.schema,
@@ -218,8 +218,8 @@ def compare(
     noisy = with_label_noise(dataset, label_noise, seed=seed) if label_noise else dataset
     results = []
     for place, candidate in enumerate(candidates):
-        results.append(_run(dataset, noisy, candidate, tests, Span(watch, place, len(candidates))))
-    watch.begin("done")
+        results.append(_run(dataset, noisy, candidate, tests, Span(progress, place, len(candidates))))
+    progress.begin("done")
     measure = "accuracy" if dataset.schema.task == "classification" else "rmse"
     best = _best(results, measure)
     differences = tuple(_difference(best, result, measure, tests, dataset) for result in results if result is not best)
@@ -255,12 +255,12 @@ class Span:
 def _run(dataset: Dataset, noisy: Dataset, candidate: Candidate, tests: Sequence[Test], span: Span) -> Result:
     evaluations, leaves, seconds, misses, weights = [], [], [], [], []
     for number, each in enumerate(tests):
-        watch = span.fold(number, len(tests))
+        progress = span.fold(number, len(tests))
         kept, test = parts_of(dataset, noisy, each)
         begun = time.perf_counter()
-        model = _trained(kept, candidate, watch)
+        model = _trained(kept, candidate, progress)
         seconds.append(time.perf_counter() - begun)
-        evaluation, missed = evaluate_rows(model, test, progress=watch)
+        evaluation, missed = evaluate_rows(model, test, progress=progress)
         evaluations.append(evaluation)
         leaves.append(model.rules.n_rules if isinstance(model.body, RuleList) else model.tree.n_leaves)
         counted = test.weight > 0
@@ -272,9 +272,9 @@ def _run(dataset: Dataset, noisy: Dataset, candidate: Candidate, tests: Sequence
     return Result(candidate, tuple(evaluations), tuple(leaves), tuple(seconds), *tested, tuple(notes))
 
 
-def _trained(kept: Dataset, candidate: Candidate, watch: Progress) -> Model:
+def _trained(kept: Dataset, candidate: Candidate, progress: Progress) -> Model:
     holdout = candidate.holdout if sets_aside(candidate.config) else None
-    return train(kept, candidate.config, holdout=holdout, progress=watch)
+    return train(kept, candidate.config, holdout=holdout, progress=progress)
 
 
 def _best(results: Sequence[Result], measure: str) -> Result:

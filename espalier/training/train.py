@@ -124,12 +124,12 @@ def prune(
         NotApplicable: The method cannot take this model, or the rows that it needs are not there.
         DataError: The rows do not have the model's columns, or `dataset` is another one than the model's.
     """
-    watch = progress if progress is not None else Progress()
+    progress = progress or Progress()
     holdout = read_holdout(holdout)
     chosen = _chosen_method(method, params)
     if model.tree.linear is not None and not isinstance(chosen, ModelTree):
         raise NotApplicable("the leaves are linear models, which only model_tree weighs: train with leaf=constant")
-    watch.begin("pruning")
+    progress.begin("pruning")
     if dataset is not None and dataset.fingerprint != model.training.fingerprint:
         raise DataError([Fault("/dataset", "other_data", "is not the data set that the model was trained on")])
     remembered = model.training.holdout
@@ -139,13 +139,13 @@ def prune(
     voters = holdout.fingerprint if isinstance(holdout, Dataset) else model.training.fingerprint
     for fault in faults_of_backfit(model, chosen, voters):
         raise NotApplicable(f"{fault.path.removeprefix('/')} {fault.message}")
-    watch.check()
+    progress.check()
     rows, parent = PruningRows(training, held_out), dataclasses.replace(model, training=training_record(model))
     method_of = PRUNING_FUNCTIONS[type(chosen)]
     n_cells = _n_cells(model, training, held_out)
-    pruned = run_uncompiled_if_small(n_cells, lambda: method_of(parent, chosen, rows, watch))
-    record = _record_of(pruned.model, rows, watch, by=chosen, voters=voters)
-    watch.begin("done")
+    pruned = run_uncompiled_if_small(n_cells, lambda: method_of(parent, chosen, rows, progress))
+    record = _record_of(pruned.model, rows, progress, by=chosen, voters=voters)
+    progress.begin("done")
     return dataclasses.replace(pruned, model=dataclasses.replace(pruned.model, training=record))
 
 
@@ -185,7 +185,7 @@ def _trained(
     progress: Progress | None,
 ) -> tuple[Model, Pruned | None]:
     """Train; what was pruned writes its trace only where it is asked for."""
-    watch = progress if progress is not None else Progress()
+    progress = progress or Progress()
     chosen = config if isinstance(config, TrainingConfig) else _read_config(config)
     chosen = changed_config(chosen, fields)
     check_training(dataset.schema, chosen)
@@ -196,7 +196,7 @@ def _trained(
     kept, held_out = split_holdout(dataset, holdout)
     remembered = holdout if isinstance(holdout, Holdout) else None
     return run_uncompiled_if_small(
-        _n_cells(None, dataset), lambda: _learned(dataset, kept, held_out, chosen, remembered, watch)
+        _n_cells(None, dataset), lambda: _learned(dataset, kept, held_out, chosen, remembered, progress)
     )
 
 
@@ -206,14 +206,14 @@ def _learned(  # noqa: PLR0917 - what one training is made of
     held_out: Dataset | None,
     chosen: TrainingConfig,
     holdout: Holdout | None,
-    watch: Progress,
+    progress: Progress,
 ) -> tuple[Model, Pruned | None]:
     """Grow a tree from the rows that are kept, prune it, and measure what remains."""
     with ThreadPoolExecutor(1) as pool:
         # Hashing needs no interpreter, so it goes on beside the growing.
         fingerprint = pool.submit(getattr, dataset, "fingerprint")
-        grown = grow(kept, chosen, progress=watch, validation=held_out if chosen.validation_stop else None)
-    grown = _with_linear_models(grown, kept, chosen, watch)
+        grown = grow(kept, chosen, progress=progress, validation=held_out if chosen.validation_stop else None)
+    grown = _with_linear_models(grown, kept, chosen, progress)
     record = TrainingRecord(
         n_rows=dataset.n_rows, n_training_rows=kept.n_rows, fingerprint=fingerprint.result(), holdout=holdout, train={}
     )
@@ -221,17 +221,17 @@ def _learned(  # noqa: PLR0917 - what one training is made of
     model = Model(_looked_at(dataset.schema), chosen, grown.preparation, grown.tree, record, notes=notes)
     pruned = None
     if chosen.pruning is not None:
-        watch.begin("pruning")
-        pruned = PRUNING_FUNCTIONS[type(chosen.pruning)](model, chosen.pruning, PruningRows(kept, held_out), watch)
+        progress.begin("pruning")
+        pruned = PRUNING_FUNCTIONS[type(chosen.pruning)](model, chosen.pruning, PruningRows(kept, held_out), progress)
         model = pruned.model
-    watch.begin("measuring")
-    figures = _figures_of_training(model, kept, watch, counted=pruned is None or not _backfits(chosen.pruning))
-    held = _measured(model, held_out, watch) if held_out is not None else None
+    progress.begin("measuring")
+    figures = _figures_of_training(model, kept, progress, counted=pruned is None or not _backfits(chosen.pruning))
+    held = _measured(model, held_out, progress) if held_out is not None else None
     divided = _divides(grown.tree, kept) if chosen.missing in DIVIDING else None
     record = dataclasses.replace(record, train=figures, held_out=held, divided=divided)
     if held_out is not None:
         record = _after_asking(record, chosen, record.fingerprint if holdout is not None else held_out.fingerprint)
-    watch.begin("done")
+    progress.begin("done")
     return dataclasses.replace(model, training=record), pruned
 
 
@@ -246,7 +246,7 @@ def _after_asking(record: TrainingRecord, chosen: TrainingConfig, voters: str) -
     )
 
 
-def _record_of(model: Model, rows: PruningRows, watch: Progress, *, by: Pruner, voters: str) -> TrainingRecord:
+def _record_of(model: Model, rows: PruningRows, progress: Progress, *, by: Pruner, voters: str) -> TrainingRecord:
     """Return the record of a model that was pruned, which has its parent's; voters: as `faults_of_backfit` has it."""
     parent = model.training
     asked = _with(parent.asked, voters, if_so=needs_held_out(by))
@@ -254,11 +254,11 @@ def _record_of(model: Model, rows: PruningRows, watch: Progress, *, by: Pruner, 
     if rows.training is None:
         figures = _figures_of_leaves(model)
     else:
-        figures = _figures_of_training(model, rows.training, watch, counted=not backfitted)
+        figures = _figures_of_training(model, rows.training, progress, counted=not backfitted)
     return dataclasses.replace(
         parent,
         train=figures,
-        held_out=None if rows.held_out is None else _measured(model, rows.held_out, watch),
+        held_out=None if rows.held_out is None else _measured(model, rows.held_out, progress),
         # What had a part in making the parent had a part in making the child.
         held_out_use=None if rows.held_out is None else USES[was_used(voters, asked)],
         asked=asked,
@@ -281,10 +281,10 @@ def _n_cells(model: Model | None, *datasets: Dataset | None) -> int:
     return nodes + sum(each.n_rows * len(each.schema.attributes) for each in datasets if each is not None)
 
 
-def _with_linear_models(grown: Grown, kept: Dataset, config: TrainingConfig, watch: Progress) -> Grown:
+def _with_linear_models(grown: Grown, kept: Dataset, config: TrainingConfig, progress: Progress) -> Grown:
     if config.leaf != "linear":
         return grown
-    linear = fit_linear_models(grown.tree, kept, grown.preparation.imputed or (), progress=watch)
+    linear = fit_linear_models(grown.tree, kept, grown.preparation.imputed or (), progress=progress)
     return dataclasses.replace(grown, tree=dataclasses.replace(grown.tree, linear=linear))
 
 
@@ -330,11 +330,11 @@ def _chosen_method(method: Pruner | str, params: Mapping[str, Any]) -> Pruner:
     return changed_pruner(method, params)
 
 
-def _measured(model: Model, rows: Dataset, watch: Progress) -> Mapping[str, float]:
-    return evaluate(model, rows, progress=watch).figures()
+def _measured(model: Model, rows: Dataset, progress: Progress) -> Mapping[str, float]:
+    return evaluate(model, rows, progress=progress).figures()
 
 
-def _figures_of_training(model: Model, kept: Dataset, watch: Progress, *, counted: bool) -> Mapping[str, float]:
+def _figures_of_training(model: Model, kept: Dataset, progress: Progress, *, counted: bool) -> Mapping[str, float]:
     """Return the training figures; without routing a row, where each was counted whole by the leaf that answers it.
 
     counted: whether the leaves have counted those rows and no others.
@@ -342,11 +342,11 @@ def _figures_of_training(model: Model, kept: Dataset, watch: Progress, *, counte
     told = counted and model.task == "classification" and isinstance(model.body, Tree)
     told = told and model.config.class_weight is None and _has_whole_weights(kept)
     if not told or _divides(model.tree, kept):
-        return _measured(model, kept, watch)
+        return _measured(model, kept, progress)
     leaves = np.flatnonzero(model.tree.test == LEAF)
     total = float(kept.weight.sum())
     if float(model.tree.stats[leaves].sum()) != total:  # an old record does not say that they have counted others, too
-        return _measured(model, kept, watch)
+        return _measured(model, kept, progress)
     errors = total - float(model.tree.stats[leaves, model.tree.value[leaves]].sum())
     return {"n_rows": kept.n_rows, "errors": errors, "accuracy": 1 - errors / total}
 

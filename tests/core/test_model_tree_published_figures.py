@@ -9,11 +9,12 @@ import pytest
 from espalier import Holdout, dataset_from_csv, dataset_from_rows, evaluate, train
 from tests.core.model_trees import leaf_equations, reference_data
 from tests.factories import REFERENCE, needs_reference
-from tests.reference.test_model_tree_twin import CASES, agree, printed_models, table_of
-from tests.reference.test_twin_matches_published_figures import Entry, folds, holdout
+from tests.reference.test_model_tree_twin import FOLDED, PARTS, agree, printed_models, table_of
+from tests.reference.test_twin_matches_published_figures import Entry, experiment
 
 pytestmark = needs_reference
 
+LINEAR_PARTS = [part for part in PARTS if "-R" not in part.values[1]["command"].split()]
 IRIS = REFERENCE / "data" / "iris.csv"
 
 SWITCHES: dict[str, dict[str, Any]] = {
@@ -40,12 +41,10 @@ def part(name: str, entry: Entry, on: str) -> tuple[Any, Entry]:
     """The model of all rows or of those not held back, and its figures."""
     if on == "train":
         return trained(name, entry["command"]), entry
-    split, figures = holdout(name, entry)
-    return trained(name, entry["command"], split.test_rows), figures
+    return trained(name, entry["command"], experiment(name).test_rows), entry["holdout"]
 
 
-@pytest.mark.parametrize("on", ["train", "holdout"])
-@pytest.mark.parametrize(("name", "entry"), CASES)
+@pytest.mark.parametrize(("name", "entry", "on"), PARTS)
 def test_sizes_and_errors_are_those_of_m5p(name: str, entry: Entry, on: str) -> None:
     model, figures = part(name, entry, on)
     ours, theirs = (
@@ -55,8 +54,7 @@ def test_sizes_and_errors_are_those_of_m5p(name: str, entry: Entry, on: str) -> 
     assert (ours["rmse"], ours["mae"]) == pytest.approx((theirs["rmse"], theirs["mae"]), rel=1e-9)
 
 
-@pytest.mark.parametrize("on", ["train", "holdout"])
-@pytest.mark.parametrize(("name", "entry"), [case for case in CASES if "-R" not in case.values[1]["command"].split()])
+@pytest.mark.parametrize(("name", "entry", "on"), LINEAR_PARTS)
 def test_every_printed_linear_model_is_ours_to_the_printed_digits(name: str, entry: Entry, on: str) -> None:
     model, figures = part(name, entry, on)
     theirs = printed_models(figures["tree"], table_of(name))
@@ -65,9 +63,9 @@ def test_every_printed_linear_model_is_ours_to_the_printed_digits(name: str, ent
     assert [number for number, its in theirs.items() if not agree(ours[number - 1], its)] == []
 
 
-@pytest.mark.parametrize(("name", "entry"), CASES)
+@pytest.mark.parametrize(("name", "entry"), FOLDED)
 def test_ten_folds_give_the_published_error(name: str, entry: Entry) -> None:
-    split, figures = folds(name, entry)
+    split, figures = experiment(name), entry["cv10_seed1"]
     data = reference_data(name)
     squares = 0.0
     for fold in range(split.n_folds):

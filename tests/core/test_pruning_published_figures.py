@@ -23,10 +23,13 @@ from tests.reference.replay import Experiment, backwards
 from tests.reference.table import Table
 from tests.reference.test_twin_matches_published_figures import (
     c45_entries,
-    config_or_skip,
     experiment,
-    folds,
-    holdout,
+    has_folds,
+    has_holdout,
+    is_c45_part,
+    is_grown_by_rpart,
+    is_grown_by_sklearn,
+    is_grown_by_sklearn_with_holdout,
     rows_of_part,
     rpart_entries,
     sklearn_entries,
@@ -38,6 +41,8 @@ from tests.reference.weka_text import java_double, printed_body, weka_number
 pytestmark = needs_reference
 
 Entry = dict[str, Any]
+J48_ROWS = "weka_j48R_prune_rows"
+REPTREE_ROWS = "weka_reptree_seed1_prune_rows"
 
 
 @pytest.fixture(autouse=True)
@@ -45,30 +50,57 @@ def _no_data_set_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(test_twin_matches_published_figures, "MOST_ROWS", math.inf)
 
 
-def j48_fields(command: str) -> dict[str, Any]:
-    """The fields of a pruned J48; skips what is none."""
+def j48_fields(command: str) -> dict[str, Any] | None:
+    """The fields of a pruned J48; None of another system, or of a tree that is not pruned."""
     scheme, *options = command.split()
-    if not scheme.endswith(".J48"):
-        pytest.skip("not J48")
-    if "-U" in options:
-        pytest.skip("unpruned: compared where trees are grown")
-    return config_or_skip(published.j48_fields(options))
+    fields = published.j48_fields(options) if scheme.endswith(".J48") and "-U" not in options else ""
+    return fields if isinstance(fields, dict) else None
 
 
-def reptree_fields(command: str) -> dict[str, Any]:
-    """The fields of a pruned REPTree; skips what is none."""
+def reptree_fields(command: str) -> dict[str, Any] | None:
+    """The fields of a pruned REPTree; None of another system, or of a tree that is not pruned."""
     scheme, *options = command.split()
-    if not scheme.endswith(".REPTree") or "-P" in options:
-        pytest.skip("not a pruned REPTree")
-    return config_or_skip(published.reptree_fields(options))
+    fields = published.reptree_fields(options) if scheme.endswith(".REPTree") and "-P" not in options else ""
+    return fields if isinstance(fields, dict) else None
 
 
-def prune_rows(name: str, field: str) -> Holdout:
+def listed_rows(name: str, field: str) -> tuple[int, ...]:
+    """Rows that a system set aside; empty where none are listed."""
     path = REFERENCE / "splits" / f"{name}.json"
-    splits = json.loads(path.read_text()) if path.exists() else {}
-    if field not in splits:
-        pytest.skip(f"no {field} are listed")
-    return Holdout(rows=tuple(splits[field]))
+    return tuple((json.loads(path.read_text()) if path.exists() else {}).get(field, ()))
+
+
+def is_j48(name: str, entry: Entry) -> bool:
+    rows_are_listed = "-R" not in entry["command"] or bool(listed_rows(name, J48_ROWS))
+    return j48_fields(entry["command"]) is not None and rows_are_listed
+
+
+def is_j48_with_holdout(name: str, entry: Entry) -> bool:
+    """Of ``-R`` the rows that it holds back inside the split are not listed."""
+    return is_j48(name, entry) and "-R" not in entry["command"] and has_holdout(name, entry)
+
+
+def is_j48_with_folds(name: str, entry: Entry) -> bool:
+    return is_j48(name, entry) and "-R" not in entry["command"] and has_folds(name, entry)
+
+
+def is_reptree(name: str, entry: Entry) -> bool:
+    return reptree_fields(entry["command"]) is not None and bool(listed_rows(name, REPTREE_ROWS))
+
+
+def lists_path(name: str, entry: Entry) -> bool:
+    """Whether scikit-learn's pruning path of all rows is listed, and does not depend on its seed."""
+    return is_grown_by_sklearn(name, entry) and "ccp_path" in entry and not entry["tie_sensitive"]
+
+
+def lists_path_of_holdout(name: str, entry: Entry) -> bool:
+    return (
+        is_grown_by_sklearn_with_holdout(name, entry) and "ccp_path" in entry["holdout"] and not entry["tie_sensitive"]
+    )
+
+
+def has_rpart_s_defaults(name: str, entry: Entry) -> bool:
+    return is_grown_by_rpart(name, entry) and not isinstance(entry["control"], dict)
 
 
 def lines(node: Node, table: Table, leaf: Callable[[Node], str], *, binary: bool, indent: str = "") -> Iterator[str]:
@@ -113,23 +145,21 @@ def has_size(model: Model, entry: Entry) -> bool:
     return (model.tree.n_nodes, model.tree.n_leaves) == (entry["measureTreeSize"], entry["measureNumLeaves"])
 
 
-@pytest.mark.parametrize(("name", "entry"), weka_entries())
+@pytest.mark.parametrize(("name", "entry"), weka_entries(is_j48))
 def test_j48_s_pruned_tree_of_all_rows_is_ours_line_by_line(name: str, entry: Entry) -> None:
-    fields = j48_fields(entry["command"])
+    fields = j48_fields(entry["command"]) or {}
     split = experiment(name)
-    rows = prune_rows(name, "weka_j48R_prune_rows") if "-R" in entry["command"] else None
+    rows = Holdout(rows=listed_rows(name, J48_ROWS)) if "-R" in entry["command"] else None
     model = train(data_of(split), "j48", holdout=rows, **fields)
     assert j48_lines(model, split.table) == printed_body(entry["tree"]).splitlines()
     assert has_size(model, entry)
     assert evaluate(model, data_of(split)).errors == entry["train"]["errors"]
 
 
-@pytest.mark.parametrize(("name", "entry"), weka_entries())
+@pytest.mark.parametrize(("name", "entry"), weka_entries(is_j48_with_holdout))
 def test_j48_s_pruned_tree_of_the_holdout_split_is_ours_and_answers_as_ours(name: str, entry: Entry) -> None:
-    fields = j48_fields(entry["command"])
-    if "-R" in entry["command"]:
-        pytest.skip("the rows that it holds back inside the split are not listed")
-    split, held = holdout(name, entry)
+    fields = j48_fields(entry["command"]) or {}
+    split, held = experiment(name), entry["holdout"]
     model = train(data_of(split).take(split.training_rows), "j48", **fields)
     ours, theirs = j48_lines(model, split.table), printed_body(held["tree"]).splitlines()
     assert (ours[: len(theirs)] if "cut here" in held["tree"] else ours) == theirs
@@ -140,12 +170,10 @@ def test_j48_s_pruned_tree_of_the_holdout_split_is_ours_and_answers_as_ours(name
         assert np.abs(shares - np.array(held["distribution"])).max() < 1e-6
 
 
-@pytest.mark.parametrize(("name", "entry"), weka_entries())
+@pytest.mark.parametrize(("name", "entry"), weka_entries(is_j48_with_folds))
 def test_j48_s_pruned_trees_of_the_ten_folds_are_right_as_often_as_ours(name: str, entry: Entry) -> None:
-    fields = j48_fields(entry["command"])
-    if "-R" in entry["command"]:
-        pytest.skip("the rows that it holds back inside the folds are not listed")
-    split, figures = folds(name, entry)
+    fields = j48_fields(entry["command"]) or {}
+    split, figures = experiment(name), entry["cv10_seed1"]
     data = data_of(split)
     right = []
     for fold in range(split.n_folds):
@@ -197,11 +225,11 @@ def reptree_leaf(node: Node, before: Node, table: Table) -> str:
     return f" : {answer} ({grown}/{missed}) [{held_back}/{held_missed}]"
 
 
-@pytest.mark.parametrize(("name", "entry"), weka_entries())
+@pytest.mark.parametrize(("name", "entry"), weka_entries(is_reptree))
 def test_reptree_s_pruned_tree_with_its_listed_prune_rows_is_ours_line_by_line(name: str, entry: Entry) -> None:
-    fields = reptree_fields(entry["command"])
+    fields = reptree_fields(entry["command"]) or {}
     split = experiment(name)
-    rows = prune_rows(name, "weka_reptree_seed1_prune_rows")
+    rows = Holdout(rows=listed_rows(name, REPTREE_ROWS))
     model = train(data_of(split), "reptree", holdout=rows, **fields)
     before = train(data_of(split), "reptree", holdout=rows, pruning={"backfit": False}, **fields)
     ours = list(reptree_lines(node_of(model.tree, 0), node_of(before.tree, 0), split.table))
@@ -214,9 +242,9 @@ def test_reptree_s_pruned_tree_with_its_listed_prune_rows_is_ours_line_by_line(n
         assert (figures.rmse, figures.mae) == pytest.approx((entry["train"]["rmse"], entry["train"]["mae"]), rel=1e-9)
 
 
-@pytest.mark.parametrize(("name", "part", "entry"), c45_entries())
+@pytest.mark.parametrize(("name", "part", "entry"), c45_entries(is_c45_part))
 def test_c45_release_8_prunes_to_our_size_errors_and_estimate(name: str, part: str, entry: Entry) -> None:
-    config = config_or_skip(published.c45_config(entry["command"]))
+    config = published.c45_config(entry["command"])
     split = experiment(name)
     options = entry["command"].split()
     fields = {field: config[field] for field in ("criterion", "min_weight_leaf")}
@@ -256,16 +284,19 @@ def our_path(table: Table, config: published.Config) -> tuple[list[float], list[
     return merged(path.alpha.tolist(), path.risk.tolist())
 
 
-@pytest.mark.parametrize("part", ["all_rows", "holdout"])
-@pytest.mark.parametrize(("name", "entry"), sklearn_entries())
-def test_scikit_learn_s_pruning_path_is_ours(name: str, entry: Entry, part: str) -> None:
-    split, printed = (experiment(name), entry) if part == "all_rows" else holdout(name, entry)
-    config = config_or_skip(published.sklearn_config(entry["params"], split.table.target.kind))
-    if "ccp_path" not in printed:
-        pytest.skip("the entry lists no path")
-    if entry["tie_sensitive"]:
-        pytest.skip("its tree depends on scikit-learn's seed")
-    table = split.table if part == "all_rows" else split.table.only(split.training_rows)
+@pytest.mark.parametrize(("name", "entry"), sklearn_entries(lists_path))
+def test_scikit_learn_s_pruning_path_of_all_rows_is_ours(name: str, entry: Entry) -> None:
+    assert_path_is_ours(entry, entry, experiment(name).table)
+
+
+@pytest.mark.parametrize(("name", "entry"), sklearn_entries(lists_path_of_holdout))
+def test_scikit_learn_s_pruning_path_of_the_holdout_split_is_ours(name: str, entry: Entry) -> None:
+    split = experiment(name)
+    assert_path_is_ours(entry, entry["holdout"], split.table.only(split.training_rows))
+
+
+def assert_path_is_ours(entry: Entry, printed: Entry, table: Table) -> None:
+    config = published.sklearn_config(entry["params"], table.target.kind)
     expected = merged(printed["ccp_path"]["ccp_alphas"], printed["ccp_path"]["impurities"])
     # Two attributes may divide the rows alike; then the order of the columns decides, there by the seed.
     offers = [our_path(table, config), our_path(backwards(table), config)]
@@ -287,10 +318,10 @@ def assert_ours_are_the_cheapest(ours: list[list[float]], rows: list[list[float]
         assert least <= min(error + price * (splits + 1) for _, splits, error in rows) + 1e-12
 
 
-@pytest.mark.parametrize(("name", "entry"), rpart_entries())
+@pytest.mark.parametrize(("name", "entry"), rpart_entries(is_grown_by_rpart))
 def test_rpart_s_table_of_complexities_is_our_pruning_path(name: str, entry: Entry) -> None:
     table = experiment(name).table
-    config = config_or_skip(published.rpart_config(entry["control"], entry["split"], table.target.kind))
+    config = published.rpart_config(entry["control"], entry["split"], table.target.kind)
     control = entry["control"] if isinstance(entry["control"], dict) else {}
     stop = control.get("cp", 0.01)
     rows = [row[:3] for row in entry["cptable"]["rows"]]
@@ -317,12 +348,10 @@ def test_rpart_s_table_of_complexities_is_our_pruning_path(name: str, entry: Ent
         assert [row[0] for row in ours] == pytest.approx([row[0] for row in rows], abs=1e-9)
 
 
-@pytest.mark.parametrize(("name", "entry"), rpart_entries())
+@pytest.mark.parametrize(("name", "entry"), rpart_entries(has_rpart_s_defaults))
 def test_rpart_s_default_tree_is_ours_pruned_at_a_hundredth_of_the_root_s_risk(name: str, entry: Entry) -> None:
     table = experiment(name).table
-    config = config_or_skip(published.rpart_config(entry["control"], entry["split"], table.target.kind))
-    if isinstance(entry["control"], dict):
-        pytest.skip("not rpart's defaults")
+    config = published.rpart_config(entry["control"], entry["split"], table.target.kind)
     data = dataset_of(table)
     model = train(data, config_of(config, table))
     root = float(pruning_path(model, "error").risk[-1])

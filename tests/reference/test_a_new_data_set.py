@@ -40,13 +40,12 @@ pytestmark = needs_reference
 
 
 def figures_and_folders() -> list[str]:
-    return sorted(path.name for path in (REFERENCE / "expected").glob("*"))
+    """The files of figures, and the folders of the systems that are built."""
+    return sorted(path.name for path in (REFERENCE / "expected").glob("*") if path.is_file() or path.name in WALKED)
 
 
 @pytest.mark.parametrize("name", figures_and_folders())
 def test_every_file_of_the_figures_is_walked(name: str) -> None:
-    if name not in WALKED and (REFERENCE / "expected" / name).is_dir():
-        pytest.skip(f"{name} is not one of the systems that are built")
     if WALKED[name] is WALKERS:  # the others take their entries from the first
         assert f'figures("{name}")' in (ROOT / WALKERS[0]).read_text()
         return

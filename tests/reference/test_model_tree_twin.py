@@ -14,9 +14,18 @@ from tests.reference.model_tree import Linear, ModelNode
 from tests.reference.presets import preset
 from tests.reference.replay import mean_absolute_error, root_mean_squared_error
 from tests.reference.table import Table, read_table
-from tests.reference.test_twin_matches_published_figures import folds, holdout, weka_entries
+from tests.reference.test_twin_matches_published_figures import experiment, has_folds, has_holdout, weka_entries
 
-CASES = [case for case in weka_entries() if "M5P" in case.values[1]["command"]]
+
+def is_m5p(name, entry):
+    return "M5P" in entry["command"]
+
+
+CASES = weka_entries(is_m5p)
+HELD_OUT = [case for case in CASES if has_holdout(*case.values)]
+PARTS = [pytest.param(*case.values, "train", id=f"{case.id}-train") for case in CASES]
+PARTS += [pytest.param(*case.values, "holdout", id=f"{case.id}-holdout") for case in HELD_OUT]
+FOLDED = [case for case in CASES if has_folds(*case.values)]
 CUT = re.compile(r"\n?\.\.\. \(\d+ characters, cut here\)\n")
 TERM = re.compile(r"([+-]?) ?(-?[\d.]+)(?: \* (.+?))?\s*$")
 
@@ -107,13 +116,12 @@ def test_the_tree_is_the_published_one(name, entry):
     assert [len(leaf.sample) for leaf in model_tree.leaves(model.tree)][: len(rows)] == rows
 
 
-@pytest.mark.parametrize("on", ["train", "holdout"])
-@pytest.mark.parametrize(("name", "entry"), CASES)
+@pytest.mark.parametrize(("name", "entry", "on"), PARTS)
 def test_every_linear_model_is_the_published_one_to_the_printed_digits(name, entry, on):
     if on == "train":
         text, rows = entry["tree"], range(table_of(name).n_rows)
     else:
-        split, held = holdout(name, entry)
+        split, held = experiment(name), entry["holdout"]
         text, rows = held["tree"], split.training_rows
     model = asked(name, entry, rows)
     theirs = printed_models(text, table_of(name))
@@ -132,17 +140,17 @@ def test_the_training_figures_are_the_published_ones(name, entry):
     assert mean_absolute_error(answers, truth) == pytest.approx(figures["mae"], rel=1e-9)
 
 
-@pytest.mark.parametrize(("name", "entry"), CASES)
+@pytest.mark.parametrize(("name", "entry"), HELD_OUT)
 def test_the_answers_for_the_held_out_rows_are_the_published_ones(name, entry):
-    split, figures = holdout(name, entry)
+    split, figures = experiment(name), entry["holdout"]
     answers = asked(name, entry, split.training_rows).answers(split.test_rows)
     assert all(math.isclose(mine, its, rel_tol=5.1e-6) for mine, its in zip(answers, figures["pred"], strict=True))
     assert root_mean_squared_error(answers, split.truth(split.test_rows)) == pytest.approx(figures["rmse"], rel=1e-9)
 
 
-@pytest.mark.parametrize(("name", "entry"), CASES)
+@pytest.mark.parametrize(("name", "entry"), FOLDED)
 def test_the_figures_over_ten_folds_are_the_published_ones(name, entry):
-    split, figures = folds(name, entry)
+    split, figures = experiment(name), entry["cv10_seed1"]
     pairs = []
     for fold in range(split.n_folds):
         rows = split.rows_of(fold)

@@ -180,8 +180,14 @@ def send_until_full(connection: socket.socket, content: bytes) -> None:
 
 
 def status_of(connection: http.client.HTTPConnection, path: str) -> int:
-    connection.request("GET", path)
-    with connection.getresponse() as answer:
+    """Ask on a kept connection; a server may close one that is idle, and a client then asks again (RFC 9112, 9.3.1)."""
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+    except http.client.RemoteDisconnected:
+        connection.request("GET", path)
+        response = connection.getresponse()
+    with response as answer:
         answer.read()
         return answer.status
 

@@ -1,5 +1,5 @@
 # The service in one image: `espalier up` with an SQLite file in the volume /data, or, with other words after the image's
-# name, any command of `espalier`. docs/deployment.md says how it is run.
+# name, any command of `espalier`. docs/operations/deploy.md says how it is run.
 
 FROM python:3.13-slim AS build
 

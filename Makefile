@@ -1,4 +1,4 @@
-# run · test · check · check-all · bench · chaos · lock: each makes its own set-up in .venv; image: a container image
+# run · test · check · check-all · docs · bench · chaos · lock: each makes its own set-up in .venv; image: a container image
 PYTHON ?= python3
 PORT ?= 8080
 BIN := .venv/bin
@@ -11,7 +11,7 @@ ONLY ?=
 CHAOS ?=
 COMMA := ,
 
-.PHONY: run test check check-all bench chaos lock image clean python-is-there
+.PHONY: run test check check-all docs bench chaos lock image clean python-is-there
 
 run: .venv/.run
 	@$(BIN)/espalier up --examples --port $(PORT)
@@ -38,6 +38,11 @@ KERNEL_TESTS := $(addprefix tests/core/test_,$(addsuffix .py,growing_twin growin
 	pruning pruning_twins reduced_error_as_j48 routing strategies bulk_prediction model_tree model_tree_pruning rules \
 	rule_post_pruning theory bad_data shared_work small_work))
 
+docs: .venv/.dev .venv-docs/.docs
+	$(BIN)/python -m tools.reference_pages
+	.venv-docs/bin/mkdocs build --strict --quiet
+	$(BIN)/python -m pytest tests/documentation/test_site.py
+
 bench: .venv-bench/.bench
 	.venv-bench/bin/python -m benchmarks $(if $(QUICK),--quick) --only '$(ONLY)' $(subst $(COMMA), ,$(TABLES))
 
@@ -48,6 +53,8 @@ lock: .venv/.dev
 	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres --extra traces --extra dev -o requirements-dev.lock pyproject.toml
 	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres --extra traces -c requirements-dev.lock -o requirements.lock pyproject.toml
 	$(BIN)/pip-compile $(LOCK) --extra service --extra postgres --extra bench -c requirements-dev.lock -o requirements-bench.lock pyproject.toml
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")' | \
+	  $(BIN)/pip-compile $(LOCK) -o requirements-docs.lock -
 
 LOCK := --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
@@ -56,7 +63,7 @@ image:
 	$(DOCKER) build --tag $(IMAGE) .
 
 clean:
-	rm -rf .venv .venv-lowest .venv-bench* build dist *.egg-info
+	rm -rf .venv .venv-lowest .venv-bench* .venv-docs site build dist *.egg-info
 
 python-is-there:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -77,6 +84,12 @@ python-is-there:
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@ .venv/.run
+
+.venv-docs/.docs: requirements-docs.lock | python-is-there
+	@echo "Making .venv-docs (once; half a minute) ..."
+	@$(PYTHON) -m venv .venv-docs
+	@.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
+	@touch $@
 
 .venv-bench/.bench: requirements-bench.lock pyproject.toml | python-is-there
 	@echo "Making .venv-bench with the peers (once; a minute or two) ..."

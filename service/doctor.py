@@ -86,7 +86,7 @@ def _settings(settings: Settings) -> Iterator[Found]:
     faults = list(_contradictions(settings))
     for name in unknown_variables():
         near = difflib.get_close_matches(name, [variable.name for variable in variables()], n=1)
-        meant = f": is {near[0]} meant?" if near else "; docs/settings.md lists them all"
+        meant = f": is {near[0]} meant?" if near else "; docs/reference/settings.md lists them all"
         faults.append((Level.WARNING, f"{name} is no setting of this service{meant}"))
     yield from faults or [(Level.OK, "legal, and at one with each other")]
 

@@ -8,7 +8,7 @@ from service.database.tables import Scope
 from tests.acceptance.running import running
 from tests.documentation.pages import blocks, session, text_of
 
-PAGE = text_of("keys.md")
+PAGE = text_of("operations/keys.md")
 ADMIN = "esp_01890000-0000-7000-8000-000000000000_" + "documentation" * 4
 
 

@@ -1,9 +1,9 @@
-"""The lines of the pages, run as they stand against a real service; what they print is what the page says."""
+"""The sessions of the pages, run against a real service: they print what the page shows."""
 
 import json
 import re
+import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -11,100 +11,98 @@ import pytest
 import espalier
 from service.api.datasets import CONTENT_TYPES
 from tests.acceptance.running import Service
-from tests.documentation.pages import TENNIS, blocks, printed, session, text_of
+from tests.documentation.pages import DOCS, PAGES, TENNIS, blocks, printed, session, text_of
 from tests.factories import ROOT
 
-IN_THE_CHECKOUT, ANYWHERE = True, False
-SESSIONS: Mapping[str, bool] = {
-    "aliases.md": ANYWHERE,
-    "datasets.md": IN_THE_CHECKOUT,
-    "documents.md": ANYWHERE,
-    "drawings.md": ANYWHERE,
-    "explanations.md": ANYWHERE,
-    "idempotency.md": ANYWHERE,
-    "inference_protocol.md": ANYWHERE,
-    "jobs.md": IN_THE_CHECKOUT,
-    "keeping.md": ANYWHERE,
-    "predictions.md": IN_THE_CHECKOUT,
-}
-"""The pages that have a session: whether it reads files of the checkout."""
 PARTS = ("espalier", "service", "migrations", "tests", "benchmarks", "tools")
-OF_THEIR_OWN = {"README.md", "deployment.md", "keys.md"}  # sessions that other files here run
+RUN_ELSEWHERE = {"operations/deploy.md", "operations/keys.md", "start/five_minutes.md"}
+"""Pages with a session that another file here runs."""
 
 
-@pytest.mark.parametrize("page", ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))])
-def test_every_file_of_python_that_a_page_names_is_there(page: str) -> None:
-    named = set(re.findall(r"`(?:\w+/)*(\w+\.py)`", (ROOT / page).read_text(encoding="utf-8")))
+def pages_with_sessions() -> list[str]:
+    names = (path.relative_to(DOCS).as_posix() for path in PAGES if blocks(path.read_text(encoding="utf-8"), "sh"))
+    return [name for name in names if name not in RUN_ELSEWHERE]
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda path: path.name)
+def test_every_file_that_a_page_names_is_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    named = set(re.findall(r"`(?:\w+/)*(\w+\.py)`", text))
     there = {path.name for part in PARTS for path in (ROOT / part).rglob("*.py")}
     assert named - there == set()
 
-
-@pytest.fixture(scope="module")
-def tennis(service: Service) -> bytes:
-    """The document of the model that the pages call play-tennis."""
-    service.train("play-tennis", service.upload(TENNIS.read_bytes(), target="PlayTennis"), preset="id3")
-    return service.client.get("/v1/models/play-tennis/versions/1/document").content
+    paths = set(re.findall(rf"`((?:{'|'.join(PARTS)}|docs)/[\w./-]*)`", text))
+    assert {path for path in paths if not (ROOT / path).exists()} == set()
 
 
-def has_its_own(service: Service, tennis: bytes, page: str) -> str:
-    """Make a copy of that model for a page; give its name."""
-    name = f"tennis-of-{page.partition('.')[0]}"
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda path: path.name)
+def test_every_link_to_a_page_or_picture_leads_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.S | re.M))
+    assert [link for link in links if ":" not in link and not (page.parent / link).exists()] == []
+
+
+def own_copy(service: Service, tennis: bytes, page: str) -> str:
+    """Import a copy of the model play-tennis for a page; return its name."""
+    name = f"tennis-of-{Path(page).stem}"
     kind = {"Content-Type": "application/json"}
     assert service.client.post(f"/v1/models/{name}/versions", content=tennis, headers=kind).status_code == 201
     return name
 
 
-@pytest.mark.parametrize("page", SESSIONS)
-def test_the_session_prints_what_the_page_says(service: Service, tennis: bytes, page: str, tmp_path: Path) -> None:
-    name = has_its_own(service, tennis, page)
-    lines, said = ("".join(blocks(text_of(page), kind)).replace("play-tennis", name) for kind in ("sh", "text"))
+@pytest.mark.parametrize("page", pages_with_sessions())
+def test_the_session_prints_what_the_page_shows(service: Service, tennis: bytes, page: str, tmp_path: Path) -> None:
+    name = own_copy(service, tennis, page)
+    lines, expected = ("".join(blocks(text_of(page), kind)).replace("play-tennis", name) for kind in ("sh", "text"))
+    for folder in ("docs", "service"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
 
-    shown = session(lines, service, ROOT if SESSIONS[page] is IN_THE_CHECKOUT else tmp_path)
+    assert session(lines, service, tmp_path) == expected
 
-    assert shown == said
-    if page == "drawings.md":
+    if page == "how-to/drawings.md":
         assert (tmp_path / "tennis.svg").read_text(encoding="utf-8").endswith("</svg>\n")
 
 
-def test_every_page_with_a_session_is_run() -> None:
-    with_session = {file.name for file in (ROOT / "docs").glob("*.md") if blocks(file.read_text(), "sh")}
-    assert with_session | {"README.md"} == SESSIONS.keys() | OF_THEIR_OWN
-
-
 def curl_lines() -> list[str]:
-    """Give the lines that call the service, but for those of the sessions."""
-    texts = [file.read_text(encoding="utf-8") for file in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))]
+    """Return the lines that call the service outside of sessions."""
+    texts = [file.read_text(encoding="utf-8") for file in (ROOT / "README.md", *PAGES)]
     outside = [re.sub(r"^```sh\n.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE) for text in texts]
     return [line.strip() for text in outside for line in text.splitlines() if line.strip().startswith("curl ")]
 
 
+@pytest.mark.usefixtures("tennis")
 @pytest.mark.parametrize("line", curl_lines())
 def test_a_curl_line_outside_of_the_sessions_is_answered_too(service: Service, line: str, tmp_path: Path) -> None:
-    said = session(f"KEY=any; {line.replace('curl ', 'curl --fail --silent ', 1)}", service, tmp_path)
-
-    assert json.loads(said)
+    assert json.loads(session(f"KEY=any; {line.replace('curl ', 'curl --fail --silent ', 1)}", service, tmp_path))
 
 
-def test_the_client_of_the_inference_protocol_prints_what_the_page_says(service: Service, tennis: bytes) -> None:
-    pytest.importorskip("tritonclient.http", reason="tritonclient is not installed")
-    [program] = blocks(text_of("inference_protocol.md"), "python")
-    name = has_its_own(service, tennis, "tritonclient")
+@pytest.mark.parametrize("page", ["tutorials/application.md", "how-to/inference_protocol.md"])
+def test_the_program_of_the_page_prints_what_the_page_shows(service: Service, tennis: bytes, page: str) -> None:
+    if "inference" in page:
+        pytest.importorskip("tritonclient.http", reason="tritonclient is not installed")
+    program, shown = "".join(blocks(text_of(page), "python")), "".join(blocks(text_of(page), "output"))
+    name = own_copy(service, tennis, f"{Path(page).stem}-program")
 
-    shown = printed([sys.executable, "-c"], program.replace("play-tennis", name), service, cwd=ROOT)
+    assert printed([sys.executable, "-c"], program.replace("play-tennis", name), service, cwd=ROOT) == shown
 
-    assert shown.startswith("[b'No' b'Yes'] ")
+
+@pytest.mark.parametrize("page", ["tutorials/from_scikit_learn.md", "tutorials/from_weka_and_r.md"])
+def test_the_python_lines_of_the_page_print_what_the_page_shows(page: str) -> None:
+    program, shown = "".join(blocks(text_of(page), "python")), "".join(blocks(text_of(page), "output"))
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (0, shown), done.stderr
 
 
 def test_the_picture_of_the_page_on_drawings_is_drawn_by_its_lines() -> None:
-    page = text_of("drawings.md")
+    page = text_of("how-to/drawings.md")
     model = espalier.train(espalier.dataset_from_csv(TENNIS, target="PlayTennis"), "id3")
     names = {"document": espalier.to_json(model)}
     exec(blocks(page, "python")[0], names)  # noqa: S102 - the page's own lines
     [picture] = re.findall(r"^!\[.*\]\((.*)\)$", page, re.MULTILINE)
-    assert (ROOT / "docs" / picture).read_text(encoding="utf-8") == names["svg"]
+    assert (DOCS / "how-to" / picture).read_text(encoding="utf-8") == names["svg"]
 
 
-def test_every_content_type_and_every_ending_is_on_the_page_on_data_sets() -> None:
+def test_every_content_type_and_every_ending_is_on_the_page_on_formats() -> None:
     endings = [ending for known in espalier.FORMATS.values() for ending in known.endings]
-    page = text_of("datasets.md")
+    page = text_of("reference/data_formats.md")
     assert not [name for name in (*CONTENT_TYPES, *endings) if name not in page]

@@ -1,4 +1,4 @@
-"""The commands of docs/pruning.md, run as they stand; the experiment on small files of the same names."""
+"""The commands of docs/explanation/pruning.md, run as they stand; the experiment on small files of the same names."""
 
 import contextlib
 import gzip
@@ -14,7 +14,7 @@ from service.cli import main
 from tests.documentation.pages import blocks, text_of
 from tests.factories import ROOT
 
-PAGE = text_of("pruning.md")
+PAGE = text_of("explanation/pruning.md")
 COMMANDS = re.findall(r"^    \.venv/bin/espalier (.*)$", PAGE, flags=re.MULTILINE)
 BLOCKS = blocks(PAGE, "text")
 

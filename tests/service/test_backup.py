@@ -1,4 +1,4 @@
-"""A copy that is made as docs/operations.md says, put back: everything that stood before it answers as it did."""
+"""A copy that is made as docs/operations/backup.md says, put back: everything that stood before it answers as it did."""
 
 import re
 import shutil
@@ -14,7 +14,7 @@ from tests.factories import ROOT
 from tests.service.conftest import empty_database
 from tests.service.served import serving
 
-PAGE = (ROOT / "docs" / "operations.md").read_text()
+PAGE = (ROOT / "docs" / "operations" / "backup.md").read_text()
 COPY = re.findall(r"^    (python3 -c .*backup.*|pg_(?:dump|restore) .*)$", PAGE, flags=re.MULTILINE)
 
 

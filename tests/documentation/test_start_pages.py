@@ -1,0 +1,79 @@
+"""The lines of the README and of the first page, run against a real server, in Python and on the command line."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.running import Service
+from tests.documentation.pages import blocks, session, text_of
+from tests.factories import ROOT
+
+README = text_of("README.md")
+FIRST = text_of("start/five_minutes.md")
+CONTRIBUTING = text_of("CONTRIBUTING.md")
+
+
+def python_prints(page: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", blocks(page, "python")[0]], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.usefixtures("tennis")
+def test_the_lines_of_the_readme_print_the_rule_that_it_shows(service: Service) -> None:
+    [shown] = blocks(README, "text")
+
+    assert session(blocks(README, "sh")[0], service, ROOT) == shown
+    assert python_prints(README) == shown.removeprefix("because: ")
+
+
+def test_the_shell_session_tells_the_story_that_the_first_page_prints(service: Service) -> None:
+    shown = session(blocks(FIRST, "sh")[0], service, ROOT)
+
+    assert blocks(FIRST, "text")[0] in shown
+    assert shown.startswith("succeeded\n")
+    assert shown.endswith("succeeded\n")
+
+
+def test_the_python_session_prints_the_tree_of_the_textbooks() -> None:
+    assert python_prints(FIRST) == blocks(FIRST, "output")[0]
+
+
+def test_the_commands_without_a_server_run_in_their_order(tmp_path: Path) -> None:
+    commands = re.findall(r"^    \.venv/bin/espalier (.*)$", FIRST, flags=re.MULTILINE)
+    assert len(commands) >= 5
+
+    for command in commands:
+        words = command.replace("service/examples/", f"{ROOT}/service/examples/").split()
+        done = subprocess.run(
+            [sys.executable, "-m", "service.cli", *words],
+            cwd=tmp_path,
+            env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+        assert done.stdout
+
+
+@pytest.mark.parametrize("target", ["run", "test", "check", "check-all", "docs", "bench", "chaos", "lock", "image"])
+def test_every_make_target_of_the_pages_is_in_the_makefile(target: str) -> None:
+    assert f"`make {target}`" in CONTRIBUTING
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+
+
+def test_every_folder_of_the_map_is_there() -> None:
+    folders = re.findall(r"^\| `(\w+)/` \|", CONTRIBUTING, flags=re.MULTILINE)
+
+    assert len(folders) == 6
+    assert [folder for folder in folders if not (ROOT / folder).is_dir()] == []
+
+
+def test_the_readme_fits_one_screen() -> None:
+    assert len(README.splitlines()) <= 50

@@ -1,0 +1,22 @@
+"""Extension of griffe, which reads docstrings for the site: fences doctests, which are plain paragraphs to Markdown."""
+
+import re
+from typing import Any
+
+import griffe
+
+DOCTEST = re.compile(r"^(?P<indent> *)>>> .*(?:\n(?P=indent)\S.*|\n(?P=indent) .*)*", flags=re.MULTILINE)
+
+
+class FencedDoctests(griffe.Extension):
+    """Puts each block of ``>>>`` lines between fences."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Fence the doctests of one object's docstring."""
+        if obj.docstring:
+            obj.docstring.value = DOCTEST.sub(self._fenced, obj.docstring.value)
+
+    @staticmethod
+    def _fenced(match: re.Match[str]) -> str:
+        indent = match["indent"]
+        return f"{indent}```pycon\n{match[0]}\n{indent}```"

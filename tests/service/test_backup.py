@@ -1,4 +1,4 @@
-"""A copy that is made as docs/operations/backup.md says, put back: everything that stood before it answers as it did."""
+"""A copy made by the lines of docs/operations/backup.md and put back answers as the original did."""
 
 import re
 import shutil

@@ -23,7 +23,7 @@ class BranchWords:
         self._categories: dict[int, list[list[Label]]] = {}
 
     def attribute(self, node: int) -> str:
-        """Give the name of what `node` tests."""
+        """Return the name of what `node` tests."""
         return self._names[int(self._model.tree.feature[node])]
 
     def text(self, node: int) -> str:
@@ -44,7 +44,7 @@ class BranchWords:
         return "known" if branch == 0 else "missing"
 
     def categories(self, node: int) -> Sequence[Label] | None:
-        """Give the categories that lead to `node`, in the schema's order; None where its parent asks none."""
+        """Return the categories that lead to `node`, in the schema's order; None where its parent asks none."""
         tree = self._model.tree
         parent = int(tree.parent[node])
         if parent < 0 or tree.test[parent] != NOMINAL:
@@ -66,7 +66,7 @@ def branch_text(model: Model, node: int) -> str:
 
 
 def leaf_text(model: Model, node: int) -> str:
-    """Give the answer of a leaf as `answer_text` does; linear models are numbered: ``LM2 (30 ± 2.1)``."""
+    """Return the answer of a leaf as `answer_text` does; linear models are numbered: ``LM2 (30 ± 2.1)``."""
     way = tree_predictor(model)
     if way.linear is None:
         return answer_text(model, node)
@@ -74,7 +74,7 @@ def leaf_text(model: Model, node: int) -> str:
 
 
 def answer_text(model: Model, node: int) -> str:
-    """Give what a node answers, with the weight and the errors, or the standard deviation, of its training rows."""
+    """Return what a node answers, with the weight and the errors, or the standard deviation, of its training rows."""
     way = tree_predictor(model)
     weight, answer = way.weight[node], way.answers[node]
     if answer.value is not None:

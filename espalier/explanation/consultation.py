@@ -43,7 +43,7 @@ class Question:
     node: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form, with the categories to choose from where there are some."""
+        """Return the JSON form, with the categories to choose from where there are some."""
         document = {
             "attribute": self.attribute.name,
             "kind": str(self.attribute.kind),
@@ -78,7 +78,7 @@ class Consultation:
     cost: PathCost
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         document: dict[str, Any] = {"settled": self.question is None}
         if self.question is not None:
             document["next"] = self.question.to_dict()

@@ -18,7 +18,7 @@ FEW_WAYS: Final = 1_000
 def contributions_of(
     model: Model, predictor: TreePredictor, prediction: Prediction, linear: LinearAnswer | None
 ) -> tuple[dict[str, float], float]:
-    """Give each attribute the change of the label's share (or mean) over its tests, weighted over the ways taken.
+    """Return each attribute the change of the label's share (or mean) over its tests, weighted over the ways taken.
 
     Where a linear model answers, give each attribute its terms; where smoothed constants do, the change of those.
     """
@@ -33,7 +33,7 @@ def contributions_of(
 
 
 def _levels(model: Model, predictor: TreePredictor, prediction: Prediction) -> Callable[[int], float]:
-    """Give what tells of a node the label's share, or the number."""
+    """Return what tells of a node the label's share, or the number."""
     place = prediction.code if predictor.classes else None
     if place is not None and prediction.n_visits > FEW_WAYS:
         # The answers of so many nodes are not kept one by one.
@@ -50,7 +50,7 @@ def _levels(model: Model, predictor: TreePredictor, prediction: Prediction) -> C
 
 
 def _edges(predictor: TreePredictor, prediction: Prediction) -> Iterable[tuple[int, int, float]]:
-    """Give (node, child, share of the row) for every edge that some of the row went down."""
+    """Return (node, child, share of the row) for every edge that some of the row went down."""
     first = prediction.visits[0]
     if prediction.n_visits == 1 and first.weight == 1:
         return ((node, child, 1.0) for node, child in pairwise(first.nodes))

@@ -21,18 +21,18 @@ class PathCost:
     attributes: Mapping[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return {"total": self.total, "attributes": dict(self.attributes)}
 
 
 def attribute_costs(model: Model) -> tuple[float, ...]:
-    """Give the cost of each attribute, in the schema's order: 1 where the model's configuration says nothing."""
+    """Return the cost of each attribute, in the schema's order: 1 where the model's configuration says nothing."""
     costs = dict(model.config.attribute_costs or ())
     return tuple(float(costs.get(feature.name, 1.0)) for feature in model.schema.attributes)
 
 
 def cost_of(model: Model, places: Iterable[int]) -> PathCost:
-    """Give what the attributes at these places cost, each counted once."""
+    """Return what the attributes at these places cost, each counted once."""
     costs = attribute_costs(model)
     names = {place: model.schema.attributes[place].name for place in places}
     total = min(sum(costs[place] for place in names), sys.float_info.max)

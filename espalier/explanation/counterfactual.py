@@ -52,7 +52,7 @@ class Change:
     cost: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return {
             "attribute": self.attribute.name,
             "from": self.before,
@@ -86,7 +86,7 @@ class Counterfactual:
         return self.prediction.leaf
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return {
             "changes": [change.to_dict() for change in self.changes],
             "distance": self.distance,
@@ -113,7 +113,7 @@ class Counterfactuals:
     complete: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return {
             "answer": self.prediction.to_dict(),
             "counterfactuals": [proposal.to_dict() for proposal in self.proposals],
@@ -133,7 +133,7 @@ def counterfactuals(
     missing: str | None = None,
     most: int = 5,
 ) -> Counterfactuals:
-    """Give the nearest changes of a row that lead to another answer.
+    """Return the nearest changes of a row that lead to another answer.
 
     Args:
         model: A tree or a list of rules; not a tree whose leaves are linear models.

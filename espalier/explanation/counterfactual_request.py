@@ -73,13 +73,13 @@ class Wanted:
         return answer.code != own.code if self.code < 0 else answer.code == self.code
 
     def prices(self) -> list[float]:
-        """Give the factor of each attribute."""
+        """Return the factor of each attribute."""
         known = attribute_costs(self._model)
         pairs = zip(self.features, known, strict=True)
         return [float(self.costs.get(feature.name, cost)) for feature, cost in pairs]
 
     def fixed(self) -> frozenset[int]:
-        """Give the places of the attributes that stay as they are."""
+        """Return the places of the attributes that stay as they are."""
         return frozenset(place for place, each in enumerate(self.features) if each.name in self.immutable)
 
     def _read_label(self, label: Any, value_range: Any) -> Iterator[Fault]:
@@ -138,7 +138,7 @@ class Wanted:
 
 
 def _code_of(classes: Sequence[Label], label: Any) -> int | None:
-    """Give the code of a class; 1.0 stands for the class 1 where there is no class 1.0, and the other way round."""
+    """Return the code of a class; 1.0 stands for the class 1 where there is no class 1.0, and the other way round."""
     if not isinstance(label, str | int | float):
         return None
     exact = {label_key(each): code for code, each in enumerate(classes)}

@@ -62,7 +62,7 @@ class Explanation(NamedTuple):
     cost: PathCost | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         document = self.prediction.to_dict()
         document["path"] = [step.to_dict() for step in self.paths[0]]
         if len(self.paths) > 1:
@@ -151,7 +151,7 @@ class _Steps:
         self._most, self._n_steps = most, 0
 
     def counted(self, prediction: Prediction) -> Prediction:
-        """Give the prediction, unless its paths are too many."""
+        """Return the prediction, unless its paths are too many."""
         if self._most is not None and len(prediction.visits) > 1:
             self._n_steps += sum(len(visit.nodes) - 1 for visit in prediction.visits)
             if self._n_steps > self._most:
@@ -160,7 +160,7 @@ class _Steps:
 
 
 def rule_of(model: Model, prediction: Prediction) -> str:
-    """Give the sentence that explains an answer, as `Explanation.rule` has it."""
+    """Return the sentence that explains an answer, as `Explanation.rule` has it."""
     predictor = predictor_for(model)
     if isinstance(predictor, RulePredictor):
         return rule_sentence(model, prediction.leaf)

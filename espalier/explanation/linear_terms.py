@@ -44,7 +44,7 @@ class LinearTerm:
     imputed: Label | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return {
             "attribute": self.attribute.name,
             **({} if self.categories is None else {"in": list(self.categories)}),
@@ -80,7 +80,7 @@ class LinearAnswer:
         return {name: math.fsum(parts) for name, parts in added.items()}
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         document: dict[str, Any] = {"intercept": self.intercept, "terms": [term.to_dict() for term in self.terms]}
         if self.constant is not None:
             steps = [step.to_dict() for step in self.smoothing]

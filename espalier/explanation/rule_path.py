@@ -19,7 +19,7 @@ def rule_sentence(model: Model, number: int) -> str:
 
 
 def rule_steps(model: Model, prediction: Prediction) -> tuple[DecisionStep, ...]:
-    """Give the conditions of the rule that fired as steps, a bound each; none where it is the default.
+    """Return the conditions of the rule that fired as steps, a bound each; none where it is the default.
 
     A step's node is the number of the rule; its weight and distribution are those of the rows that the rule answers.
     """
@@ -32,7 +32,7 @@ def rule_steps(model: Model, prediction: Prediction) -> tuple[DecisionStep, ...]
 
 
 def passed_over(model: Model, prediction: Prediction) -> tuple[PassedOver, ...]:
-    """Give the rules before the one that fired, each with the first of its conditions that does not hold."""
+    """Return the rules before the one that fired, each with the first of its conditions that does not hold."""
     way, stood_in = rule_predictor(model), prediction.row.stood_in()
     found = []
     for number in range(prediction.leaf):
@@ -49,7 +49,7 @@ def passed_over(model: Model, prediction: Prediction) -> tuple[PassedOver, ...]:
 
 
 def looked_at(model: Model, prediction: Prediction) -> list[int]:
-    """Give the places of the attributes that were looked at until a rule fired, in that order, each once."""
+    """Return the places of the attributes that were looked at until a rule fired, in that order, each once."""
     way, found = rule_predictor(model), dict[int, None]()
     for number in range(min(prediction.leaf + 1, model.rules.n_rules)):
         conditions, failed = model.rules.rules[number].conditions, way.failed(number, prediction.row.values)

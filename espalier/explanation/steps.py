@@ -31,7 +31,7 @@ class StandIn:
     branch: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         bounds = {"threshold": self.threshold} if self.categories is None else {"set": list(self.categories)}
         named = {"attribute": self.attribute.name, "test": self.test}
         return {**named, **bounds, "value": self.value, "branch": self.branch}
@@ -73,7 +73,7 @@ class DecisionStep(NamedTuple):
     imputed: Label | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         document: dict[str, Any] = {"node": self.node, "attribute": self.attribute.name, "test": self.test}
         if self.categories is not None:
             document["set"] = list(self.categories)
@@ -116,7 +116,7 @@ class PassedOver:
     imputed: Label | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         document = {"number": self.number, "rule": self.rule, "failed": self.failed.to_dict(), "value": self.value}
         stood_in = {} if self.imputed is None else {"imputed": self.imputed}
         return document if self.reason == "value" else {**document, "reason": self.reason, **stood_in}
@@ -182,7 +182,7 @@ def own_values(steps: tuple[DecisionStep, ...], row: EncodedRow) -> tuple[Decisi
 
 
 def shown_value(feature: Feature, value: float) -> Label:
-    """Give a known value as people write it: a category, a number or a date."""
+    """Return a known value as people write it: a category, a number or a date."""
     if feature.coded:
         return feature.categories[int(value)]
     return instant_text(value) if feature.kind is FeatureKind.DATETIME else value

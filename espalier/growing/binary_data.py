@@ -54,24 +54,28 @@ class BinaryData:
         return int(self.orders.shape[1])
 
 
-def is_for_binary_grower(rules: Any, data: TrainingData) -> bool:
+def is_for_binary_grower(parameters: Any, data: TrainingData) -> bool:
     """Return whether the binary grower grows the same tree as the general one: complete data, two branches a test."""
     return (
-        rules.criterion in CRITERIA
-        and rules.numeric == c.BEST
-        and rules.window == rules.mdl_correction == rules.average_gain_guard == rules.leaf_weight_of_winner == 0
-        and rules.cost_function == c.NO_COSTS
-        and rules.max_leaf_nodes < 0
-        and np.isnan(rules.chi_square_alpha)
-        and rules.missing != c.SURROGATE
-        and rules.n_classes <= presorted_split.MOST_CLASSES
-        and data.n_rows <= presorted_split.MOST_ROWS
+        parameters.criterion in CRITERIA
+        and parameters.numeric == c.BEST
+        and parameters.window
+        == parameters.mdl_correction
+        == parameters.average_gain_guard
+        == parameters.leaf_weight_of_winner
+        == 0
+        and parameters.cost_function == c.NO_COSTS
+        and parameters.max_leaf_nodes < 0
+        and np.isnan(parameters.chi_square_alpha)
+        and parameters.missing != c.SURROGATE
+        and parameters.n_classes <= presorted_split.MAX_CLASSES
+        and data.n_rows <= presorted_split.MAX_ROWS
         and all(len(feature.categories) <= 2 for feature in data.attributes if feature.unordered)
         and data.is_complete
     )
 
 
-def binary_data(rules: Any, data: TrainingData, pool: ThreadPoolExecutor, n_threads: int) -> BinaryData:
+def binary_data(parameters: Any, data: TrainingData, pool: ThreadPoolExecutor, n_threads: int) -> BinaryData:
     """Code each column of few values, sort the others."""
     n_attributes = len(data.columns)
     kind = _kind(data.n_classes, unit=bool(np.all(data.weight == 1.0)))
@@ -166,14 +170,12 @@ def _coded_columns(data: TrainingData, pool: ThreadPoolExecutor, n_threads: int)
 def _coded(column: Array, n_categories: int) -> tuple[Array, int] | None:
     """Return (ranks as bytes, how many) of a column of few values; None if there are more."""
     if column.dtype == np.int32:
-        return None if n_categories > presorted_split.MOST_CODES else (column.astype(np.uint8), n_categories)
-    distinct = np.empty(presorted_split.MOST_CODES)
+        return None if n_categories > presorted_split.MAX_CODES else (column.astype(np.uint8), n_categories)
+    distinct = np.empty(presorted_split.MAX_CODES)
     # The first rows of a long column mostly decide, before all are copied.
     for n_rows in (FIRST_ROWS, len(column)) if len(column) > ROWS_OF_A_BLOCK else (len(column),):
         cells = np.empty(n_rows, np.uint8)
-        n_distinct = sort.code_column(
-            np.array(column[:n_rows], np.float64), cells, distinct, presorted_split.MOST_CODES
-        )
+        n_distinct = sort.code_column(np.array(column[:n_rows], np.float64), cells, distinct, presorted_split.MAX_CODES)
         if n_distinct < 0:
             return None
     return cells, n_distinct

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from espalier.growing.binary_data import BinaryData
 from espalier.growing.finalize import Nodes, Part, joined
 from espalier.growing.kernels import binary_nodes, binary_partition, binary_tree, constants as c, presorted_split
-from espalier.growing.kernels.fast_nodes import (
+from espalier.growing.kernels.binary_nodes import (
     FEATURE,
     FIRST_CHILD,
     FIRST_RIGHT,
@@ -29,7 +29,7 @@ from espalier.growing.kernels.fast_nodes import (
     N_REALS,
     WEIGHT,
 )
-from espalier.growing.kernels.preorder import write_thresholds
+from espalier.growing.kernels.nodes import write_thresholds
 from espalier.growing.parallel import run_jobs
 from espalier.growing.training_data import TrainingData
 
@@ -45,21 +45,21 @@ MIN_THRESHOLDS_TO_SHARE: Final = 50_000
 
 
 def grow_binary_parts(
-    rules: Any, data: BinaryData, state: Array, pool: ThreadPoolExecutor, n_threads: int
+    parameters: Any, data: BinaryData, state: Array, pool: ThreadPoolExecutor, n_threads: int
 ) -> list[Part]:
     """Grow the tree; return its parts, the top first.
 
     Args:
-        rules: The configuration, as `espalier.growing.kernels.constants.Rules`.
+        parameters: The configuration, as `espalier.growing.kernels.constants.GrowParameters`.
         data: Columns and target.
         state: float64 (2): share of the weight in finished leaves (written), stop flag (read).
         pool: At least `n_threads` free threads.
         n_threads: Number of threads.
     """
-    return _BinaryGrower(rules, data, state, pool, n_threads).grow()
+    return _BinaryGrower(parameters, data, state, pool, n_threads).grow()
 
 
-def binary_nodes_of(rules: Any, parts: Sequence[Part], data: TrainingData, pool: ThreadPoolExecutor) -> Nodes:
+def binary_nodes_of(parameters: Any, parts: Sequence[Part], data: TrainingData, pool: ThreadPoolExecutor) -> Nodes:
     """Return the nodes of all parts; what the binary grower does not keep follows from what it keeps."""
     first_child = joined(parts, lambda part: part.numbers(part.ints[:, FIRST_CHILD]))
     feature = joined(parts, lambda part: part.ints[:, FEATURE])
@@ -74,7 +74,7 @@ def binary_nodes_of(rules: Any, parts: Sequence[Part], data: TrainingData, pool:
     share = np.full(len(weight), np.nan)
     share[left], share[right] = weight[left] / known, weight[right] / known
     fallback = np.full(len(weight), -1, np.int32)
-    if rules.missing not in (c.FRACTIONAL, c.SPREAD):
+    if parameters.missing not in (c.FRACTIONAL, c.SPREAD):
         fallback[is_inner] = weight[right] > weight[left]
     by_category = np.array([*(attribute.unordered for attribute in data.attributes), False])[feature]
     test = np.where(by_category, c.NOMINAL, c.NUMERIC).astype(np.int8)
@@ -94,14 +94,14 @@ def binary_nodes_of(rules: Any, parts: Sequence[Part], data: TrainingData, pool:
         first_code=np.zeros(len(weight), np.int32),
         code_table=np.arange(2, dtype=np.int32),  # of every test of two categories
     )
-    _write_thresholds(nodes, beside, data, pool, observed=bool(rules.observed))
+    _write_thresholds(nodes, beside, data, pool, observed=bool(parameters.observed))
     return nodes
 
 
 def _write_thresholds(
     nodes: Nodes, beside: Array, data: TrainingData, pool: ThreadPoolExecutor, *, observed: bool
 ) -> None:
-    """Take the threshold of every numeric test from the rows at its sides; observed ones are training values."""
+    """Take the threshold of every numeric test from the rows at its is_right; observed ones are training values."""
     tests = np.flatnonzero(nodes.test == c.NUMERIC)
     tests = tests[np.argsort(nodes.feature[tests], kind="stable")]
     ends = np.searchsorted(nodes.feature[tests], np.arange(len(data.attributes) + 1))
@@ -140,12 +140,12 @@ class _Scratch:
     """What one thread writes.
 
     Attributes:
-        sides: uint32, a bit a row. spare: uint32 (n). totals: float64, of the node, for the scans.
+        is_right: uint32, a bit a row. spare: uint32 (n). totals: float64, of the node, for the scans.
         finished: float64 (1), the weight of the leaves that this thread has finished.
     """
 
     def __init__(self, n_rows: int, n_totals: int) -> None:
-        self.sides = np.zeros(n_rows // 32 + 1, np.uint32)
+        self.is_right = np.zeros(n_rows // 32 + 1, np.uint32)
         self.spare = np.empty(n_rows, np.uint32)
         self.totals = np.empty(n_totals)
         self.finished = np.zeros(1)
@@ -154,11 +154,13 @@ class _Scratch:
 class _BinaryGrower:
     """One growing of one tree: the tables of the nodes that are split here, and the parts that grow below them."""
 
-    def __init__(self, rules: Any, data: BinaryData, state: Array, pool: ThreadPoolExecutor, n_threads: int) -> None:
-        self.rules, self.data, self.state, self.pool, self.n_threads = rules, data, state, pool, n_threads
+    def __init__(
+        self, parameters: Any, data: BinaryData, state: Array, pool: ThreadPoolExecutor, n_threads: int
+    ) -> None:
+        self.parameters, self.data, self.state, self.pool, self.n_threads = parameters, data, state, pool, n_threads
         self.n_rows = data.n_rows
         self.n_sorted, self.n_coded = len(data.sorted_attribute), len(data.coded_attribute)
-        width = rules.n_classes or 3
+        width = parameters.n_classes or 3
         n_totals = 2 if data.numeric or data.kind == presorted_split.WEIGHTED_PAIR else width
         self.n_counts = int(data.first[-1] + data.n_codes[-1] * n_totals) if self.n_coded else 1
         room = 2 * JOBS_PER_THREAD * 8 * n_threads + 64
@@ -174,7 +176,7 @@ class _BinaryGrower:
     def grow(self) -> list[Part]:
         data, state = self.data, self.state
         is_leaf = binary_tree.sum_root(
-            self.rules, data.numeric, data.kind, data.orders[-1], data.rows_of, data.target, self.ints, self.reals,
+            self.parameters, data.numeric, data.kind, data.orders[-1], data.rows_of, data.target, self.ints, self.reals,
             self.stats,
         )  # fmt: skip
         if is_leaf:
@@ -191,7 +193,7 @@ class _BinaryGrower:
         return parts
 
     def _report(self) -> None:
-        self.state[0] = sum(float(each.finished[0]) for each in self.scratch) / self.rules.root_weight
+        self.state[0] = sum(float(each.finished[0]) for each in self.scratch) / self.parameters.root_weight
 
     def _split_largest(self, root: _Job) -> list[_Job]:
         """Split with all threads at one node what would keep one of them busy after the others have ended."""
@@ -230,7 +232,7 @@ class _BinaryGrower:
             first_child = self.n_nodes
             self.n_nodes += 2
         middle = binary_tree.split_node(
-            data.orders, data.cells, data.sorted_column, data.coded_column, own.sides, 1, start, stop, attribute,
+            data.orders, data.cells, data.sorted_column, data.coded_column, own.is_right, 1, start, stop, attribute,
             place, gain, self.ints, self.reals, node, first_child,
         )  # fmt: skip
         alive = self._partition(job, scratch, int(data.sorted_column[attribute]), middle, first_child)
@@ -246,18 +248,17 @@ class _BinaryGrower:
 
     def _best_split(self, job: _Job, scratch: Sequence[_Scratch]) -> tuple[int, float, int]:
         """Return the attribute (-1: none), the gain and the place of the best split of a node."""
-        data, rules, node, totals = self.data, self.rules, job.node, scratch[0].totals
+        data, parameters, node, totals = self.data, self.parameters, job.node, scratch[0].totals
         gains = np.full(self.n_sorted + self.n_coded, np.nan)
         places = np.zeros(self.n_sorted + self.n_coded, np.int64)
         counts = np.empty(self.n_counts)
-        binary_tree.totals_of(data.numeric, data.kind, self.stats, node, totals)
+        binary_tree.write_split_totals(data.numeric, data.kind, self.stats, node, totals)
 
         def scan(low: int, high: int, coded_low: int, coded_high: int) -> None:
-            binary_nodes.scan_columns(
-                rules, data.numeric, data.kind, data.orders, data.codes, data.cells, data.first, data.n_codes,
-                data.sorted_attribute, data.coded_attribute, data.rows_of, self.stats[node], self.reals[node],
-                totals, job.start, job.stop, low, high, coded_low, coded_high, job.constant, counts, gains, places,
-                self.state,
+            binary_nodes.best_splits(
+                parameters, data.numeric, data.kind, data.orders, data.codes, data.cells, data.first, data.n_codes,
+                data.sorted_attribute, data.coded_attribute, data.rows_of, self.stats[node], self.reals[node], totals,
+                job.start, job.stop, low, high, coded_low, coded_high, job.constant, counts, gains, places, self.state,
             )  # fmt: skip
 
         if len(scratch) == 1:
@@ -267,7 +268,9 @@ class _BinaryGrower:
             parts = [(low, high, 0, 0) for low, high in _even_parts(self.n_sorted, 2 * len(scratch))]
             parts += [(0, 0, low, high) for low, high in _even_parts(self.n_coded, len(scratch))]
             _run(self.pool, scan, parts)
-        attribute = binary_tree.choose(rules, data.numeric, data.kind, gains, self.stats, self.reals, node)
+        attribute = binary_tree.choose_attribute(
+            parameters, data.numeric, data.kind, gains, self.stats, self.reals, node
+        )
         return attribute, gains[attribute], places[attribute]
 
     def _partition(
@@ -278,11 +281,11 @@ class _BinaryGrower:
         divided: the order of the tested attribute, which needs no partition.
         """
         data, start, stop, n_sorted = self.data, job.start, job.stop, self.n_sorted
-        sides = scratch[0].sides
+        is_right = scratch[0].is_right
 
         def partition(low: int, high: int, left: int, right: int, thread: int) -> None:
-            binary_partition.deal_columns(
-                data.orders, low, high, divided, start, stop, sides, job.constant, scratch[thread].spare, left, right
+            binary_partition.partition_columns(
+                data.orders, low, high, divided, start, stop, is_right, job.constant, scratch[thread].spare, left, right
             )
 
         # The rows' own order comes first only if the sums are taken in it; else it is one more order to partition.
@@ -291,7 +294,7 @@ class _BinaryGrower:
             partition(n_sorted, n_sorted + 1, 1, 1, 0)
         rows = data.orders[-1 if by_rows else divided, start:stop]
         left, right = binary_tree.finish_children(
-            self.rules, data.numeric, data.kind, rows, data.rows_of, data.target, middle - start, job.depth + 1,
+            self.parameters, data.numeric, data.kind, rows, data.rows_of, data.target, middle - start, job.depth + 1,
             self.reals, self.stats, job.node, first_child,
         )  # fmt: skip
         if left or right:
@@ -304,7 +307,7 @@ class _BinaryGrower:
         slots = max(3, min(64, MAX_POOL_BYTES // (8 * self.n_counts)))
         ints, reals, stats = (_begun(top[node], 2 * job.n_rows) for top in (self.ints, self.reals, self.stats))
         n_nodes = binary_tree.grow_subtree(
-            self.rules, data.numeric, data.kind, data.orders, data.codes, data.cells, data.first, data.n_codes,
+            self.parameters, data.numeric, data.kind, data.orders, data.codes, data.cells, data.first, data.n_codes,
             data.sorted_attribute, data.coded_attribute, data.sorted_column, data.coded_column, data.rows_of,
             data.target, self.places, job.constant, job.depth, ints, reals, stats, job.start, job.stop, slots,
             scratch.finished, self.state,

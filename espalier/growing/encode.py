@@ -43,7 +43,7 @@ def encoded_columns(data: TrainingData, config: TrainingConfig, watch: Progress)
 
     parts = parallel_map(encode_column, range(len(features)), n_cells=n_rows * len(features))
     costs = dict(config.attribute_costs or ())
-    columns = constants.Columns(
+    columns = constants.EncodedColumns(
         codes=coded,
         kind=kind,
         n_codes=np.array([len(feature.categories) for feature in features], np.int32),
@@ -67,7 +67,7 @@ def _kind(feature: Feature, config: TrainingConfig) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Encoded:
-    """What `Columns` holds of one attribute beside its codes."""
+    """What `EncodedColumns` holds of one attribute beside its codes."""
 
     value: Floats
     step: Bytes

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from espalier.growing.kernels.preorder import are_futile, copy_slices, preorder
+from espalier.growing.kernels.nodes import are_futile, copy_slices, preorder
 from espalier.growing.kernels.surrogates import N_S_INTS, S_AGREEMENT, S_ATTRIBUTE, S_BELOW, S_TEST, S_THRESHOLD
 from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC
 from espalier.model.surrogates import Surrogates
@@ -171,8 +171,8 @@ def _collapse(nodes: Nodes) -> None:
 def _surrogates(table: SurrogateTable | None, order: Ints, n_categories: Sequence[int]) -> Surrogates | None:
     if table is None:
         return None
-    start, picked = _slices(table.first[order], table.count[order])
-    ints, reals = table.ints[picked], table.reals[picked]
+    start, taken = _slices(table.first[order], table.count[order])
+    ints, reals = table.ints[taken], table.reals[taken]
     is_nominal = ints[:, S_TEST] == NOMINAL
     lengths = _code_lengths(ints[:, S_ATTRIBUTE], ints[:, S_TEST], n_categories)
     code_start, code_branch = _codes(table.codes, ints[:, N_S_INTS].copy(), lengths)

@@ -36,26 +36,23 @@ MIN_PARTS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What `grow_tree` takes of one table: rules, columns and rows, work arrays, presorted orders.
+    """The arguments of `grow_tree` for one table.
 
     Attributes:
         is_grown_whole: By one call, on one thread.
     """
 
-    rules: Any
+    parameters: Any
     columns: Any
-    rows: Any
+    targets: Any
     work: Any
-    groups: Any
-    subsets: Any
-    rare: Any
     orders: Array
     is_grown_whole: bool
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return len(self.rows.weight)
+        return len(self.targets.weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +142,10 @@ def _raise_for(status: int, attributes: tuple[Feature, ...]) -> None:
         raise DataError([Fault("", "too_large", TOO_LARGE[status].format(most=most))])
 
 
-def _arguments(task: Task, state: Array, depth: int, min_rows_to_delegate: int) -> tuple[Any, ...]:
+def _arguments(task: Task, state: Array, depth: int, max_rows_to_delegate: int) -> tuple[Any, ...]:
     return (
-        task.rules, task.columns, task.rows, task.work, task.groups, task.subsets, task.rare, task.orders, state, depth,
-        min_rows_to_delegate, MAX_NODES, MAX_CODE_ENTRIES,
+        task.parameters, task.columns, task.targets, task.work, task.orders, state, depth, max_rows_to_delegate,
+        MAX_NODES, MAX_CODE_ENTRIES,
     )  # fmt: skip
 
 
@@ -191,12 +188,12 @@ class _GeneralGrower:
         task = self.task if job.task is self.task and job.node == 0 else self._copied_task(job)
         state = np.array([0.0, self.state[1]])
         self.states.append(state)
-        min_rows_to_delegate = task.n_rows - 1 if task.n_rows > self.max_rows else 0
-        return self.grow_subtree(task, job.node, job.depth, state, min_rows_to_delegate)
+        max_rows_to_delegate = task.n_rows - 1 if task.n_rows > self.max_rows else 0
+        return self.grow_subtree(task, job.node, job.depth, state, max_rows_to_delegate)
 
-    def grow_subtree(self, task: Task, node: int, depth: int, state: Array, min_rows_to_delegate: int) -> list[_Job]:
+    def grow_subtree(self, task: Task, node: int, depth: int, state: Array, max_rows_to_delegate: int) -> list[_Job]:
         """Grow a subtree but for nodes of at most so many rows; return jobs for these."""
-        answer = grow_tree(*_arguments(task, state, depth, min_rows_to_delegate))
+        answer = grow_tree(*_arguments(task, state, depth, max_rows_to_delegate))
         status, n_nodes, ints, reals, stats, code_table, n_codes, s_ints, s_reals, n_s, s_codes, n_s_codes = answer[:12]
         left, master, master_weight, orders = answer[12:]
         self.surrogates = s_ints[:n_s], s_reals[:n_s], s_codes[:n_s_codes]
@@ -235,24 +232,23 @@ class _GeneralGrower:
         task, n_rows, own = job.task, job.n_rows, self.scratch
         if not hasattr(own, "number"):
             own.number = np.empty(self.task.n_rows, np.int32)
-            own.groups, own.subsets = _copied(self.task.groups), _copied(self.task.subsets)
+            own.categories = _copied(self.task.work.categories)
         codes = np.empty((len(task.columns.codes), n_rows), np.int32)
         target_class, target = np.empty(n_rows, np.int32), np.empty(n_rows)
         orders = np.empty((len(job.orders), n_rows), np.int32)
         copy_rows(
-            task.columns.codes, task.rows.target_class, task.rows.target, job.orders, job.master, job.start, job.stop,
-            own.number, codes, target_class, target, orders,
+            task.columns.codes, task.targets.target_class, task.targets.target, job.orders, job.master, job.start,
+            job.stop, own.number, codes, target_class, target, orders,
         )  # fmt: skip
         work = self.task.work
-        by_class = np.zeros((n_rows if len(work.by_class) else 0, 2))
+        by_class = np.zeros((n_rows if len(work.sums.by_class) else 0, 2))
+        sums = _copied(work.sums._replace(weight=np.zeros(n_rows), by_class=by_class))
         weight = job.master_weight[job.start : job.stop].copy()
         return replace(
             task,
             columns=task.columns._replace(codes=codes),
-            rows=task.rows._replace(target_class=target_class, target=target, weight=weight),
-            work=_copied(work._replace(weight=np.zeros(n_rows), by_class=by_class)),
-            groups=own.groups,
-            subsets=own.subsets,
+            targets=task.targets._replace(target_class=target_class, target=target, weight=weight),
+            work=work._replace(sums=sums, categories=own.categories),
             orders=orders,
         )
 

@@ -83,13 +83,13 @@ def _grown_tree(
     from espalier.growing import finalize  # noqa: PLC0415
     from espalier.growing.binary_data import is_for_binary_grower  # noqa: PLC0415
 
-    rules = _rules(data, config)
+    parameters = _grow_parameters(data, config)
     threads = n_threads()
     n_categories = [len(feature.categories) for feature in data.attributes]
-    if validation is None and not config.cut_points and is_for_binary_grower(rules, data):
-        nodes, is_heuristic = _grown_by_binary_grower(rules, data, watch, pool, threads), None
+    if validation is None and not config.cut_points and is_for_binary_grower(parameters, data):
+        nodes, is_heuristic = _grown_by_binary_grower(parameters, data, watch, pool, threads), None
     else:
-        nodes, is_heuristic = _grown_by_general_grower(rules, data, config, watch, validation, pool, threads)
+        nodes, is_heuristic = _grown_by_general_grower(parameters, data, config, watch, validation, pool, threads)
     tree, made = finalize.finalize(nodes, n_categories, n_classes=data.n_classes, collapse=config.collapse)
     if is_heuristic is None:
         return tree, ()
@@ -102,24 +102,24 @@ def _grown_tree(
 
 
 def _grown_by_binary_grower(
-    rules: Any, data: TrainingData, watch: Progress, pool: ThreadPoolExecutor, threads: int
+    parameters: Any, data: TrainingData, watch: Progress, pool: ThreadPoolExecutor, threads: int
 ) -> Any:
     from espalier.growing import binary_data, binary_grower  # noqa: PLC0415
     from espalier.growing.kernels import binary_tree  # noqa: PLC0415
     from espalier.kernels.jit import phase_of  # noqa: PLC0415
 
-    columns = binary_data.binary_data(rules, data, pool, threads)
+    columns = binary_data.binary_data(parameters, data, pool, threads)
     watch.check()
     watch.begin(phase_of(binary_tree.grow_subtree, "growing"))
-    parts = binary_grower.grow_binary_parts(rules, columns, watch.state, pool, threads)
+    parts = binary_grower.grow_binary_parts(parameters, columns, watch.state, pool, threads)
     if watch.state[1]:
         raise Cancelled("stopped on request")
     del columns  # orders and codes take as much memory as the data themselves
-    return binary_grower.binary_nodes_of(rules, parts, data, pool)
+    return binary_grower.binary_nodes_of(parameters, parts, data, pool)
 
 
 def _grown_by_general_grower(  # noqa: PLR0917 - what a growing is made of
-    rules: Any,
+    parameters: Any,
     data: TrainingData,
     config: TrainingConfig,
     watch: Progress,
@@ -132,15 +132,15 @@ def _grown_by_general_grower(  # noqa: PLR0917 - what a growing is made of
     from espalier.growing.workspace import looks_beyond_node, workspace  # noqa: PLC0415
 
     columns, orders = encoded_columns(data, config, watch)
-    arrays = workspace(data, config, columns, validation, watch)
+    work = workspace(data, config, columns, validation, watch)
     is_grown_whole = looks_beyond_node(config, validation)
-    task = general_grower.Task(rules, columns, _rows(data), *arrays, orders, is_grown_whole)
+    task = general_grower.Task(parameters, columns, _targets(data), work, orders, is_grown_whole)
     watch.begin(general_grower.phase(task, watch.state))
     grown = general_grower.grow_general_parts(task, data.attributes, watch.state, pool, threads)
     return general_grower.general_nodes_of(grown, has_surrogates=config.missing == "surrogate")
 
 
-def _rules(data: TrainingData, config: TrainingConfig) -> Any:
+def _grow_parameters(data: TrainingData, config: TrainingConfig) -> Any:
     from espalier.growing.kernels import constants  # noqa: PLC0415
 
     root_sd, root_weight = 0.0, float(data.n_rows)
@@ -151,7 +151,7 @@ def _rules(data: TrainingData, config: TrainingConfig) -> Any:
         root_sd = math.sqrt(math.fsum(data.weight * (data.target - mean) ** 2) / root_weight)
     costs = dict(config.attribute_costs or ())
     many = many_valued(data, config)
-    return constants.Rules(
+    return constants.GrowParameters(
         criterion=constants.CRITERIA[str(config.criterion)],
         n_classes=data.n_classes,
         nominal=constants.NOMINALS[config.nominal],
@@ -179,12 +179,12 @@ def _rules(data: TrainingData, config: TrainingConfig) -> Any:
     )
 
 
-def _rows(data: TrainingData) -> Any:
+def _targets(data: TrainingData) -> Any:
     """Return the target and the weights as the kernels take them."""
     from espalier.growing.kernels import constants  # noqa: PLC0415
 
     none = np.zeros(data.n_rows)
-    return constants.Rows(
+    return constants.Targets(
         target_class=np.array(data.target if data.n_classes else none, dtype=np.int32),
         target=np.array(none if data.n_classes else data.target, dtype=np.float64),
         weight=np.array(data.weight, dtype=np.float64),

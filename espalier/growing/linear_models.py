@@ -104,7 +104,7 @@ def fit_linear_models(
 
 
 def _filled_values(dataset: Dataset, imputed: tuple[float, ...], kept: npt.NDArray[np.intp]) -> Floats:
-    """Give numbers and codes of the attributes, float64 (attributes, rows), with nothing missing that was imputed."""
+    """Return numbers and codes of the attributes, float64 (attributes, rows), with nothing missing that was imputed."""
     values = np.empty((len(dataset.schema.attributes), len(kept)))
     for place, column in enumerate(dataset.attributes):
         cells = np.asarray(column)[kept].astype(np.float64)
@@ -136,7 +136,7 @@ def _tested_columns(tree: Tree, attributes: tuple[Feature, ...]) -> TestedColumn
 
 
 def _groups(tree: Tree, nodes: npt.NDArray[np.intp]) -> list[npt.NDArray[np.intp]]:
-    """Give the nodes of each binary column of one nominal attribute, the largest branch 1 first."""
+    """Return the nodes of each binary column of one nominal attribute, the largest branch 1 first."""
     n_upper = np.array([int(tree.codes(node).sum()) for node in nodes.tolist()], dtype=np.int64)
     return [nodes[n_upper == size] for size in np.unique(n_upper)[::-1]]
 

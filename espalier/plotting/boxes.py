@@ -79,7 +79,7 @@ class Face:
 
 
 def faces(drawing: Drawing, legend: Legend) -> Iterator[Face]:
-    """Give what each box shows, in the order of the boxes."""
+    """Return what each box shows, in the order of the boxes."""
     writer = _Writer(drawing, legend)
     return map(writer.face, drawing.boxes)
 
@@ -152,7 +152,7 @@ class _Writer:
         return f"{share}{label_line(answer.label if answer.label is not None else '')}"
 
     def _shares(self, stats: Floats, weight: float) -> tuple[float, ...]:
-        """Give the legend's shares, the others' last."""
+        """Return the legend's shares, the others' last."""
         if weight <= 0:
             return ()
         weights = stats.sum(axis=0)

@@ -13,7 +13,7 @@ from espalier.plotting.selection import draw
 def to_columns(
     model: Model, *, node: int = 0, depth: int | None = None, most_nodes: int | None = None
 ) -> dict[str, Any]:
-    """Give the columns of `Tree` as JSON values: a list a column, an entry a node, in preorder; NaN is null.
+    """Return the columns of `Tree` as JSON values: a list a column, an entry a node, in preorder; NaN is null.
 
     Args:
         model: The model.

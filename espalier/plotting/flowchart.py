@@ -41,7 +41,7 @@ class Arrow:
 
 
 def tree_chart(drawing: Drawing) -> Iterator[Cell | Arrow]:
-    """Give a box for each of the drawing's, and before the next one the arrow that leads to it."""
+    """Return a box for each of the drawing's, and before the next one the arrow that leads to it."""
     model, words = drawing.model, BranchWords(drawing.model)
     names = ["n" + (str(box.node) if box.node >= 0 else f"{drawing.boxes[box.parent].node}x") for box in drawing.boxes]
     for box, name in zip(drawing.boxes, names, strict=True):
@@ -58,7 +58,7 @@ def tree_chart(drawing: Drawing) -> Iterator[Cell | Arrow]:
 
 
 def rule_chart(model: Model, explanation: Explanation | None) -> Iterator[Cell | Arrow]:
-    """Give a chain: a box a rule, which answers where it holds and else asks the next one."""
+    """Return a chain: a box a rule, which answers where it holds and else asks the next one."""
     *pairs, last = rules_to_mermaid(model)
     n_rules, fired = len(pairs) // 2, -1 if explanation is None else explanation.prediction.leaf
     for number in range(n_rules):
@@ -71,7 +71,7 @@ def rule_chart(model: Model, explanation: Explanation | None) -> Iterator[Cell |
 
 
 def mermaid_lines(chart: Iterator[Cell | Arrow]) -> Iterator[str]:
-    """Give the lines of a Mermaid flowchart: tests as boxes, leaves round, what is folded with double sides."""
+    """Return the lines of a Mermaid flowchart: tests as boxes, leaves round, what is folded with double sides."""
     marked_cells, marked_arrows, n_arrows = [], [], 0
     for item in chart:
         if isinstance(item, Cell):
@@ -97,7 +97,7 @@ MERMAID_BRACKETS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def dot_lines(chart: Iterator[Cell | Arrow]) -> Iterator[str]:
-    """Give the lines of a directed graph in DOT: tests as boxes, leaves rounded, what is folded dashed."""
+    """Return the lines of a directed graph in DOT: tests as boxes, leaves rounded, what is folded dashed."""
     yield 'graph [bgcolor="white"]'
     yield 'node [shape="box", fontname="Helvetica", style="solid"]'
     yield 'edge [fontname="Helvetica"]'

@@ -59,7 +59,7 @@ class Layout:
 
 
 def laid_out(parents: Sequence[int], levels: Sequence[int], extents: Sequence[Extent]) -> Layout:
-    """Give each box its place.
+    """Return each box its place.
 
     Args:
         parents: Place of the box above among the boxes, which stand in preorder; -1 at the top.
@@ -76,7 +76,7 @@ def laid_out(parents: Sequence[int], levels: Sequence[int], extents: Sequence[Ex
 
 
 def _columns(levels: Sequence[int], extents: Sequence[Extent]) -> tuple[list[float], list[float]]:
-    """Give where the boxes of each level begin and end: each column is as wide as its widest box and label."""
+    """Return where the boxes of each level begin and end: each column is as wide as its widest box and label."""
     widths, labels = [0.0] * (max(levels) + 1), [0.0] * (max(levels) + 1)
     for level, extent in zip(levels, extents, strict=True):
         widths[level] = max(widths[level], extent.width)
@@ -90,7 +90,7 @@ def _columns(levels: Sequence[int], extents: Sequence[Extent]) -> tuple[list[flo
 
 
 def _middles(parents: Sequence[int], extents: Sequence[Extent]) -> tuple[list[float], float]:
-    """Give the middle of each box from the top, and the height of all."""
+    """Return the middle of each box from the top, and the height of all."""
     n_boxes = len(parents)
     with_boxes_below = set(parents)
     middles = [0.0] * n_boxes

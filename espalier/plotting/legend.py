@@ -31,7 +31,7 @@ class Legend:
 
 
 def legend_of(model: Model) -> Legend:
-    """Give the heaviest classes of the whole tree a colour each."""
+    """Return the heaviest classes of the whole tree a colour each."""
     classes = model.schema.classes
     weights = model.tree.stats[0].tolist() if classes else []
     heaviest = sorted(range(len(classes)), key=lambda code: (-weights[code], code))[: len(COLOURS)]

@@ -25,7 +25,7 @@ NOTHING: Final = frozenset({"Mn", "Me", "Cf"})
 
 
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
-    """Give a width that the text does not exceed, in the unit of `size`."""
+    """Return a width that the text does not exceed, in the unit of `size`."""
     width = sum(map(_width, text))
     return width * size * (BOLD if bold else 1.0)
 
@@ -59,7 +59,7 @@ def wrapped(text: str, *, width: float, size: float, most: int, bold: bool = Fal
 
 
 def _fitting(text: str, room: float) -> int:
-    """Give how many characters of the text fit, at least one."""
+    """Return how many characters of the text fit, at least one."""
     used = 0.0
     for place, character in enumerate(text):
         used += _width(character)

@@ -23,7 +23,7 @@ from espalier.rules.extract import class_dnf, extract_rules
 
 
 def to_logic(model: Model, label: Label | None = None) -> str:
-    """Give the rules in the notation of logic.
+    """Return the rules in the notation of logic.
 
     With `label`: the class as a disjunction of conjunctions; where the other classes take fewer of them, also as the
     negation of theirs. Without: the same of each class; of a regression, and of an ordered list, a rule a line.
@@ -41,7 +41,7 @@ def to_logic(model: Model, label: Label | None = None) -> str:
 
 
 def logic_lines(model: Model, label: Label | None) -> Iterator[str]:
-    """Give the lines of `to_logic`."""
+    """Return the lines of `to_logic`."""
     if label is not None:
         yield from _class_lines(class_dnf(model, label))
         return
@@ -58,7 +58,7 @@ def logic_lines(model: Model, label: Label | None) -> Iterator[str]:
 
 
 def class_sentences(model: Model, label: Label) -> tuple[str, ...]:
-    """Give the sentences of a class, simplified: ``if Outlook is Overcast then Yes``, a conjunction each.
+    """Return the sentences of a class, simplified: ``if Outlook is Overcast then Yes``, a conjunction each.
 
     Raises:
         NotApplicable: A regression, or an ordered list of rules.
@@ -69,7 +69,7 @@ def class_sentences(model: Model, label: Label) -> tuple[str, ...]:
 
 
 def rules_to_text(model: Model) -> str:
-    """Give a list of rules as sentences, each with the weight and the errors of the training rows that it answers.
+    """Return a list of rules as sentences, each with the weight and the errors of the training rows that it answers.
 
     ``rule 0: if Outlook is Overcast then Yes (4)``; what placed the rule stands behind: ``[accuracy 0.7071]``, or the
     mean squared error. The last line is the default: ``otherwise Yes (2/1)``.
@@ -85,7 +85,7 @@ def rules_to_text(model: Model) -> str:
 
 
 def rules_to_dict(model: Model) -> dict[str, Any]:
-    """Give the rules of a model as JSON for people: attributes and categories by name, each rule with its sentence."""
+    """Return the rules of a model as JSON, with attributes and categories by name and each rule's sentence."""
     model = extract_rules(model)
     rules, answers = model.rules, rule_predictor(model).answers
     return {
@@ -109,7 +109,7 @@ def rules_to_dict(model: Model) -> dict[str, Any]:
 
 
 def rules_to_mermaid(model: Model) -> list[str]:
-    """Give the texts of a flowchart: of each rule its conditions and its answer, and last the default's answer."""
+    """Return the texts of a flowchart: of each rule its conditions and its answer, and last the default's answer."""
     rules, answers = model.rules, rule_predictor(model).answers
     texts = []
     for number, rule in enumerate(rules.rules):

@@ -117,7 +117,7 @@ def draw(
 
 
 def explained(model: Model, path: Path | None) -> Explanation | None:
-    """Give the explanation of a row, or the one that was given, if it can be one of this model's.
+    """Return the explanation of a row, or the one that was given, if it can be one of this model's.
 
     Raises:
         ConfigError: It is neither a row nor an explanation.
@@ -141,7 +141,7 @@ class _Parts:
         self.on_the_way = {int(tree.parent[node]) for node in shares if node > 0}
 
     def of(self, node: int) -> tuple[list[int], list[int]]:
-        """Give the children that get a box each, in branch order, and the others."""
+        """Return the children that get a box each, in branch order, and the others."""
         children, most = self.tree.children(node), self._most
         if most is None or len(children) <= most:
             return children, []
@@ -156,11 +156,11 @@ class _Parts:
         return len(shown) + bool(others)
 
     def is_leaf(self, node: int) -> bool:
-        """Whether `node` has no children."""
+        """Return whether `node` has no children."""
         return bool(self.tree.size[node] == 1)
 
     def is_opened(self, node: int, level: int, deepest: int) -> bool:
-        """Whether the children of `node` are shown."""
+        """Return whether the children of `node` are shown."""
         return not self.is_leaf(node) and (level < deepest or node in self.on_the_way)
 
 
@@ -176,7 +176,7 @@ def _check(tree: Tree, *, node: object, depth: object) -> None:
 
 
 def _shares(tree: Tree, explanation: Explanation) -> dict[int, float]:
-    """Give what part of the row comes by each node of its ways."""
+    """Return what part of the row comes by each node of its ways."""
     shares: dict[int, float] = {}
     for visit in explanation.prediction.visits:
         if not _is_way(tree, visit.nodes):
@@ -208,7 +208,7 @@ def _n_on_the_way(parts: _Parts, top: int) -> int:
 
 
 def _deepest(parts: _Parts, top: int, depth: int | None, *, enough: int | None, most: int | None) -> int:
-    """Give how many levels are opened: as many as were asked for, or as many as there is room for."""
+    """Return how many levels are opened: as many as were asked for, or as many as there is room for."""
     room = enough if depth is None else most
     if room is None:
         return ALWAYS if depth is None else depth

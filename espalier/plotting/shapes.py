@@ -23,13 +23,13 @@ the light ones on their own white stay legible."""
 
 
 def text(content: str, x: float, y: float, *, size: float, bold: bool = False) -> str:
-    """Give one line of text that begins at `x` and stands on `y`."""
+    """Return one line of text that begins at `x` and stands on `y`."""
     weight = ' font-weight="bold"' if bold else ""
     return f'<text x="{number(x)}" y="{number(y)}" font-size="{number(size)}"{weight} {INK}>{xml_text(content)}</text>'
 
 
 def rectangle(x: float, y: float, width: float, height: float, *attributes: str) -> str:
-    """Give a rectangle."""
+    """Return a rectangle."""
     place = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
     return f"<rect {place} {' '.join(attributes)}/>"
 

@@ -188,7 +188,7 @@ def _bar(face: Face, legend: Legend, *, width: float) -> Iterator[str]:
 
 
 def _scale(shown: Sequence[Face]) -> tuple[float, float]:
-    """Give the ends of the numbers that all boxes of a regression show."""
+    """Return the ends of the numbers that all boxes of a regression show."""
     spreads = [face.spread for face in shown if face.spread is not None]
     low = min((mean - std for mean, std in spreads), default=0.0)
     high = max((mean + std for mean, std in spreads), default=1.0)

@@ -22,7 +22,7 @@ MAX_INDENT: Final = 60
 def to_text(
     model: Model, *, node: int = 0, depth: int | None = None, path: Path | None = None, most_nodes: int | None = None
 ) -> str:
-    """Give the tree as indented lines, a branch a line, leaves with the weight and the errors of their training rows.
+    """Return the tree as indented lines, a branch a line, leaves with the weight and the errors of their training rows.
 
     ``Outlook is Overcast: Yes (4)`` is a leaf of weight 4 without errors; ``: No (9/2)`` has errors of weight 2 in it.
     A regression leaf shows its weight and standard deviation: ``: 12.5 (30 ± 2.1)``; linear leaves are numbered, LM1,
@@ -50,7 +50,7 @@ def to_text(
 def to_mermaid(
     model: Model, *, node: int = 0, depth: int | None = None, path: Path | None = None, most_nodes: int | None = None
 ) -> str:
-    """Give the tree as a Mermaid flowchart: tests as boxes, leaves round, branches as labelled arrows.
+    """Return the tree as a Mermaid flowchart: tests as boxes, leaves round, branches as labelled arrows.
 
     A list of rules is a chain: a box a rule, which answers where it holds and else asks the next one. What is folded
     has double sides, the way of a row thick lines. Texts are cut at 300 characters. Arguments and errors as `to_text`.
@@ -62,7 +62,7 @@ def to_mermaid(
 def to_dot(
     model: Model, *, node: int = 0, depth: int | None = None, path: Path | None = None, most_nodes: int | None = None
 ) -> str:
-    """Give the tree as a directed graph in Graphviz's language, DOT: tests as boxes, leaves rounded.
+    """Return the tree as a directed graph in Graphviz's language, DOT: tests as boxes, leaves rounded.
 
     A list of rules is a chain, as in `to_mermaid`. What is folded is dashed, the way of a row has thick lines. Texts
     are cut at 300 characters. Arguments and errors as `to_text`.

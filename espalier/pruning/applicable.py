@@ -1,4 +1,4 @@
-"""Whether a method can take a model: everything that is known of the two before a row is looked at."""
+"""Return whether a method can take a model: everything that is known of the two before a row is looked at."""
 
 from espalier.config.checks import pruning_faults
 from espalier.config.pruning import CostComplexity, Pessimistic, Pruner, RulePostPruning, needs_held_out

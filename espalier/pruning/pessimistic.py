@@ -156,7 +156,7 @@ def _with_raising(model: Model, parameters: Pessimistic, training: Dataset | Non
         mass=np.zeros(n_nodes),
         estimate=np.zeros(n_nodes),
         whole=np.zeros((n_nodes, n_classes)),
-        least=np.zeros(n_nodes),
+        whole_estimate=np.zeros(n_nodes),
         divides=divides,
         # One row after the other: a single row that goes down a branch needs several of its values.
         values=np.asfortranarray(given.values),
@@ -230,9 +230,9 @@ def _trace(model: Model, parameters: Pessimistic, steps: _Steps, pruned: Tree) -
 def _estimate(tree: Tree, parameters: Pessimistic) -> float:
     """Return the sum of the estimated errors of the leaves."""
     leaves = tree.stats[tree.test == LEAF]
-    weights, most = leaves.sum(axis=1).tolist(), leaves.max(axis=1).tolist()
+    weights, largest_class = leaves.sum(axis=1).tolist(), leaves.max(axis=1).tolist()
     z, quantile = _deviation(parameters.confidence, parameters.quantile), QUANTILES[parameters.quantile]
     return math.fsum(
         weight - right + error_limits.added_errors(weight, weight - right, parameters.confidence, z, quantile)
-        for weight, right in zip(weights, most, strict=True)
+        for weight, right in zip(weights, largest_class, strict=True)
     )

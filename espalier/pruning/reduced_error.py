@@ -56,7 +56,7 @@ def prune_reduced_error(model: Model, parameters: ReducedError, held_out: Datase
     if parameters.order == "greedy":
         gone, below = bottom_up.prune_greedily(tree.parent, tree.size, tree.test == LEAF, loss, *rules)
     else:
-        gone, below = bottom_up.prune_bottom_up(tree.parent, tree.test == LEAF, loss, *rules)
+        gone, below = bottom_up.reduce_errors(tree.parent, tree.test == LEAF, loss, *rules)
     pruned, nodes = collapsed(tree, gone)
     after = float(loss[nodes[pruned.test == LEAF]].sum())
     if parameters.backfit:

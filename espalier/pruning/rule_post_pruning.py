@@ -140,12 +140,8 @@ def post_prune_rules(model: Model, parameters: RulePostPruning, rows: PruningRow
     return Pruned(pruned, lambda: _trace(model, pruned, ordered, judged, parameters))
 
 
-def loss_of(evidence: Evidence, misses: Floats, weight: Floats) -> float:
-    """Return the loss of a rule that holds for rows of these misses and weights; see `post_prune_rules`."""
-    return _loss(evidence, float(weight.sum()), float((weight * misses).sum()))
-
-
-def _loss(evidence: Evidence, covered: float, missed: float) -> float:
+def loss_of(evidence: Evidence, covered: float, missed: float) -> float:
+    """Return the loss of a rule that holds for rows of this weight and weighted misses; see `post_prune_rules`."""
     if covered <= 0:
         return 1.0 if evidence.classes else math.inf
     if evidence.pessimistic is None:
@@ -210,20 +206,20 @@ def _shorten(rule: Shortened, failing: Mask, evidence: Evidence) -> None:
     weight, missed = evidence.weight, evidence.weight * evidence.misses(rule.value)
     n_failing, failing_sum = np.empty((2, failing.shape[1]), dtype=np.int32)
     more, more_missed = np.empty((2, len(failing)))
-    kernel.begin(failing, n_failing, failing_sum)
+    kernel.count_failing(failing, n_failing, failing_sum)
     kept, dropped = list(range(len(rule.conditions))), -1
     while True:
         # Interpreted, a kernel gives numpy's numbers, which no document holds.
-        tallied = kernel.tally(n_failing, failing_sum, weight, missed, more, more_missed)
-        rule.covered, lost = float(tallied[0]), float(tallied[1])
-        before, rule.loss = rule.loss, _loss(evidence, rule.covered, lost)
+        sums = kernel.sum_gains(n_failing, failing_sum, weight, missed, more, more_missed)
+        rule.covered, lost = float(sums[0]), float(sums[1])
+        before, rule.loss = rule.loss, loss_of(evidence, rule.covered, lost)
         if dropped >= 0:
             rule.steps.append(_step(rule, rule.conditions[dropped], before, evidence))
-        losses = {at: _loss(evidence, rule.covered + more[at], lost + more_missed[at]) for at in kept}
+        losses = {at: loss_of(evidence, rule.covered + more[at], lost + more_missed[at]) for at in kept}
         dropped = _dropped(rule, losses, more, evidence)
         if dropped < 0:
             break
-        kernel.drop(failing[dropped], dropped, n_failing, failing_sum)
+        kernel.drop_condition(failing[dropped], dropped, n_failing, failing_sum)
         kept.remove(dropped)
     rule.conditions = tuple(rule.conditions[at] for at in kept)
 

@@ -21,7 +21,7 @@ AS_A_TREE: Final = "figures are those of the tree: a row with a missing value ma
 
 
 def extract_rules(model: Model) -> Model:
-    """Give the same model as a list of rules, one a path of its tree, in the order of the leaves.
+    """Return the same model as a list of rules, one a path of its tree, in the order of the leaves.
 
     A row without missing values, whose categories training has seen at each test, gets the answer of the tree, number
     for number; one with missing values gets the default, the answer of the root, where no rule holds. A category that a
@@ -88,7 +88,7 @@ def class_dnf(model: Model, label: Label) -> ClassDescription:
 
 
 def merged_paths(model: Model) -> Iterator[tuple[int, tuple[Condition, ...]]]:
-    """Give each leaf with what its path asks for, as `merged` does; not those whose tests exclude each other.
+    """Return each leaf with what its path asks for, as `merged` does; not those whose tests exclude each other.
 
     A test is merged once, for all leaves below it.
     """
@@ -160,7 +160,7 @@ def merged(conditions: Sequence[Condition]) -> tuple[Condition, ...] | None:
 
 
 def leaf_stats(tree: Tree, leaf: int) -> tuple[float, ...]:
-    """Give the statistics that a leaf answers from: its own, or those of the nearest node above that has rows."""
+    """Return the statistics that a leaf answers from: its own, or those of the nearest node above that has rows."""
     while tree.weight[leaf] <= 0 and leaf > 0:
         leaf = int(tree.parent[leaf])
     return tuple(tree.stats[leaf].tolist())

@@ -65,7 +65,7 @@ class Tokens:
         self._numbers = {ANYTHING: 0}
 
     def of(self, literal: Literal) -> int:
-        """Give the number of a literal."""
+        """Return the number of a literal."""
         number = self._numbers.setdefault(literal, len(self.literals))
         if number == len(self.literals):
             self.literals.append(literal)
@@ -73,7 +73,7 @@ class Tokens:
 
 
 def _literal(condition: Condition, place: Mapping[Hashable, int]) -> Literal:
-    """Give a condition on an attribute whose categories, by `label_key`, have these places."""
+    """Return a condition on an attribute whose categories, by `label_key`, have these places."""
     codes = None
     if condition.categories is not None:
         codes = frozenset(place[label_key(label)] for label in condition.categories)

@@ -10,7 +10,7 @@ import pytest
 
 from espalier.growing.encode import rank_sorted, steps_between
 from espalier.growing.kernels import constants as c
-from espalier.growing.kernels.gain_bounds import FAR_APART, count_cuts, most_of_block, most_of_cut
+from espalier.growing.kernels.gain_bounds import FAR_APART, count_splits, max_gain_in_block, max_gain_of_split
 
 Floats = npt.NDArray[np.float64]
 
@@ -39,10 +39,10 @@ def test_no_cut_gains_more_than_its_bound_nor_than_that_of_its_block(n_classes: 
         sums, known = np.cumsum(rows, axis=0), rows.sum(axis=0)
         first, last = sorted(random.choice(78, 2, replace=False))
         work: Any = SimpleNamespace(known=known, left=sums[first], ahead_left=sums[last])
-        of_block = most_of_block(rules, work, known.sum(), sums[first].sum(), sums[last].sum())
+        of_block = max_gain_in_block(rules, work, known.sum(), sums[first].sum(), sums[last].sum())
         for at in range(first, last + 1):
             own: Any = SimpleNamespace(known=known, left=sums[at])
-            of_cut = most_of_cut(rules, own, known.sum(), sums[at].sum())
+            of_cut = max_gain_of_split(rules, own, known.sum(), sums[at].sum())
             assert gain(sums[at], known, criterion) <= of_cut + 1e-9
             assert of_cut <= of_block * (1 + 1e-6) + 1e-9
 
@@ -61,6 +61,6 @@ def test_neighbours_that_are_hardly_apart_are_no_cut_however_many_lie_between() 
     for every in (1, 7, 90, 800):
         rows = order[::every]
         below, above = values[rows[:-1]], values[rows[1:]]
-        counted = count_cuts(SimpleNamespace(window=1), columns, codes, rows, 0)
+        counted = count_splits(SimpleNamespace(window=1), columns, codes, rows, 0)
         assert counted == np.count_nonzero(below + 1e-5 < above)
-        assert count_cuts(SimpleNamespace(window=0), columns, codes, rows, 0) == np.count_nonzero(below < above)
+        assert count_splits(SimpleNamespace(window=0), columns, codes, rows, 0) == np.count_nonzero(below < above)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ import pytest
 from espalier import PRESETS, PRUNERS, WARM_UPS
 from espalier.config.pruning import pruner_name
 from espalier.growing.kernels import sort
-from espalier.growing.kernels.median import LOOK_EVERY, prefix_deviations
+from espalier.growing.kernels.constants import Targets
+from espalier.growing.kernels.median import ROWS_BETWEEN_CHECKS, prefix_deviations
+from espalier.growing.workspace import Medians
 from espalier.kernels import kept
 from espalier.kernels.jit import compiled, inner, maker, phase_of
 from tests.acceptance.running import until
@@ -61,20 +64,32 @@ def test_functions_of_functions_give_what_python_gives(kind: type) -> None:
     assert _highest_so_far(values.copy(), (7.0,)).tolist() == [7, 3, 3, 5, 5, 0, 0, 0, 0, 0]
 
 
+class Sums(NamedTuple):
+    weight: Any
+
+
+class Work(NamedTuple):
+    sums: Sums
+    medians: Medians
+
+
 @compiled
-def _prefixes(rows, weight, trees, answer, progress):
-    none = np.zeros(rows.size, np.int32)
-    zeros = np.zeros(rows.size)
-    prefix_deviations(
-        rows, 0, rows.size, 1, rows, 0, 0, weight, none, zeros, zeros[:1], trees[0], trees[1], answer, progress
-    )
+def _prefixes(targets, work, rows, answer):
+    prefix_deviations(targets, work, rows, 0, rows.size, 1, 0, 0, answer)
 
 
-@pytest.mark.parametrize(("stop", "last_known"), [(0.0, LOOK_EVERY + 9), (1.0, LOOK_EVERY)])
+@pytest.mark.parametrize(("stop", "last_known"), [(0.0, ROWS_BETWEEN_CHECKS + 9), (1.0, ROWS_BETWEEN_CHECKS)])
 def test_a_stop_is_seen_within_one_long_scan(stop: float, last_known: int) -> None:
-    n_rows = LOOK_EVERY + 9
+    n_rows = ROWS_BETWEEN_CHECKS + 9
     rows, answer = np.arange(n_rows, dtype=np.int32), np.full(n_rows + 1, -1.0)
-    _prefixes(rows, np.ones(n_rows), np.zeros((2, 2)), answer, np.array([0.0, stop]))
+    arrays = dict.fromkeys(Medians._fields, np.zeros(1)) | {
+        "target_rank": np.zeros(n_rows, np.int32),
+        "weight_tree": np.zeros(2),
+        "sum_tree": np.zeros(2),
+        "progress": np.array([0.0, stop]),
+    }
+    targets = Targets(np.zeros(n_rows, np.int32), np.zeros(n_rows), np.ones(n_rows))
+    _prefixes(targets, Work(Sums(np.ones(n_rows)), Medians(**arrays)), rows, answer)
     # All targets are alike, so nothing deviates; what was not looked at is as it was.
     assert np.all(answer[: last_known + 1] == 0.0)
     assert np.all(answer[last_known + 1 :] == -1.0)

@@ -23,7 +23,7 @@ def scanned(  # noqa: PLR0917 - as the kernel takes them
     left, right = np.zeros(8), np.zeros(8)
     nothing, none = np.zeros(1), np.zeros(1, np.uint8)
     weight = float(rows.size)
-    return presorted_split.scan_order(
+    return presorted_split.best_split_presorted(
         kind, rows.reshape(1, -1), codes.reshape(1, -1), 0, 0, rows.size, none, values, nothing, totals, weight, least,
         tie, floor, left, right,
     )  # fmt: skip

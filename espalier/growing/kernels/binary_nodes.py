@@ -1,11 +1,18 @@
-"""What the binary grower knows of a node: its statistics, whether it is a leaf, and what its best cut is."""
+"""Nodes of the binary grower: their tables, their statistics, when they are leaves, and the best split of each column.
+
+The tables hold only what does not follow from the rest: 32 bytes a node and the statistics, a third of the general
+grower's tables. Labels, shares and parents are derived when the tree is finished::
+
+    ints    feature | first child (the other is the next) | last row of the left branch | first row of the right branch
+    reals   weight | gain
+    stats   class weights, or (weight, mean, sum of squared deviations)
+"""
 
 import math
 
 import numpy as np
 
-from espalier.growing.kernels.fast_nodes import WEIGHT
-from espalier.growing.kernels.histogram_split import count_rows, is_flat, scan_counts
+from espalier.growing.kernels.histogram_split import best_split_histogram, count_rows, has_one_value
 from espalier.growing.kernels.presorted_split import (
     CLASSES,
     CONSTANT,
@@ -14,14 +21,32 @@ from espalier.growing.kernels.presorted_split import (
     ROW_MASK,
     TWO_CLASSES,
     WEIGHTED_PAIR,
-    scan_order,
+    best_split_presorted,
 )
 from espalier.kernels.jit import compiled, inner
+
+FEATURE = 0
+FIRST_CHILD = 1
+LAST_LEFT = 2
+FIRST_RIGHT = 3
+N_INTS = 4
+
+WEIGHT = 0
+GAIN = 1
+N_REALS = 2
+
+
+@inner
+def start_leaf(ints, reals, node):
+    """Write a leaf into the tables."""
+    for k in range(N_INTS):
+        ints[node, k] = -1
+    reals[node, GAIN] = math.nan
 
 
 @inner
 def node_totals(numeric, kind, rows, row_class, target, row_weight, stats):
-    """Sum a node; returns (weight, whether the target is a number that does not vary).
+    """Sum the statistics of a node. Return (weight, whether the target is a constant number).
 
     numeric: 1: the target is a number. stats: float64, class weights, or (weight, mean, sum of squared deviations),
     written.
@@ -54,7 +79,7 @@ def node_totals(numeric, kind, rows, row_class, target, row_weight, stats):
 
 @inner
 def count_classes(kind, rows, row_class, row_weight, stats):
-    """Write the class weights of some rows; returns their sum."""
+    """Write the class weights of some rows. Return their sum."""
     weight = 0.0
     for k in range(stats.size):
         stats[k] = 0.0
@@ -77,8 +102,8 @@ def count_classes(kind, rows, row_class, row_weight, stats):
 
 
 @inner
-def scan_totals(numeric, kind, stats, totals):
-    """Write what the scans want of a node from what the tree keeps of it.
+def split_totals(numeric, kind, stats, totals):
+    """Write the totals that the split search needs, from the statistics of a node.
 
     totals: float64, class weights, or (weight, sum of values), written.
     """
@@ -92,17 +117,17 @@ def scan_totals(numeric, kind, stats, totals):
 
 
 @inner
-def is_leaf(rules, numeric, depth, stats, weight, constant):
-    """Whether a node is a leaf before any attribute is looked at; weight, constant: from `node_totals`."""
-    if weight < max(rules.min_weight_split, 2.0 * rules.min_weight_leaf) - 1e-6:
+def is_leaf(parameters, numeric, depth, stats, weight, constant):
+    """Return whether a node is a leaf before any attribute is tried. weight, constant: from `node_totals`."""
+    if weight < max(parameters.min_weight_split, 2.0 * parameters.min_weight_leaf) - 1e-6:
         return True
-    if rules.max_depth >= 0 and depth >= rules.max_depth:
+    if parameters.max_depth >= 0 and depth >= parameters.max_depth:
         return True
     if numeric == 1:
         if constant:
             return True
         variance = stats[2] / weight
-        return variance < rules.min_variance or math.sqrt(variance) < rules.min_sd
+        return variance < parameters.min_variance or math.sqrt(variance) < parameters.min_sd
     n_present = 0
     for k in range(stats.size):
         if stats[k] > 0.0:
@@ -112,7 +137,7 @@ def is_leaf(rules, numeric, depth, stats, weight, constant):
 
 @inner
 def impurity_and_form(numeric, kind, stats, weight):
-    """Give (impurity, offset, scale): a cut's gain is ``offset + scale · numerator / denominator``."""
+    """Return (impurity, offset, scale): a split's gain is ``offset + scale · numerator / denominator``."""
     if numeric == 1:
         return stats[2] / weight, 0.0, 1.0
     squares = 0.0
@@ -126,47 +151,47 @@ def impurity_and_form(numeric, kind, stats, weight):
 
 
 @inner
-def best_attribute(rules, gains, n_attributes, impurity, weight):
-    """Give the attribute of the largest gain, the first of equals; -1 where none is allowed. NaN: no offer."""
+def best_attribute(parameters, gains, n_attributes, impurity, weight):
+    """Return the attribute of the largest gain, the first of equal ones; -1 if none is allowed. NaN: no candidate."""
     tie = 1e-9 * impurity
     best = -1
-    worth = 0.0
+    best_score = 0.0
     for attribute in range(n_attributes):
         gain = gains[attribute]
         if math.isnan(gain):
             continue
-        if math.isnan(rules.min_impurity_decrease):
+        if math.isnan(parameters.min_impurity_decrease):
             if not gain > tie:
                 continue
-        elif weight / rules.root_weight * gain < rules.min_impurity_decrease - tie:
+        elif weight / parameters.root_weight * gain < parameters.min_impurity_decrease - tie:
             continue
-        if best < 0 or gain > worth + tie:
-            best, worth = attribute, gain
+        if best < 0 or gain > best_score + tie:
+            best, best_score = attribute, gain
     return best
 
 
 @inner
-def least_side(rules, kind):
-    """Give the least weight of a side; for whole counts a whole number of at least 1."""
+def min_branch_weight(parameters, kind):
+    """Return the least weight of a branch; for whole counts a whole number of at least 1."""
     if kind <= NUMBERS:
-        return max(1.0, math.ceil(rules.min_weight_leaf - 1e-6))
-    return rules.min_weight_leaf - 1e-6
+        return max(1.0, math.ceil(parameters.min_weight_leaf - 1e-6))
+    return parameters.min_weight_leaf - 1e-6
 
 
 @compiled
-def scan_columns(
-    rules, numeric, kind, orders, codes, cells, first, n_codes, sorted_attribute, coded_attribute, rows_of, stats,
-    reals, totals, start, stop, low, high, coded_low, coded_high, flat, counts, gains, places, progress,
+def best_splits(
+    parameters, numeric, kind, orders, codes, cells, first, n_codes, sorted_attribute, coded_attribute, rows_of, stats,
+    reals, totals, start, stop, low, high, coded_low, coded_high, is_constant, counts, gains, places, progress,
 ):  # fmt: skip
-    """Scan some columns at one node: for the top of the tree, where columns are shared out over threads.
+    """Find the best split of some columns at one node: for the top of the tree, where threads share the columns.
 
-    Writes gains and places of their attributes; a column that is constant gets its `flat` set.
+    Writes gains and places of their attributes; sets `is_constant` of columns that are constant.
     """
     row_class, row_value, row_weight = rows_of
     weight = reals[WEIGHT]
     impurity, offset, scale = impurity_and_form(numeric, kind, stats, weight)
     tie = 1e-9 * impurity / scale
-    least = least_side(rules, kind)
+    min_weight = min_branch_weight(parameters, kind)
     left = np.empty(max(2, stats.size), np.float64)
     right = np.empty(max(2, stats.size), np.float64)
     n_sorted = codes.shape[0]
@@ -176,14 +201,14 @@ def scan_columns(
             return
         attribute = sorted_attribute[column]
         gains[attribute] = math.nan
-        if flat[column] == 1:
+        if is_constant[column] == 1:
             continue
-        numerator, denominator, place = scan_order(
-            kind, orders, codes, column, start, stop, row_class, row_value, row_weight, totals, weight, least, tie,
+        numerator, denominator, place = best_split_presorted(
+            kind, orders, codes, column, start, stop, row_class, row_value, row_weight, totals, weight, min_weight, tie,
             highest - 10.0 * tie, left, right,
         )  # fmt: skip
         if place == CONSTANT:
-            flat[column] = 1
+            is_constant[column] = 1
         elif place >= 0:
             highest = max(highest, numerator / denominator)
             gains[attribute] = offset + scale * (numerator / denominator)
@@ -192,19 +217,19 @@ def scan_columns(
     if coded_high > coded_low:
         active, base = np.empty(n_codes.size, np.uint64), np.empty(n_codes.size, np.uint64)
         count_rows(
-            kind, counts, orders[n_sorted, start:stop], cells, first, n_codes, flat[n_sorted:], width, coded_low,
+            kind, counts, orders[n_sorted, start:stop], cells, first, n_codes, is_constant[n_sorted:], width, coded_low,
             coded_high, row_class, row_value, row_weight, active, base,
         )  # fmt: skip
     for column in range(coded_low, coded_high):
         attribute = coded_attribute[column]
         gains[attribute] = math.nan
-        if flat[n_sorted + column] == 1:
+        if is_constant[n_sorted + column] == 1:
             continue
-        if is_flat(kind, counts, first[column], n_codes[column], width):
-            flat[n_sorted + column] = 1
+        if has_one_value(kind, counts, first[column], n_codes[column], width):
+            is_constant[n_sorted + column] = 1
             continue
-        numerator, denominator, code, _ = scan_counts(
-            kind, counts, first[column], n_codes[column], width, totals, weight, least, tie, left, right
+        numerator, denominator, code, _ = best_split_histogram(
+            kind, counts, first[column], n_codes[column], width, totals, weight, min_weight, tie, left, right
         )
         if code >= 0:
             gains[attribute] = offset + scale * (numerator / denominator)

@@ -1,21 +1,21 @@
 """The binary grower: complete data, two branches a test, impurity by squares (gini, squared error).
 
-Columns with many values are sorted once; a node's stretch of each order is kept sorted by a *stable partition*, so
-nothing is ever sorted again. Columns with at most 256 values are kept as bytes, row by row; a node counts statistics
-by value, and the larger child's counts are the parent's less the smaller child's::
+Columns with many values are sorted once; a node's range of each order is kept sorted by a *stable partition*, so
+nothing is sorted again. Columns with at most 256 values are stored as bytes, row by row; a node sums statistics per
+code, and the larger child's sums are the parent's minus the smaller child's::
 
-    orders[k]   ... | 4 9 1 7 3 0 ... |        row numbers, ascending by the k-th sorted column; where they fit, the
-                    start             stop     class of the row stands in the upper eight bits, so that the scan of a
-    orders[-1]  ... | 0 1 3 4 7 9 ... |        cut reads nothing but this stretch. The last order is the rows' own.
+    orders[k]   ... | 4 9 1 7 3 0 ... |        row numbers, ascending by the k-th sorted column; if they fit, the class
+                    start             stop     of the row is in the upper eight bits, so that the split search reads
+    orders[-1]  ... | 0 1 3 4 7 9 ... |        only this range. The last order is the rows' own.
 
-    partition   | left rows, in place | right rows, by way of `spare` |     bit `row` of `sides`: 0 left, 1 right
+    partition   | left rows, in place | right rows, through `spare` |       bit `row` of `is_right`: 0 left, 1 right
 
-A subtree owns its stretch alone, so subtrees grow in parallel; what is found does not depend on who finds it. Before it
-grows it moves into tables of its own, in which its rows are numbered from 0: the sides, codes and targets that a
-partition or a scan looks up by row then lie together and stay in the processor's cache.
+Each subtree owns its range, so subtrees grow in parallel, and the result does not depend on the thread. Before it
+grows, a subtree is copied into separate tables in which its rows are numbered from 0: branch bits, codes and targets,
+which are read by row, are then close together in memory and stay in the processor's cache.
 
-Of a node only that is kept which cannot be told from the rest (`fast_nodes`). A cut is noted as the two rows at its
-sides; thresholds are taken from the columns when the tree is done.
+The node tables hold only what does not follow from the rest (`binary_nodes`). A split is stored as the two rows beside
+its threshold; thresholds are read from the columns when the tree is finished.
 """
 
 import math
@@ -23,27 +23,46 @@ import math
 import numpy as np
 
 from espalier.growing.kernels.binary_nodes import (
+    FEATURE,
+    FIRST_CHILD,
+    FIRST_RIGHT,
+    GAIN,
+    LAST_LEFT,
+    WEIGHT,
     best_attribute,
     count_classes,
     impurity_and_form,
     is_leaf,
-    least_side,
+    min_branch_weight,
     node_totals,
-    scan_totals,
+    split_totals,
+    start_leaf,
 )
-from espalier.growing.kernels.binary_partition import deal, keeps_rows, mark_coded, mark_sorted, other_lives
-from espalier.growing.kernels.fast_nodes import FEATURE, FIRST_CHILD, FIRST_RIGHT, GAIN, LAST_LEFT, WEIGHT, start_leaf
+from espalier.growing.kernels.binary_partition import (
+    has_other_column,
+    mark_coded,
+    mark_sorted,
+    partition_column,
+    partitions_rows,
+)
 from espalier.growing.kernels.histogram_split import (
     SMALL,
     SMALL_OF_MANY_CODES,
     WORDS,
+    best_split_few_rows,
+    best_split_histogram,
     count_rows,
-    is_flat,
-    scan_counts,
-    scan_small,
+    has_one_value,
 )
-from espalier.growing.kernels.nodes import more_long_rows
-from espalier.growing.kernels.presorted_split import CLASSES, CONSTANT, MOST_CODES, ROW_MASK, WEIGHTED_PAIR, scan_order
+from espalier.growing.kernels.nodes import enlarge_rows
+from espalier.growing.kernels.presorted_split import (
+    CLASSES,
+    CONSTANT,
+    MAX_CODES,
+    ROW_MASK,
+    WEIGHTED_PAIR,
+    best_split_presorted,
+)
 from espalier.kernels.jit import compiled
 
 CLASS_MASK = np.uint32(0xFF000000)
@@ -51,12 +70,12 @@ CLASS_MASK = np.uint32(0xFF000000)
 
 @compiled
 def split_node(
-    orders, cells, sorted_column, coded_column, sides, marks, start, stop, attribute, place, gain, ints, reals, node,
+    orders, cells, sorted_column, coded_column, is_right, marks, start, stop, attribute, place, gain, ints, reals, node,
     first_child,
 ):  # fmt: skip
-    """Write a node's test, and start its children; returns where the right side starts.
+    """Write a node's test and create its children. Return where the right branch starts.
 
-    sides: written where `marks` is 1, or the column is coded. ints, reals: the node tables; the children are
+    is_right: written if `marks` is 1, or if the column is coded. ints, reals: the node tables; the children are
     first_child and the next.
     """
     if sorted_column[attribute] >= 0:
@@ -64,10 +83,10 @@ def split_node(
         middle = start + place + 1
         ints[node, LAST_LEFT], ints[node, FIRST_RIGHT] = order[middle - 1] & ROW_MASK, order[middle] & ROW_MASK
         if marks == 1:
-            mark_sorted(order, sides, start, middle, stop)
+            mark_sorted(order, is_right, start, middle, stop)
     else:
         middle = mark_coded(
-            orders[orders.shape[0] - 1], cells, coded_column[attribute], sides, start, stop, place, ints[node]
+            orders[orders.shape[0] - 1], cells, coded_column[attribute], is_right, start, stop, place, ints[node]
         )
     ints[node, FEATURE] = attribute
     ints[node, FIRST_CHILD] = first_child
@@ -78,18 +97,16 @@ def split_node(
 
 
 @compiled
-def finish_children(
-    rules, numeric, kind, rows, rows_of, target, middle, depth, reals, stats, node, first_child
-):  # fmt: skip
-    """Sum both children from the rows of their parent, in any order with the left one's `middle` rows first.
+def finish_children(parameters, numeric, kind, rows, rows_of, target, middle, depth, reals, stats, node, first_child):
+    """Sum both children from the rows of their parent, of which the first `middle` are the left one's.
 
-    depth: of the children. Returns (left lives, right lives).
+    depth: of the children. Returns (whether the left child may be split, whether the right one may), 0 or 1.
     """
     row_class, _, row_weight = rows_of
     left, right = first_child, first_child + 1
     left_is_constant, right_is_constant = False, False
     if kind <= CLASSES:
-        # Whole numbers: what the smaller child does not have is the larger one's, exactly.
+        # Whole numbers: the larger child's counts are exactly the parent's minus the smaller child's.
         smaller = left if 2 * middle <= rows.size else right
         larger = left + right - smaller
         fewer = rows[:middle] if smaller == left else rows[middle:]
@@ -104,45 +121,45 @@ def finish_children(
         reals[right, WEIGHT], right_is_constant = node_totals(
             numeric, kind, rows[middle:], row_class, target, row_weight, stats[right]
         )
-    left_ends = is_leaf(rules, numeric, depth, stats[left], reals[left, WEIGHT], left_is_constant)
-    right_ends = is_leaf(rules, numeric, depth, stats[right], reals[right, WEIGHT], right_is_constant)
+    left_ends = is_leaf(parameters, numeric, depth, stats[left], reals[left, WEIGHT], left_is_constant)
+    right_ends = is_leaf(parameters, numeric, depth, stats[right], reals[right, WEIGHT], right_is_constant)
     return 0 if left_ends else 1, 0 if right_ends else 1
 
 
 @compiled
-def sum_root(rules, numeric, kind, rows, rows_of, target, ints, reals, stats):
-    """Start the root of a tree and sum it; returns whether it is a leaf before any attribute is looked at."""
+def sum_root(parameters, numeric, kind, rows, rows_of, target, ints, reals, stats):
+    """Create and sum the root of a tree. Return whether it is a leaf before any attribute is tried."""
     row_class, _, row_weight = rows_of
     start_leaf(ints, reals, 0)
     reals[0, WEIGHT], constant = node_totals(numeric, kind, rows, row_class, target, row_weight, stats[0])
-    return is_leaf(rules, numeric, 0, stats[0], reals[0, WEIGHT], constant)
+    return is_leaf(parameters, numeric, 0, stats[0], reals[0, WEIGHT], constant)
 
 
 @compiled
-def totals_of(numeric, kind, stats, node, totals):
-    """Write what the scans want of a node."""
-    scan_totals(numeric, kind, stats[node], totals)
+def write_split_totals(numeric, kind, stats, node, totals):
+    """Write the totals that the split search needs."""
+    split_totals(numeric, kind, stats[node], totals)
 
 
 @compiled
-def choose(rules, numeric, kind, gains, stats, reals, node):
-    """Give the attribute of the best gain at a node, -1 for a leaf."""
+def choose_attribute(parameters, numeric, kind, gains, stats, reals, node):
+    """Return the attribute of the best gain at a node, -1 for a leaf."""
     impurity, _, _ = impurity_and_form(numeric, kind, stats[node], reals[node, WEIGHT])
-    return best_attribute(rules, gains, gains.size, impurity, reals[node, WEIGHT])
+    return best_attribute(parameters, gains, gains.size, impurity, reals[node, WEIGHT])
 
 
 @compiled
-def grow_subtree(  # one loop, told from top to bottom
-    rules, numeric, kind, all_orders, all_codes, all_cells, first, n_codes, sorted_attribute, coded_attribute,
-    sorted_column, coded_column, all_rows_of, all_target, places_of, flat_at_root, depth_at_root, ints, reals, stats,
-    start_at_root, stop_at_root, most_slots, settled, progress,
+def grow_subtree(
+    parameters, numeric, kind, all_orders, all_codes, all_cells, first, n_codes, sorted_attribute, coded_attribute,
+    sorted_column, coded_column, all_rows_of, all_target, places_of, constant_at_root, depth_at_root, ints, reals,
+    stats, start_at_root, stop_at_root, max_slots, finished, progress,
 ):  # fmt: skip
-    """Grow everything below one node on its own stretch of the orders.
+    """Grow everything below one node from its range of the orders.
 
-    ints, reals, stats: tables of as many nodes as there can be, two a row; that node stands in them as their first, the
-    others are written. flat_at_root: uint8 (columns). places_of: int32 (n), scratch that all subtrees share, each its
-    own rows. settled: float64 (1), weight in leaves, written. progress: float64 (2), its stop flag is read. Returns how
-    many nodes there are.
+    ints, reals, stats: tables of as many nodes as there can be, two a row; their first node is given, the others are
+    written. constant_at_root: uint8 (columns). places_of: int32 (n), scratch that all subtrees share, each its own
+    rows. finished: float64 (1), weight in leaves, written. progress: float64 (2), its stop flag is read. Returns the
+    number of nodes.
     """
     n_sorted = all_codes.shape[0]
     n_coded = n_codes.size
@@ -150,22 +167,22 @@ def grow_subtree(  # one loop, told from top to bottom
     n_here = stop_at_root - start_at_root
     width = stats.shape[1] if numeric == 0 else 2
     orders = np.empty((n_sorted + 1, n_here), np.uint32)
-    home = move_rows(all_orders, start_at_root, stop_at_root, places_of, orders)
-    codes = picked_codes(all_codes, flat_at_root, home)
-    cells = picked_cells(all_cells, home)
-    row_class = picked_bytes(all_rows_of[0], home) if kind >= WEIGHTED_PAIR else all_rows_of[0]
-    row_value = picked_numbers(all_rows_of[1], home)
-    row_weight = picked_numbers(all_rows_of[2], home)
-    target = picked_numbers(all_target, home)
+    home = copy_subset(all_orders, start_at_root, stop_at_root, places_of, orders)
+    codes = take_codes(all_codes, constant_at_root, home)
+    cells = take_cells(all_cells, home)
+    row_class = take_bytes(all_rows_of[0], home) if kind >= WEIGHTED_PAIR else all_rows_of[0]
+    row_value = take_numbers(all_rows_of[1], home)
+    row_weight = take_numbers(all_rows_of[2], home)
+    target = take_numbers(all_target, home)
     rows_of = (row_class, row_value, row_weight)
     rows = orders[n_sorted]
-    sides = np.zeros(n_here // 32 + 1, np.uint32)
+    is_right = np.zeros(n_here // 32 + 1, np.uint32)
     spare = np.empty(n_here, np.uint32)
     left = np.empty(max(2, width), np.float64)
     right = np.empty(max(2, width), np.float64)
     totals = np.empty(width, np.float64)
     keys = np.empty(SMALL_OF_MANY_CODES, np.int64)
-    bits, by_code = np.zeros(WORDS, np.uint64), np.zeros(MOST_CODES * width, np.float64)
+    bits, by_code = np.zeros(WORDS, np.uint64), np.zeros(MAX_CODES * width, np.float64)
     small_counts = np.empty(SMALL_OF_MANY_CODES * width, np.float64)
     active, base = np.empty(n_coded, np.uint64), np.empty(n_coded, np.uint64)
     gains = np.empty(n_attributes, np.float64)
@@ -173,45 +190,45 @@ def grow_subtree(  # one loop, told from top to bottom
     n_counts = 1
     if n_coded > 0:
         n_counts = first[n_coded - 1] + n_codes[n_coded - 1] * width
-    # Sums of numbers keep their order: counts alone are the same however they are found.
+    # Sums of numbers depend on their order, so only counts may be computed either way.
     few = SMALL_OF_MANY_CODES if kind <= CLASSES and n_counts > SMALL_OF_MANY_CODES * n_coded else SMALL
-    pool = np.empty((most_slots, n_counts), np.float64)
-    free = np.arange(most_slots)
-    n_free = most_slots
+    pool = np.empty((max_slots, n_counts), np.float64)
+    free = np.arange(max_slots)
+    n_free = max_slots
     n_nodes = 1
-    # Waiting nodes: node, start, stop, slot of its counts (-1: none), depth; and which columns are constant there.
-    waiting = np.empty((64, 5), np.int64)
-    flats = np.empty((64, n_attributes + 1), np.uint8)
-    waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3], waiting[0, 4] = 0, 0, n_here, -1, depth_at_root
+    # Pending nodes: node, start, stop, slot of its counts (-1: none), depth; and which columns are constant there.
+    pending = np.empty((64, 5), np.int64)
+    pending_constant = np.empty((64, n_attributes + 1), np.uint8)
+    pending[0, 0], pending[0, 1], pending[0, 2], pending[0, 3], pending[0, 4] = 0, 0, n_here, -1, depth_at_root
     for column in range(n_attributes):
-        flats[0, column] = flat_at_root[column]
-    n_waiting = 1
-    least = least_side(rules, kind)
-    by_rows = keeps_rows(kind, n_coded)
-    while n_waiting > 0:
+        pending_constant[0, column] = constant_at_root[column]
+    n_pending = 1
+    min_weight = min_branch_weight(parameters, kind)
+    by_rows = partitions_rows(kind, n_coded)
+    while n_pending > 0:
         if progress[1] != 0.0:
             break
-        n_waiting -= 1
-        node, start, stop = waiting[n_waiting, 0], waiting[n_waiting, 1], waiting[n_waiting, 2]
-        slot, depth = waiting[n_waiting, 3], waiting[n_waiting, 4]
-        flat = flats[n_waiting]
+        n_pending -= 1
+        node, start, stop = pending[n_pending, 0], pending[n_pending, 1], pending[n_pending, 2]
+        slot, depth = pending[n_pending, 3], pending[n_pending, 4]
+        is_constant = pending_constant[n_pending]
         here = rows[start:stop]
         weight = reals[node, WEIGHT]
         impurity, offset, scale = impurity_and_form(numeric, kind, stats[node], weight)
         tie = 1e-9 * impurity / scale
-        scan_totals(numeric, kind, stats[node], totals)
+        split_totals(numeric, kind, stats[node], totals)
         highest = -1.0
         for column in range(n_sorted):
             attribute = sorted_attribute[column]
             gains[attribute] = math.nan
-            if flat[column] == 1:
+            if is_constant[column] == 1:
                 continue
-            numerator, denominator, place = scan_order(
-                kind, orders, codes, column, start, stop, row_class, row_value, row_weight, totals, weight, least, tie,
-                highest - 10.0 * tie, left, right,
+            numerator, denominator, place = best_split_presorted(
+                kind, orders, codes, column, start, stop, row_class, row_value, row_weight, totals, weight, min_weight,
+                tie, highest - 10.0 * tie, left, right,
             )  # fmt: skip
             if place == CONSTANT:
-                flat[column] = 1
+                is_constant[column] = 1
             elif place >= 0:
                 highest = max(highest, numerator / denominator)
                 gains[attribute] = offset + scale * (numerator / denominator)
@@ -220,32 +237,44 @@ def grow_subtree(  # one loop, told from top to bottom
         if n_coded > 0 and not small and slot < 0:
             n_free -= 1
             slot = free[n_free]
-            count_rows(kind, pool[slot], here, cells, first, n_codes, flat[n_sorted:], width, 0, n_coded, row_class,
-                       row_value, row_weight, active, base)  # fmt: skip
+            count_rows(
+                kind, pool[slot], here, cells, first, n_codes, is_constant[n_sorted:], width, 0, n_coded, row_class,
+                row_value, row_weight, active, base,
+            )  # fmt: skip
         for column in range(n_coded):
             attribute = coded_attribute[column]
             gains[attribute] = math.nan
-            if flat[n_sorted + column] == 1:
+            if is_constant[n_sorted + column] == 1:
                 continue
             if small:
-                numerator, denominator, code, _, constant = scan_small(
-                    kind, here, cells, column, row_class, row_value, row_weight, totals, weight, least, tie, left,
+                numerator, denominator, code, _, constant = best_split_few_rows(
+                    kind, here, cells, column, row_class, row_value, row_weight, totals, weight, min_weight, tie, left,
                     right, bits, by_code, keys, small_counts, width,
                 )  # fmt: skip
             else:
-                numerator, denominator, code, _ = scan_counts(
-                    kind, pool[slot], first[column], n_codes[column], width, totals, weight, least, tie, left, right
+                numerator, denominator, code, _ = best_split_histogram(
+                    kind,
+                    pool[slot],
+                    first[column],
+                    n_codes[column],
+                    width,
+                    totals,
+                    weight,
+                    min_weight,
+                    tie,
+                    left,
+                    right,
                 )
-                constant = code < 0 and is_flat(kind, pool[slot], first[column], n_codes[column], width)
+                constant = code < 0 and has_one_value(kind, pool[slot], first[column], n_codes[column], width)
             if constant:
-                flat[n_sorted + column] = 1
+                is_constant[n_sorted + column] = 1
             elif code >= 0:
                 gains[attribute] = offset + scale * (numerator / denominator)
                 places[attribute] = code
-        attribute = best_attribute(rules, gains, n_attributes, impurity, weight)
-        # Both sides of a cut have a row, so there is room; nothing is ever written beyond it all the same.
+        attribute = best_attribute(parameters, gains, n_attributes, impurity, weight)
+        # Both branches have a row, so there is always room; checked all the same.
         if attribute < 0 or n_nodes + 2 > ints.shape[0]:
-            settled[0] += weight
+            finished[0] += weight
             if slot >= 0:
                 free[n_free] = slot
                 n_free += 1
@@ -253,34 +282,45 @@ def grow_subtree(  # one loop, told from top to bottom
         first_child = n_nodes
         n_nodes += 2
         middle = split_node(
-            orders, cells, sorted_column, coded_column, sides, 1 if by_rows else 0, start, stop, attribute,
+            orders, cells, sorted_column, coded_column, is_right, 1 if by_rows else 0, start, stop, attribute,
             places[attribute], gains[attribute], ints, reals, node, first_child,
         )  # fmt: skip
-        for side in range(LAST_LEFT, FIRST_RIGHT + 1):
-            ints[node, side] = home[ints[node, side]]
+        for k in range(LAST_LEFT, FIRST_RIGHT + 1):
+            ints[node, k] = home[ints[node, k]]
         divided = sorted_column[attribute]
         if by_rows:
-            deal(orders, n_sorted, start, stop, sides, spare, 1, 1)
+            partition_column(orders, n_sorted, start, stop, is_right, spare, 1, 1)
         children = here if by_rows else orders[divided, start:stop]
-        left_lives, right_lives = finish_children(
-            rules, numeric, kind, children, rows_of, target, middle - start, depth + 1, reals, stats, node, first_child
+        left_is_open, right_is_open = finish_children(
+            parameters,
+            numeric,
+            kind,
+            children,
+            rows_of,
+            target,
+            middle - start,
+            depth + 1,
+            reals,
+            stats,
+            node,
+            first_child,
         )
-        if left_lives + right_lives > 0 and other_lives(flat, n_sorted, divided):
+        if left_is_open + right_is_open > 0 and has_other_column(is_constant, n_sorted, divided):
             if not by_rows:
-                mark_sorted(orders[divided], sides, start, middle, stop)
+                mark_sorted(orders[divided], is_right, start, middle, stop)
             for column in range(n_sorted):
-                if flat[column] == 0 and column != divided:
-                    deal(orders, column, start, stop, sides, spare, left_lives, right_lives)
-        # Counts of the children: the smaller is counted, the larger is what remains of the parent's.
+                if is_constant[column] == 0 and column != divided:
+                    partition_column(orders, column, start, stop, is_right, spare, left_is_open, right_is_open)
+        # Counts of the children: the smaller one's are computed, the larger one's are the rest of the parent's.
         left_slot, right_slot = -1, -1
         if slot >= 0:
             n_smaller = min(middle - start, stop - middle)
             n_larger = stop - start - n_smaller
-            larger_lives = left_lives if middle - start >= stop - middle else right_lives
-            # Differences of weights would leave traces of rounding where nothing is left.
+            larger_is_open = left_is_open if middle - start >= stop - middle else right_is_open
+            # Differences of weights would leave rounding errors instead of 0.
             if (
                 kind < WEIGHTED_PAIR
-                and larger_lives == 1
+                and larger_is_open == 1
                 and n_larger > few
                 and n_free > 1
                 and n_larger * n_coded > n_counts // 4
@@ -288,10 +328,12 @@ def grow_subtree(  # one loop, told from top to bottom
                 n_free -= 1
                 other = free[n_free]
                 smaller = rows[start:middle] if middle - start < stop - middle else rows[middle:stop]
-                count_rows(kind, pool[other], smaller, cells, first, n_codes, flat[n_sorted:], width, 0, n_coded,
-                           row_class, row_value, row_weight, active, base)  # fmt: skip
+                count_rows(
+                    kind, pool[other], smaller, cells, first, n_codes, is_constant[n_sorted:], width, 0, n_coded,
+                    row_class, row_value, row_weight, active, base,
+                )  # fmt: skip
                 for column in range(n_coded):
-                    if flat[n_sorted + column] == 0:
+                    if is_constant[n_sorted + column] == 0:
                         for at in range(first[column], first[column] + n_codes[column] * width):
                             pool[slot, at] -= pool[other, at]
                 if middle - start < stop - middle:
@@ -301,49 +343,40 @@ def grow_subtree(  # one loop, told from top to bottom
             else:
                 free[n_free] = slot
                 n_free += 1
-        if left_slot >= 0 and (left_lives == 0 or middle - start <= few):
+        if left_slot >= 0 and (left_is_open == 0 or middle - start <= few):
             free[n_free] = left_slot
             n_free += 1
             left_slot = -1
-        if right_slot >= 0 and (right_lives == 0 or stop - middle <= few):
+        if right_slot >= 0 and (right_is_open == 0 or stop - middle <= few):
             free[n_free] = right_slot
             n_free += 1
             right_slot = -1
-        if n_waiting + 2 > waiting.shape[0]:
-            waiting = more_long_rows(waiting, n_waiting + 1, 2 * waiting.shape[0])
-            flats = _more_byte_rows(flats, n_waiting + 1, 2 * flats.shape[0])
-        # The place of the node at hand is taken by its right child: what is flat here is flat below.
-        parent = n_waiting
-        if right_lives == 1:
-            waiting[n_waiting, 0], waiting[n_waiting, 1], waiting[n_waiting, 2] = first_child + 1, middle, stop
-            waiting[n_waiting, 3], waiting[n_waiting, 4] = right_slot, depth + 1
-            n_waiting += 1
+        if n_pending + 2 > pending.shape[0]:
+            pending = enlarge_rows(pending, n_pending + 1, 2 * pending.shape[0])
+            pending_constant = enlarge_rows(pending_constant, n_pending + 1, 2 * pending_constant.shape[0])
+        # The right child replaces the current node: a column that is constant here is constant below.
+        parent = n_pending
+        if right_is_open == 1:
+            pending[n_pending, 0], pending[n_pending, 1], pending[n_pending, 2] = first_child + 1, middle, stop
+            pending[n_pending, 3], pending[n_pending, 4] = right_slot, depth + 1
+            n_pending += 1
         else:
-            settled[0] += reals[first_child + 1, WEIGHT]
-        if left_lives == 1:
-            if n_waiting > parent:
+            finished[0] += reals[first_child + 1, WEIGHT]
+        if left_is_open == 1:
+            if n_pending > parent:
                 for column in range(n_attributes):
-                    flats[n_waiting, column] = flats[parent, column]
-            waiting[n_waiting, 0], waiting[n_waiting, 1], waiting[n_waiting, 2] = first_child, start, middle
-            waiting[n_waiting, 3], waiting[n_waiting, 4] = left_slot, depth + 1
-            n_waiting += 1
+                    pending_constant[n_pending, column] = pending_constant[parent, column]
+            pending[n_pending, 0], pending[n_pending, 1], pending[n_pending, 2] = first_child, start, middle
+            pending[n_pending, 3], pending[n_pending, 4] = left_slot, depth + 1
+            n_pending += 1
         else:
-            settled[0] += reals[first_child, WEIGHT]
+            finished[0] += reals[first_child, WEIGHT]
     return n_nodes
 
 
 @compiled
-def _more_byte_rows(old, count, more):
-    new = np.empty((more, old.shape[1]), np.uint8)
-    for at in range(count):
-        for k in range(old.shape[1]):
-            new[at, k] = old[at, k]
-    return new
-
-
-@compiled
-def move_rows(orders, start, stop, places, own_orders):
-    """Copy a subtree's stretch of the orders, its rows numbered anew from 0 in their own order.
+def copy_subset(orders, start, stop, places, own_orders):
+    """Copy a subtree's range of the orders, its rows numbered from 0 in their own order.
 
     places: int32 (n), written for the rows of the subtree. own_orders: uint32 (orders, rows), written. Returns the old
     number of each new one, int32 (rows).
@@ -364,44 +397,44 @@ def move_rows(orders, start, stop, places, own_orders):
 
 
 @compiled
-def picked_numbers(values, home):
-    """Give values[home]; an array of one entry, which is not looked at, as it is."""
+def take_numbers(values, home):
+    """Return values[home]; an array of one entry, which is never read, is returned unchanged."""
     if values.size <= 1:
         return values
-    picked = np.empty(home.size, np.float64)
+    taken = np.empty(home.size, np.float64)
     for at in range(home.size):
-        picked[at] = values[home[at]]
-    return picked
+        taken[at] = values[home[at]]
+    return taken
 
 
 @compiled
-def picked_bytes(values, home):
-    """Give values[home], as `picked_numbers` does, of uint8."""
+def take_bytes(values, home):
+    """Return values[home] like `take_numbers`, of uint8."""
     if values.size <= 1:
         return values
-    picked = np.empty(home.size, np.uint8)
+    taken = np.empty(home.size, np.uint8)
     for at in range(home.size):
-        picked[at] = values[home[at]]
-    return picked
+        taken[at] = values[home[at]]
+    return taken
 
 
 @compiled
-def picked_codes(codes, flat, home):
-    """Give codes[:, home], uint32; columns that are `flat`, which nobody looks at, are not written."""
-    picked = np.empty((codes.shape[0], home.size), np.uint32)
+def take_codes(codes, is_constant, home):
+    """Return codes[:, home], uint32; columns that are constant, which are never read, are not written."""
+    taken = np.empty((codes.shape[0], home.size), np.uint32)
     for column in range(codes.shape[0]):
-        if flat[column] == 0:
-            here, own = codes[column], picked[column]
+        if is_constant[column] == 0:
+            here, own = codes[column], taken[column]
             for at in range(home.size):
                 own[at] = here[home[at]]
-    return picked
+    return taken
 
 
 @compiled
-def picked_cells(cells, home):
-    """Give cells[home], uint8."""
-    picked = np.empty((home.size, cells.shape[1]), np.uint8)
+def take_cells(cells, home):
+    """Return cells[home], uint8."""
+    taken = np.empty((home.size, cells.shape[1]), np.uint8)
     for at in range(home.size):
         for column in range(cells.shape[1]):
-            picked[at, column] = cells[home[at], column]
-    return picked
+            taken[at, column] = cells[home[at], column]
+    return taken

@@ -1,6 +1,7 @@
-"""What one attribute offers a node: one row of two small tables, and how its worth is told.
+"""Split candidates.
 
-Whole numbers (`INT_*`) and reals (`REAL_*`); `ordered` and `nominal` write them.
+Each attribute proposes at most one candidate per node, stored as one row of an int32 table (`INT_*`) and one row of a
+float64 table (`REAL_*`).
 """
 
 import math
@@ -10,12 +11,12 @@ from espalier.growing.kernels.criterion import plogp, term, weight_of, with_cost
 from espalier.kernels.jit import inner
 from espalier.stats import chi_square_tail
 
-INT_TEST = 0  # LEAF: nothing is offered
+INT_TEST = 0  # LEAF: no candidate
 INT_BELOW = 1  # rank of the last value of branch 0; nominal: category, mask or order
-INT_ABOVE = 2  # rank of the first value of branch 1; nominal: place of the cut in the order
-INT_UNKNOWN = 3  # branch of the rows with unknown value, -1: set aside
-INT_EXPERT = 4  # place of an expert's threshold, -1: the middle
-INT_HEURISTIC = 5  # 1: the subset was found along orders that need not hold the best one
+INT_ABOVE = 2  # rank of the first value of branch 1; nominal: index of the split in the order
+INT_UNKNOWN = 3  # branch of the rows with unknown value, -1: none
+INT_CUT_POINT = 4  # index of a given cut point, -1: the middle
+INT_HEURISTIC = 5  # 1: the subset was searched along orders that need not contain the best one
 N_INTS = 6
 
 REAL_GAIN = 0
@@ -27,7 +28,7 @@ N_REALS = 4
 TIE_OF_RATIOS = 1e-6
 TIE = 1e-9
 TIE_OF_LOGARITHMS = TIE / math.log(2.0)
-LEAST_M5_GAIN = 1e-6
+MIN_M5_GAIN = 1e-6
 WEIGHT_TOLERANCE = 1e-6
 NEIGHBOUR_GAP = 1e-5
 EXHAUSTIVE_CATEGORIES = 10
@@ -36,116 +37,118 @@ ABOVE_ALL = 1 << 30
 
 
 @inner
-def tie_of_gains(rules, place):
-    """Give the difference below which two gains count as equal: a share of what there is to gain, less for ratios."""
-    if rules.criterion == c.GAIN_RATIO:
+def tie_of_gains(parameters, context):
+    """Return the difference below which two gains are equal: a share of the largest possible gain, less for ratios."""
+    if parameters.criterion == c.GAIN_RATIO:
         return TIE_OF_RATIOS
-    return TIE * (place.weight if rules.criterion == c.CHI_SQUARE else place.impurity)
+    return TIE * (context.weight if parameters.criterion == c.CHI_SQUARE else context.impurity)
 
 
 @inner
-def tie_of_scores(rules, worth, place):
-    """Give the difference below which another attribute's score counts as equal to `worth`."""
-    if rules.cost_function == c.NUNEZ:
+def tie_of_scores(parameters, best_score, context):
+    """Return the difference below which another attribute's score is equal to `best_score`."""
+    if parameters.cost_function == c.NUNEZ:
         return TIE_OF_LOGARITHMS
-    if rules.cost_function != c.NO_COSTS:
-        return TIE * worth
-    if rules.criterion == c.M5:
-        return LEAST_M5_GAIN
-    return TIE if rules.criterion == c.NORMALIZED_GAIN else tie_of_gains(rules, place)
+    if parameters.cost_function != c.NO_COSTS:
+        return TIE * best_score
+    if parameters.criterion == c.M5:
+        return MIN_M5_GAIN
+    return TIE if parameters.criterion == c.NORMALIZED_GAIN else tie_of_gains(parameters, context)
 
 
 @inner
-def nothing(rules, place):
-    """Give the gain up to which a split gains nothing."""
-    return LEAST_M5_GAIN if rules.criterion == c.M5 else tie_of_gains(rules, place)
+def negligible_gain(parameters, context):
+    """Return the largest gain that counts as none."""
+    return MIN_M5_GAIN if parameters.criterion == c.M5 else tie_of_gains(parameters, context)
 
 
 @inner
-def least_side(rules, known_weight):
-    """Give the least weight of each side of a cut, less what rounding may take."""
-    if rules.leaf_weight_of_winner == 1:
+def min_branch_weight(parameters, known_weight):
+    """Return the least weight of each branch of a threshold split, minus a tolerance for rounding."""
+    if parameters.leaf_weight_of_winner == 1:
         return 0.0
-    margin = rules.min_weight_leaf
-    if rules.window == 1 and rules.n_classes > 0:
-        margin = max(margin, min(25.0, 0.1 * known_weight / rules.n_classes))
+    margin = parameters.min_weight_leaf
+    if parameters.window == 1 and parameters.n_classes > 0:
+        margin = max(margin, min(25.0, 0.1 * known_weight / parameters.n_classes))
     return margin - WEIGHT_TOLERANCE
 
 
 @inner
-def term_with_unknown(rules, work, way, totals):
-    """Sum the terms of two sides, the unknown rows on side `way`."""
-    side = work.left if way == 0 else work.right
-    other = work.right if way == 0 else work.left
+def term_with_unknown(parameters, sums, branch, totals):
+    """Return the sum of the terms of both branches, with the unknown rows in `branch`."""
+    side = sums.left if branch == 0 else sums.right
+    other = sums.right if branch == 0 else sums.left
     for k in range(side.size):
-        work.trial[k] = side[k] + work.unknown[k]
-    return term(rules.criterion, work.trial, totals) + term(rules.criterion, other, totals)
+        sums.trial[k] = side[k] + sums.unknown[k]
+    return term(parameters.criterion, sums.trial, totals) + term(parameters.criterion, other, totals)
 
 
 @inner
-def keep_sides(work, way):
-    """Remember both sides, the unknown rows added to side `way` (-1: to none)."""
-    for k in range(work.left.size):
-        work.best_left[k] = work.left[k]
-        work.best_right[k] = work.right[k]
-    if way == 0:
-        for k in range(work.left.size):
-            work.best_left[k] += work.unknown[k]
-    if way == 1:
-        for k in range(work.left.size):
-            work.best_right[k] += work.unknown[k]
+def store_branches(sums, branch):
+    """Store the statistics of both branches as the best ones, with the unknown rows in `branch` (-1: in none)."""
+    for k in range(sums.left.size):
+        sums.best_left[k] = sums.left[k]
+        sums.best_right[k] = sums.right[k]
+    if branch == 0:
+        for k in range(sums.left.size):
+            sums.best_left[k] += sums.unknown[k]
+    if branch == 1:
+        for k in range(sums.left.size):
+            sums.best_right[k] += sums.unknown[k]
 
 
 @inner
-def finish_two(rules, columns, work, rare, place, attribute, paid, gain, aside, ints, reals):
-    """Write gain and score of a split in two whose sides are `best_left` and `best_right`."""
-    left_weight = weight_of(work.best_left, rules.n_classes)
-    right_weight = weight_of(work.best_right, rules.n_classes)
-    if not math.isnan(rules.chi_square_alpha):
-        statistic, n_columns = _chi_square_of_two(work, left_weight, right_weight)
-        if chi_square_tail(statistic, n_columns - 1) > rules.chi_square_alpha:
+def finish_two(parameters, columns, sums, context, attribute, paid, gain, aside, ints, reals):
+    """Set gain and score of a binary candidate whose branches are `best_left` and `best_right`."""
+    left_weight = weight_of(sums.best_left, parameters.n_classes)
+    right_weight = weight_of(sums.best_right, parameters.n_classes)
+    if not math.isnan(parameters.chi_square_alpha):
+        statistic, n_columns = _chi_square_of_two(sums, left_weight, right_weight)
+        if chi_square_tail(statistic, n_columns - 1) > parameters.chi_square_alpha:
             ints[INT_TEST] = c.LEAF
             return
     whole = left_weight + right_weight + aside
     information = plogp(left_weight, whole) + plogp(right_weight, whole) + plogp(aside, whole)
     reals[REAL_SECOND] = min(left_weight, right_weight)
     reals[REAL_KNOWN] = left_weight + right_weight
-    rate(rules, columns, rare, place, attribute, paid, gain, information, ints, reals)
+    score_candidate(parameters, columns, context, attribute, paid, gain, information, ints, reals)
 
 
 @inner
-def rate(rules, columns, rare, place, attribute, paid, gain, information, ints, reals):
-    """Write gain and score: what attributes compete by, the ratio where asked for, weighed against costs.
+def score_candidate(parameters, columns, context, attribute, paid, gain, information, ints, reals):
+    """Set the candidate's gain and score.
 
-    A trace of a gain, of either sign, is none: rounding would decide between splits that gain nothing.
+    The score is the gain, the gain ratio or the normalized gain, weighed by the attribute's cost if a cost function is
+    set. A gain within rounding error of 0 is set to 0, so that rounding does not decide between splits that gain
+    nothing.
     """
-    if abs(gain) <= TIE * (place.weight if rules.criterion == c.CHI_SQUARE else place.impurity):
+    if abs(gain) <= TIE * (context.weight if parameters.criterion == c.CHI_SQUARE else context.impurity):
         gain = 0.0
     score = gain
-    if rules.cost_function != c.NO_COSTS and gain <= nothing(rules, place):
+    if parameters.cost_function != c.NO_COSTS and gain <= negligible_gain(parameters, context):
         score = 0.0
-    if rules.criterion == c.GAIN_RATIO:
+    if parameters.criterion == c.GAIN_RATIO:
         if information <= 0.0:
             ints[INT_TEST] = c.LEAF
             return
         score /= information
-    elif rules.criterion == c.NORMALIZED_GAIN:
-        score = score / place.impurity if place.impurity > 0.0 else 0.0
+    elif parameters.criterion == c.NORMALIZED_GAIN:
+        score = score / context.impurity if context.impurity > 0.0 else 0.0
     reals[REAL_GAIN] = gain
     cost = columns.cost[attribute]
-    score = with_cost(score, cost, paid, rules.cost_function, rules.cost_weight, rules.cheapest)
+    score = with_cost(score, cost, paid, parameters.cost_function, parameters.cost_weight, parameters.cheapest)
     reals[REAL_SCORE] = score
 
 
 @inner
-def _chi_square_of_two(work, left_weight, right_weight):
-    """Give Pearson's statistic of the two sides, and the number of classes that occur."""
+def _chi_square_of_two(sums, left_weight, right_weight):
+    """Return Pearson's statistic of both branches, and the number of classes that occur."""
     whole = left_weight + right_weight
     inner = 0.0
     n_columns = 0
-    for k in range(work.best_left.size):
-        total = work.best_left[k] + work.best_right[k]
+    for k in range(sums.best_left.size):
+        total = sums.best_left[k] + sums.best_right[k]
         if total > 0.0:
             n_columns += 1
-            inner += work.best_left[k] ** 2 / (left_weight * total) + work.best_right[k] ** 2 / (right_weight * total)
+            inner += sums.best_left[k] ** 2 / (left_weight * total) + sums.best_right[k] ** 2 / (right_weight * total)
     return whole * (inner - 1.0), n_columns

@@ -6,13 +6,13 @@ Names stand here once; a kernel compares whole numbers, Python looks them up in 
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-# What a node tests; the same as in espalier.model.tree.
+# The kinds of test of a node, as in espalier.model.tree.
 LEAF: Final = 0
 NUMERIC: Final = 1
 NOMINAL: Final = 2
 UNKNOWN: Final = 3
 
-# Criteria. The first three share Shannon's entropy; everything from SQUARED_ERROR on is of a numeric target.
+# Criteria. The first three use Shannon's entropy; those from SQUARED_ERROR on are for a numeric target.
 INFORMATION_GAIN: Final = 0
 GAIN_RATIO: Final = 1
 NORMALIZED_GAIN: Final = 2
@@ -25,7 +25,7 @@ POISSON: Final = 8
 SDR: Final = 9
 M5: Final = 10
 
-# How an attribute's values are divided.
+# How an attribute's values are split.
 ORDERED_KIND: Final = 0
 NOMINAL_KIND: Final = 1
 BINARIES_KIND: Final = 2
@@ -53,7 +53,7 @@ NUNEZ: Final = 1
 TAN_SCHLIMMER: Final = 2
 NORTON: Final = 3
 
-# How a kernel ended.
+# How a kernel ended
 DONE: Final = 0
 STOPPED: Final = 1
 TOO_MANY_NODES: Final = 2
@@ -95,7 +95,7 @@ COST_FUNCTIONS: Final = MappingProxyType(
 )
 
 
-class Rules(NamedTuple):
+class GrowParameters(NamedTuple):
     """A configuration as numbers; what is not asked for is -1 (whole numbers) or NaN (real ones)."""
 
     criterion: int
@@ -124,7 +124,7 @@ class Rules(NamedTuple):
     root_weight: float
 
 
-class Columns(NamedTuple):
+class EncodedColumns(NamedTuple):
     """The attributes, feature-major; F attributes, n rows.
 
     codes: int32 (F, n): rank of the value among all training values, or category; -1 missing.
@@ -149,7 +149,7 @@ class Columns(NamedTuple):
     cost: Any
 
 
-class Rows(NamedTuple):
+class Targets(NamedTuple):
     """The target and the weights of n rows.
 
     target_class: int32 (n), zeros for a regression. target: float64 (n), zeros for a classification.
@@ -161,11 +161,11 @@ class Rows(NamedTuple):
     weight: Any
 
 
-class Place(NamedTuple):
+class NodeContext(NamedTuple):
     """A node that looks for a split."""
 
     start: int
     stop: int
     weight: float
     impurity: float
-    centre: float  # what regression statistics are taken around
+    centre: float  # subtracted from targets in the statistics of a regression

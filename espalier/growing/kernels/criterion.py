@@ -1,6 +1,6 @@
-"""What a group of rows adds to a score, from its additive statistics.
+"""What a group of rows adds to a score, computed from its additive statistics.
 
-Statistics of a group, `width` numbers that add up over groups:
+Statistics of a group are `width` numbers that add up over groups:
 
 - classification: the weight of each class;
 - regression: weight, Σ w·(y − c), Σ w·(y − c)², Σ w·y with c the node's mean, so that little cancels.
@@ -21,9 +21,9 @@ shared(chi_square_tail)
 
 @inner
 def term(criterion, stats, totals):
-    """Give weight times impurity of a group (chi_square: its part of the statistic).
+    """Return weight times impurity of a group (chi_square: its part of the statistic).
 
-    stats: float64 (width). totals: float64 (width), the sums over all branches, looked at by chi_square only.
+    stats: float64 (width). totals: float64 (width), the sums over all branches, used by chi_square only.
     """
     if criterion >= c.SQUARED_ERROR:
         return _number_term(criterion, stats)
@@ -63,7 +63,7 @@ def _number_term(criterion, stats):
     if criterion == c.POISSON:
         return -stats[3] * math.log(stats[3] / weight) if stats[3] > 0.0 else 0.0
     squares = stats[2] - stats[1] * stats[1] / weight
-    # Rounding leaves a trace of variance in a group of equal values, which a root would blow up.
+    # Rounding leaves a small variance in a group of equal values, which a root would magnify.
     if squares < NOISE * stats[2]:
         squares = 0.0
     if criterion == c.SQUARED_ERROR:
@@ -75,9 +75,9 @@ def _number_term(criterion, stats):
 
 @inner
 def gain_form(criterion, stats, whole_term, known_weight, node_weight):
-    """Give (offset, scale) of a split's gain over the sum of its branches' terms.
+    """Return (offset, scale) of a split's gain over the sum of its branches' terms.
 
-    stats are unused but for their kind; whole_term is the term of all branches together.
+    whole_term is the term of all branches together.
     """
     if criterion == c.CHI_SQUARE:
         return -known_weight, known_weight
@@ -86,7 +86,7 @@ def gain_form(criterion, stats, whole_term, known_weight, node_weight):
 
 @inner
 def weight_of(stats, n_classes):
-    """Give the weight of a group."""
+    """Return the weight of a group."""
     if n_classes == 0:
         return stats[0]
     weight = 0.0
@@ -97,7 +97,7 @@ def weight_of(stats, n_classes):
 
 @inner
 def plogp(weight, whole):
-    """Give −p·log2 p in bits, p = weight/whole; 0 for no weight."""
+    """Return −p·log2 p in bits, p = weight/whole; 0 for no weight."""
     if weight <= 0.0:
         return 0.0
     return -weight / whole * math.log2(weight / whole)
@@ -105,11 +105,11 @@ def plogp(weight, whole):
 
 @inner
 def with_cost(score, cost, paid, cost_function, cost_weight, cheapest):
-    """Weigh a score against what the attribute costs.
+    """Weigh a score by the attribute's cost.
 
     Nunez (1991), as the logarithm to base 2 so that no large gain overflows; Tan and Schlimmer (1990), Norton (1989).
-    What the path has paid for costs nothing more; where a function divides by the cost, that is as cheap as the
-    cheapest attribute.
+    An attribute that the path has paid for costs nothing more; where a function divides by the cost, it counts as much
+    as the cheapest attribute.
     """
     if cost_function == c.NO_COSTS:
         return score
@@ -125,7 +125,7 @@ def with_cost(score, cost, paid, cost_function, cost_weight, cheapest):
 
 @inner
 def clear(stats):
-    """Set statistics to nothing."""
+    """Set statistics to 0."""
     for k in range(stats.size):
         stats[k] = 0.0
 
@@ -145,7 +145,7 @@ def add_row(stats, row, weight, n_classes, target_class, target, centre):
 
 @inner
 def sort_by_key(places, key, count, scratch):
-    """Sort places[:count] by key[place], equal keys in the order given: merges of doubling runs.
+    """Sort places[:count] by key[place], equal keys in the given order: merges of doubling runs.
 
     places, scratch: int32. key: float64, indexed by place.
     """

@@ -1,14 +1,14 @@
-"""Scans of the binary grower over coded columns: the best cut of one column at one node, from counts by value.
+"""The best threshold of a coded column at one node of the binary grower, from statistics per code.
 
-Counts are float64, `width` numbers a value: a weight a class; of two classes (first, second); of numbers (weight, sum).
-Scores and ties are those of `scans`. A node of few rows marks the codes that occur, and looks at no others.
+Counts are float64, `width` numbers a code: a weight per class; of two classes (first, second); of numbers (weight,
+sum). Scores and ties are those of `presorted_split`. A node of few rows marks the codes that occur and reads no others.
 """
 
 import numpy as np
 
 from espalier.growing.kernels.presorted_split import (
     CLASSES,
-    MOST_CODES,
+    MAX_CODES,
     NUMBERS,
     ROW_BITS,
     ROW_MASK,
@@ -22,7 +22,7 @@ SMALL = 24
 """Nodes of at most so many rows are not counted."""
 SMALL_OF_MANY_CODES = 48
 """The same where there are more counts to look through than such a node has cells."""
-WORDS = MOST_CODES // 64
+WORDS = MAX_CODES // 64
 ONE = np.uint64(1)
 SIX = np.uint64(6)
 LAST_SIX = np.uint64(63)
@@ -36,11 +36,11 @@ for _bit in range(32):
 
 
 @inner
-def scan_counts(kind, counts, first, n_codes, width, totals, weight, least, tie, left, right):
-    """Find the best cut of a column from its counts by value.
+def best_split_histogram(kind, counts, first, n_codes, width, totals, weight, min_weight, tie, left, right):
+    """Find the best threshold of a column from its counts per code.
 
-    counts: float64; ``counts[first + code·width : + width]`` are the statistics of a value. Returns (numerator,
-    denominator, last code of the left side; -1: no cut, left weight).
+    counts: float64; ``counts[first + code·width : + width]`` are the statistics of a code. Returns (numerator,
+    denominator, last code of the left branch; -1: no split, left weight).
     """
     best_numerator = -1.0
     best_denominator = 1.0
@@ -70,7 +70,7 @@ def scan_counts(kind, counts, first, n_codes, width, totals, weight, least, tie,
                 continue
             left_weight += here
             right_weight = weight - left_weight
-            if left_weight < least or right_weight < least or right_weight <= 0.0:
+            if left_weight < min_weight or right_weight < min_weight or right_weight <= 0.0:
                 continue
             numerator = left_squares * right_weight + right_squares * left_weight
             denominator = left_weight * right_weight
@@ -78,7 +78,7 @@ def scan_counts(kind, counts, first, n_codes, width, totals, weight, least, tie,
                 best_numerator, best_denominator, best, best_left = numerator, denominator, code, left_weight
                 limit = numerator + tie * denominator
         return best_numerator, best_denominator, best, best_left
-    # Two numbers a value: two classes hold (first, second), the others (weight, sum).
+    # Two numbers a code: of two classes (first, second), else (weight, sum).
     apart = 0.0
     scale = weight if kind == TWO_CLASSES else 1.0
     share = totals[1] if kind == TWO_CLASSES else totals[1] / weight
@@ -90,7 +90,7 @@ def scan_counts(kind, counts, first, n_codes, width, totals, weight, least, tie,
         left_weight += here
         apart += counts[base + 1] * scale - share * here
         right_weight = weight - left_weight
-        if left_weight < least or right_weight < least or right_weight <= 0.0:
+        if left_weight < min_weight or right_weight < min_weight or right_weight <= 0.0:
             continue
         numerator = apart * apart
         denominator = left_weight * right_weight
@@ -102,7 +102,7 @@ def scan_counts(kind, counts, first, n_codes, width, totals, weight, least, tie,
 
 @inner
 def _last_code(counts, first, n_codes, width):
-    """Give the last code with rows. Behind it nothing is left; what weights leave there is rounding, and no side."""
+    """Return the last code with rows. Behind it only rounding errors of weights remain, which are no branch."""
     for code in range(n_codes - 1, -1, -1):
         for k in range(width):
             if counts[first + code * width + k] != 0.0:
@@ -112,22 +112,36 @@ def _last_code(counts, first, n_codes, width):
 
 @inner
 def count_rows(
-    kind, counts, rows, cells, first, n_codes, flat, width, low, high, row_class, row_value, row_weight, active, base
-):  # fmt: skip
-    """Count the statistics of some rows by value, for the coded columns low:high that are not constant.
+    kind,
+    counts,
+    rows,
+    cells,
+    first,
+    n_codes,
+    is_constant,
+    width,
+    low,
+    high,
+    row_class,
+    row_value,
+    row_weight,
+    active,
+    base,
+):
+    """Sum the statistics of some rows per code, for the coded columns low:high that are not constant.
 
-    rows: uint32. cells: uint8 (n, H). first: int64 (H), where a column's counts begin. flat: uint8 (H), 1: constant,
-    left alone. active, base: uint64 (H), scratch.
+    rows: uint32. cells: uint8 (n, H). first: int64 (H), where a column's counts begin. is_constant: uint8 (H), 1:
+    skipped. active, base: uint64 (H), scratch.
     """
     n_active = 0
     for column in range(low, high):
-        if flat[column] == 0:
+        if is_constant[column] == 0:
             active[n_active] = column
             base[n_active] = first[column]
             n_active += 1
             for at in range(first[column], first[column] + n_codes[column] * width):
                 counts[at] = 0.0
-    # Two rows at a time: what says where a column's counts are is looked up once for both. Each is added by itself.
+    # Two rows at a time, so that the position of a column's counts is read once for both.
     even = rows.size & ~1
     for at in range(0, even, 2):
         _count_two(
@@ -194,10 +208,10 @@ def _class_and_weight(kind, value, row_class, row_weight):
 
 
 @inner
-def is_flat(kind, counts, first, n_codes, width):
-    """Whether at most one value of a column occurs."""
+def has_one_value(kind, counts, first, n_codes, width):
+    """Return whether at most one value of a column occurs."""
     n_present = 0
-    # Of a pair (weight, sum) the weight says whether a value occurs.
+    # Of a pair (weight, sum) only the weight shows whether a code occurs.
     looked_at = 1 if kind in (NUMBERS, WEIGHTED_PAIR) else width
     for code in range(n_codes):
         for k in range(looked_at):
@@ -210,12 +224,13 @@ def is_flat(kind, counts, first, n_codes, width):
 
 
 @inner
-def scan_small(kind, rows, cells, column, row_class, row_value, row_weight, totals, weight, least, tie,
+def best_split_few_rows(kind, rows, cells, column, row_class, row_value, row_weight, totals, weight, min_weight, tie,
                left, right, bits, by_code, keys, counts, width):  # fmt: skip
-    """Find the best cut of a coded column on a few rows, without a look at the codes that do not occur.
+    """Find the best threshold of a coded column on a few rows, without reading the codes that do not occur.
 
-    Returns as `scan_counts`, and whether the column is constant. bits: uint64 (WORDS), which codes occur; by_code:
-    float64 (MOST_CODES·width); both zero before and after. keys: int64 (rows), counts: float64 (rows·width), written.
+    Returns like `best_split_histogram`, and whether the column is constant. bits: uint64 (WORDS), which codes occur;
+    by_code: float64 (MAX_CODES·width); both zero before and after. keys: int64 (rows), counts: float64 (rows·width),
+    written.
     """
     wide = np.uint64(width)
     for value in rows:
@@ -233,11 +248,11 @@ def scan_small(kind, rows, cells, column, row_class, row_value, row_weight, tota
             by_code[base + ONE] += heavy * row_value[row]
     n_keys = 0
     for word in range(WORDS):
-        waiting = bits[word]
+        pending = bits[word]
         bits[word] = np.uint64(0)
-        while waiting != np.uint64(0):
-            lowest = waiting & (~waiting + ONE)
-            waiting ^= lowest
+        while pending != np.uint64(0):
+            lowest = pending & (~pending + ONE)
+            pending ^= lowest
             half = HALF if lowest > LOW_HALF else np.uint64(0)
             fives = (((lowest >> half) * ALL_FIVES) & LOW_HALF) >> np.uint64(27)
             code = (np.uint64(word) << SIX) + half + np.uint64(PLACE_OF_BIT[fives])
@@ -249,7 +264,7 @@ def scan_small(kind, rows, cells, column, row_class, row_value, row_weight, tota
             n_keys += 1
     if n_keys < 2:
         return -1.0, 1.0, -1, 0.0, True
-    numerator, denominator, best, left_weight = scan_counts(
-        kind, counts, 0, n_keys, width, totals, weight, least, tie, left, right
+    numerator, denominator, best, left_weight = best_split_histogram(
+        kind, counts, 0, n_keys, width, totals, weight, min_weight, tie, left, right
     )
     return numerator, denominator, np.int64(keys[best]) if best >= 0 else -1, left_weight, False

@@ -1,19 +1,20 @@
-"""A linear model at every node of a tree: least squares with a small ridge, columns dropped while that pays.
+"""A linear model at every node of a tree: least squares with a small ridge; columns are dropped while that improves it.
 
-Before that, columns that say the same as others together are left out: they have large coefficients of both signs.
+Collinear columns are left out first: they have large coefficients of both signs.
 
-Rows stand leaf by leaf in preorder, so the rows of a node are one run::
+Rows are ordered leaf by leaf in preorder, so the rows of a node are one range::
 
     node     0         1     2      3     4        leaf      1 1 1 3 3 4
     rows     0:6       0:3   3:6    3:5   5:6      row order 0 1 2 3 4 5
 
-A *column* is an attribute as it is (cut 0) or a binary column of a nominal one: 1 where the rank is at least the cut.
-All sums are over columns centred and divided by their standard deviation at the node.
+A *column* is an attribute (cut 0) or a binary column of a nominal one: 1 where the rank is at least the cut. All sums
+are over columns centred and divided by their standard deviation at the node.
 """
 
 import numpy as np
 
 from espalier.growing.kernels import constants as c
+from espalier.growing.kernels.nodes import enlarge
 from espalier.kernels.jit import compiled, inner
 
 COLLINEAR = 1.5
@@ -35,7 +36,7 @@ ILL_CONDITIONED = 1e-6
 
 
 @compiled
-def order_rows(values, feature, test, threshold, code_start, code_branch, child_start, child):  # type: ignore[no-untyped-def]
+def order_rows(values, feature, test, threshold, code_start, code_branch, child_start, child):
     """Send complete rows down a tree and list them leaf by leaf.
 
     values: float64 (F, rows), numbers or codes. The rest: as in `Tree`. Returns (order int32 (rows), first_row int64
@@ -65,7 +66,7 @@ def order_rows(values, feature, test, threshold, code_start, code_branch, child_
 
 
 @compiled
-def fit_nodes(  # type: ignore[no-untyped-def]
+def fit_nodes(
     size, first_row, tested, column_feature, column_cut, values, target, weight, node_stats, most_columns, state
 ):
     """Fit each node's rows by the columns tested at it and below it, then drop columns (M5).
@@ -103,24 +104,24 @@ def fit_nodes(  # type: ignore[no-untyped-def]
         n_kept = 0
         if n_active > 0 and 0.0 < node_stats[node, 2] <= LARGEST_CELL * LARGEST_CELL:
             _sum_products(
-                first, last, active, n_active, column_feature, column_cut, values, target, weight,
-                node_stats[node, 1], mean, deviation, block, gram, moment,
+                first, last, active, n_active, column_feature, column_cut, values, target, weight, node_stats[node, 1],
+                mean, deviation, block, gram, moment,
             )  # fmt: skip
             n_kept, sse = _fit_and_drop(
-                first, last, active, n_active, column_feature, column_cut, values, target, weight,
-                node_stats, node, mean, deviation, gram, factor, moment, beta, trial, step, residual, kept,
+                first, last, active, n_active, column_feature, column_cut, values, target, weight, node_stats, node,
+                mean, deviation, gram, factor, moment, beta, trial, step, residual, kept,
             )  # fmt: skip
             if n_kept > 0:
                 squares[node] = sse
         for j in range(n_kept):
             if not abs(beta[j] / deviation[kept[j]]) * max(1.0, abs(mean[kept[j]])) <= LARGEST:
-                # Beyond what an answer may hold: the node keeps its mean.
+                # Larger than an answer may be: the node keeps its mean.
                 n_kept = 0
                 squares[node] = node_stats[node, 2]
         start[node + 1] = start[node] + n_kept
         if start[node + 1] > len(term):
-            term = _longer_ints(term, start[node + 1])
-            coefficient = _longer_reals(coefficient, start[node + 1])
+            term = enlarge(term, term.size, max(2 * term.size, start[node + 1]))
+            coefficient = enlarge(coefficient, coefficient.size, max(2 * coefficient.size, start[node + 1]))
         for j in range(n_kept):
             slope = beta[j] / deviation[kept[j]]
             term[start[node] + j] = active[kept[j]]
@@ -133,21 +134,7 @@ def fit_nodes(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _longer_ints(given, least):  # type: ignore[no-untyped-def]
-    longer = np.empty(max(2 * len(given), least), np.int32)
-    longer[: len(given)] = given
-    return longer
-
-
-@compiled
-def _longer_reals(given, least):  # type: ignore[no-untyped-def]
-    longer = np.empty(max(2 * len(given), least), np.float64)
-    longer[: len(given)] = given
-    return longer
-
-
-@compiled
-def _list_columns(node, size, tested, node_stats, heaviest, listed, width):  # type: ignore[no-untyped-def]
+def _list_columns(node, size, tested, node_stats, heaviest, listed, width):
     """Write the columns tested in a subtree, ascending, into `listed`; at most `width`, those of the heaviest tests."""
     heaviest[:] = 0.0
     for below in range(node, node + size):
@@ -170,9 +157,7 @@ def _list_columns(node, size, tested, node_stats, heaviest, listed, width):  # t
 
 
 @inner
-def _standardise(  # type: ignore[no-untyped-def]
-    first, last, listed, n_listed, column_feature, column_cut, values, weight, mean, deviation, active
-):
+def _standardise(first, last, listed, n_listed, column_feature, column_cut, values, weight, mean, deviation, active):
     """Write mean and population deviation of each listed column that varies; `active` lists those. Returns how many.
 
     A column with a value beyond `LARGEST_CELL`, or whose deviation is 0 for its size, does not take part.
@@ -209,7 +194,7 @@ def _standardise(  # type: ignore[no-untyped-def]
 
 
 @inner
-def _sum_products(  # type: ignore[no-untyped-def]
+def _sum_products(
     first, last, active, n_active, column_feature, column_cut, values, target, weight, target_mean, mean, deviation,
     block, gram, moment,
 ):  # fmt: skip
@@ -239,7 +224,7 @@ def _sum_products(  # type: ignore[no-untyped-def]
 
 
 @inner
-def _fit_and_drop(  # type: ignore[no-untyped-def]
+def _fit_and_drop(
     first, last, active, n_active, column_feature, column_cut, values, target, weight, node_stats, node, mean,
     deviation, gram, factor, moment, beta, trial, step, residual, kept,
 ):  # fmt: skip
@@ -270,7 +255,7 @@ def _fit_and_drop(  # type: ignore[no-untyped-def]
             factor, moment, kept, n_kept, beta, step, residual,
         )  # fmt: skip
     if not (0.0 < sse < np.inf):
-        # No number, or nothing that a ratio could be taken of: the node keeps its mean.
+        # Not a number, or 0, of which no ratio exists: the node keeps its mean.
         return 0, node_stats[node, 2]
     full_sse, full_parameters = sse, n_kept + 1
     criterion = n - full_parameters + 2 * full_parameters
@@ -296,8 +281,8 @@ def _fit_and_drop(  # type: ignore[no-untyped-def]
 
 
 @inner
-def _largest(beta, n_kept):  # type: ignore[no-untyped-def]
-    """Give the place of the largest of the first so many coefficients; of equals the first."""
+def _largest(beta, n_kept):
+    """Return the place of the largest of the first so many coefficients; of equals the first."""
     largest = 0.0
     for j in range(n_kept):
         largest = max(largest, abs(beta[j]))
@@ -308,8 +293,8 @@ def _largest(beta, n_kept):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _smallest(beta, n_kept):  # type: ignore[no-untyped-def]
-    """Give the place of the smallest of them; of equals the first."""
+def _smallest(beta, n_kept):
+    """Return the place of the smallest of them; of equals the first."""
     smallest, largest = np.inf, 0.0
     for j in range(n_kept):
         smallest, largest = min(smallest, abs(beta[j])), max(largest, abs(beta[j]))
@@ -320,7 +305,7 @@ def _smallest(beta, n_kept):  # type: ignore[no-untyped-def]
 
 
 @inner
-def factorise(gram, n_columns, factor):  # type: ignore[no-untyped-def]
+def factorise(gram, n_columns, factor):
     """Write the upper triangular factor of Cholesky: gram = factorᵀ·factor; a pivot is never below the ridge."""
     for j in range(n_columns):
         for k in range(j, n_columns):
@@ -337,7 +322,7 @@ def factorise(gram, n_columns, factor):  # type: ignore[no-untyped-def]
 
 
 @inner
-def solve(  # type: ignore[no-untyped-def]
+def solve(
     first, last, active, column_feature, column_cut, values, target, weight, node_stats, node, mean, deviation, factor,
     moment, kept, n_kept, beta, step, residual,
 ):  # fmt: skip
@@ -390,7 +375,7 @@ def solve(  # type: ignore[no-untyped-def]
 
 
 @inner
-def _back_substitute(factor, n_columns, right):  # type: ignore[no-untyped-def]
+def _back_substitute(factor, n_columns, right):
     """Solve factorᵀ·factor·x = right in place."""
     for i in range(n_columns):
         total = right[i]
@@ -405,7 +390,7 @@ def _back_substitute(factor, n_columns, right):  # type: ignore[no-untyped-def]
 
 
 @inner
-def take_out(factor, kept, n_kept, dropped):  # type: ignore[no-untyped-def]
+def take_out(factor, kept, n_kept, dropped):
     """Take one of the kept columns out of the factor and the list; gives how many are left."""
     _drop(factor, n_kept, dropped)
     for j in range(dropped, n_kept - 1):
@@ -414,7 +399,7 @@ def take_out(factor, kept, n_kept, dropped):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _drop(factor, n_columns, dropped):  # type: ignore[no-untyped-def]
+def _drop(factor, n_columns, dropped):
     """Take one column out of the factor: shift the later ones left, and turn their new subdiagonal to 0 (Givens)."""
     for j in range(dropped, n_columns - 1):
         for i in range(j + 2):

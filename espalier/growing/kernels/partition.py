@@ -1,14 +1,14 @@
-"""Rows of a node dealt out to the stretches of its children, in the master sequence and in every presorted order."""
+"""Rows of a node moved to the ranges of its children, in the master sequence and in every presorted order."""
 
 from espalier.kernels.jit import compiled, inner
 
 
 @inner
-def gather_branch(master, master_weight, start, stop, side, branch, share, spare, spare_weight):
-    """Copy the rows of one branch, those with unknown values by its share; returns how many there are."""
+def copy_branch(master, master_weight, start, stop, branch_of_row, branch, share, spare, spare_weight):
+    """Copy the rows of one branch, rows with unknown values by its share. Return their number."""
     count = 0
     for at in range(start, stop):
-        taken = side[master[at]]
+        taken = branch_of_row[master[at]]
         if taken == branch or (taken < 0 and share > 0.0):
             spare[count] = master[at]
             spare_weight[count] = master_weight[at] * (share if taken < 0 else 1.0)
@@ -17,14 +17,14 @@ def gather_branch(master, master_weight, start, stop, side, branch, share, spare
 
 
 @inner
-def deal_master(
-    master, master_weight, start, stop, base, side, n_branches, branch_weight, known_weight, branch_at, spare,
+def partition_rows(
+    master, master_weight, start, stop, base, branch_of_row, n_branches, branch_weight, known_weight, branch_at, spare,
     spare_weight, needed,
 ):  # fmt: skip
-    """Copy each row to the stretch of its branch (unknown ones to all, by share), keeping the order."""
+    """Copy each row to the range of its branch (unknown ones to all, by share), keeping their order."""
     for at in range(start, stop):
         row = master[at]
-        branch = side[row]
+        branch = branch_of_row[row]
         if branch >= 0:
             to = branch_at[branch]
             if to >= 0:
@@ -44,16 +44,16 @@ def deal_master(
 
 
 @inner
-def deal_order(sequence, start, stop, base, side, n_branches, branch_weight, branch_at, spare, needed):
-    """Do to a presorted order what `deal_master` does to the master sequence."""
+def partition_order(sequence, start, stop, base, branch_of_row, n_branches, branch_weight, branch_at, spare, needed):
+    """Partition a presorted order as `partition_rows` partitions the master sequence."""
     if n_branches == 2 and branch_weight[0] > 0.0 and branch_weight[1] > 0.0:
-        _deal_in_two(sequence[start:stop], side, branch_at[0], branch_at[1], spare, needed)
+        _partition_in_two(sequence[start:stop], branch_of_row, branch_at[0], branch_at[1], spare, needed)
         for at in range(needed):
             sequence[base + at] = spare[at]
         return
     for at in range(start, stop):
         row = sequence[at]
-        branch = side[row]
+        branch = branch_of_row[row]
         if branch >= 0:
             to = branch_at[branch]
             if to >= 0:
@@ -70,17 +70,17 @@ def deal_order(sequence, start, stop, base, side, n_branches, branch_weight, bra
 
 
 @inner
-def _deal_in_two(rows, side, first, second, spare, needed):
-    """Deal rows out to two branches, without a choice that a processor would have to guess.
+def _partition_in_two(rows, branch_of_row, first, second, spare, needed):
+    """Partition rows into two branches without a branch instruction that the processor would have to predict.
 
-    first, second: where each branch begins in `spare`, -1 for a leaf; a row that a branch does not take is written to
-    the entry behind all others, ``spare[needed]``.
+    first, second: where each branch begins in `spare`, -1 for a leaf. A row that a branch does not receive is written
+    to the entry after all others, ``spare[needed]``.
     """
-    first_lives, second_lives = first >= 0, second >= 0
+    first_is_open, second_is_open = first >= 0, second >= 0
     for row in rows:
-        branch = side[row]
-        to_first = first_lives and branch != 1
-        to_second = second_lives and branch != 0
+        branch = branch_of_row[row]
+        to_first = first_is_open and branch != 1
+        to_second = second_is_open and branch != 0
         spare[first if to_first else needed] = row
         spare[second if to_second else needed] = row
         first += 1 if to_first else 0
@@ -101,8 +101,8 @@ def place_branches(n_branches, branch_count, branch_at):
 @compiled
 def copy_rows(
     codes, target_class, target, orders, master, start, stop, number, to_codes, to_class, to_target, to_orders
-):  # fmt: skip
-    """Copy the rows ``master[start:stop]`` into tables of their own, numbered from 0.
+):
+    """Copy the rows ``master[start:stop]`` into separate tables, numbered from 0.
 
     number: int32 (rows of the whole), scratch. to_codes: int32 (attributes, rows); to_orders: int32 (orders, rows).
     """

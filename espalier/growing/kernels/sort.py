@@ -2,15 +2,15 @@
 
 A column of many values is sorted by 32 bits of the value and the row in one 64-bit number.
 
-Numbers of the same sign are ordered as the bits of their magnitudes are. What all columns' bits leave unused is taken
-away first: the zeros at the end (all of a float32's, most of a whole number's) and the exponents below the smallest
-magnitude. What remains rarely has more than 32 bits, so that three passes of 11 bits sort a million rows::
+Numbers of the same sign are ordered like the bits of their magnitudes. Bits that no value of the column uses are
+removed first: the zeros at the end (all of a float32's, most of a whole number's) and the exponents below the smallest
+magnitude. The remainder rarely has more than 32 bits, so that three passes of 11 bits sort a million rows::
 
     63 ........... 32 | 31 .... 24 | 23 ........ 0
-      code of value   |   class    |     row            the lower half is the order as the scans read it
+      code of value   |   class    |     row            the lower half is the order that the split search reads
 
-The code itself is then all that is ever compared. Where more bits remain, the upper 32 are sorted, stretches of equal
-ones are put right by insertion, and the code is the rank.
+Afterwards only the codes are compared. Where more bits remain, the upper 32 are sorted, runs of equal codes are sorted
+by insertion, and the code is the rank.
 """
 
 import math
@@ -23,7 +23,7 @@ CODE_BITS = np.uint64(32)
 CLASS_BITS = np.uint64(24)
 DIGIT_BITS = 11
 N_DIGITS = 3
-LONGEST_STRETCH = 64
+MAX_EQUAL_CODES = 64
 ONE = np.uint64(1)
 SIGN = np.uint64(1) << np.uint64(63)
 SMALL_NUMBERS = 256
@@ -33,10 +33,10 @@ LOW_HALF = np.uint64((1 << 32) - 1)
 
 @compiled
 def write_codes(values, codes, counts):
-    """Give each row the upper 32 bits of what its value needs; returns how many bits that is.
+    """Write the upper 32 bits that each row's value needs. Return how many bits a value needs.
 
-    values: float64 (n), none missing. codes: uint32 (n), written; up to 32 bits they order as the values do, and
-    `sort_packed` looks at no value. counts: uint32 (3, 2048), how many codes have a digit, written.
+    values: float64 (n), none missing. codes: uint32 (n), written; up to 32 bits they order like the values, and
+    `sort_packed` reads no value. counts: uint32 (3, 2048), how many codes have a digit, written.
     """
     zeros, least, below, above = _span(values)
     n_bits = np.int64(_length(below + above))
@@ -47,12 +47,11 @@ def write_codes(values, codes, counts):
 
 @compiled
 def sort_packed(values, n_bits, row_class, class_bits, codes, counts, order, near, far):
-    """Sort a column, equal values by row; afterwards the codes order as the values do.
+    """Sort a column, equal values by row; afterwards the codes order like the values.
 
-    values: float64 (n), looked at where n_bits is above 32. n_bits, codes, counts: from `write_codes`. row_class:
-    uint8 (n), looked at where class_bits is 1. order: uint32 (n), row with its class in the upper eight bits, written.
-    near, far: uint64 (n), scratch. Returns False, with nothing of use written, where too many values share their upper
-    32 bits.
+    values: float64 (n), read if n_bits is above 32. n_bits, codes, counts: from `write_codes`. row_class: uint8 (n),
+    read if class_bits is 1. order: uint32 (n), row with its class in the upper eight bits, written. near, far: uint64
+    (n), scratch. Returns False, with nothing usable written, if too many values share their upper 32 bits.
     """
     n_passes = max(1, (min(n_bits, 32) + DIGIT_BITS - 1) // DIGIT_BITS)
     for digit in range(n_passes):
@@ -76,8 +75,9 @@ def sort_packed(values, n_bits, row_class, class_bits, codes, counts, order, nea
 
 @inner
 def _span(values):
-    """Give (zeros at the end that all have, least magnitude but 0, room below 0, room above 0), the last three without
-    those zeros.
+    """Return (zeros at the end of all values, least magnitude but 0, range below 0, range above 0).
+
+    The last three are without those zeros.
     """
     bits = values.view(np.uint64)
     together = np.uint64(0)
@@ -156,12 +156,12 @@ def _row_of(packed):
 
 @inner
 def _put_right(values, packed):
-    """Sort stretches of equal upper halves by value, in place; False where one is too long for that."""
+    """Sort runs of equal upper halves by value, in place. Return False if one is too long for that."""
     start = 0
     for stop in range(1, packed.size + 1):
         if stop < packed.size and packed[stop] >> CODE_BITS == packed[start] >> CODE_BITS:
             continue
-        if stop - start > LONGEST_STRETCH:
+        if stop - start > MAX_EQUAL_CODES:
             return False
         for at in range(start + 1, stop):
             moved = packed[at]
@@ -189,10 +189,10 @@ def _rank(values, packed, codes):
 
 @compiled
 def code_column(values, cells, distinct, most):
-    """Give each row the rank of its value where a column has at most `most` (256) distinct values.
+    """Write the rank of each row's value if a column has at most `most` (256) distinct values.
 
-    values: float64 (n), none missing. cells: uint8 (n), written. distinct: float64 (most), written. Returns how many
-    distinct values there are, -1 for too many: a hash table of values, sorted at the end.
+    values: float64 (n), none missing. cells: uint8 (n), written. distinct: float64 (most), written. Returns the number
+    of distinct values, -1 for too many. A hash table of values, sorted at the end.
     """
     if most >= SMALL_NUMBERS:
         n_found = _code_small_numbers(values, cells, distinct)
@@ -231,12 +231,12 @@ def code_column(values, cells, distinct, most):
 
 @maker
 def _code_small_numbers(values, cells, distinct):
-    """Do the same where all values lie among 256 whole numbers in a row, as codes of categories do; -1 elsewhere."""
+    """Code a column whose values lie among 256 consecutive whole numbers. Return -1 for other columns."""
     present, rank = np.zeros(SMALL_NUMBERS, np.uint8), np.zeros(SMALL_NUMBERS, np.uint8)
     low = values[0]
     for row in range(values.size):
         low = min(low, values[row])
-    # Further from 0 the steps between numbers are no longer whole.
+    # Beyond that, floats are further than 1 apart.
     if not abs(low) < LARGEST_SMALL or low != math.floor(low):
         return -1
     for row in range(values.size):
@@ -262,9 +262,9 @@ def _code_small_numbers(values, cells, distinct):
 
 @compiled
 def number_rows(row_class, class_bits, order):
-    """Write the rows' own order, uint32 (n): the numbers of the rows, each with its class in the upper eight bits.
+    """Write the rows in their own order, uint32 (n): their numbers, each with its class in the upper eight bits.
 
-    row_class: uint8 (n), looked at where class_bits is 1.
+    row_class: uint8 (n), read if class_bits is 1.
     """
     for row in range(order.size):
         order[row] = np.uint32(row)
@@ -274,7 +274,7 @@ def number_rows(row_class, class_bits, order):
 
 @compiled
 def spread_cells(column_cells, cells, start, stop):
-    """Write the rows start:stop of columns of bytes, uint8 (H, n), as rows of bytes, uint8 (n, H), block by block."""
+    """Transpose the rows start:stop of columns of bytes, uint8 (H, n), to uint8 (n, H), block by block."""
     for first in range(start, stop, 1024):
         last = min(first + 1024, stop)
         for column in range(column_cells.shape[0]):

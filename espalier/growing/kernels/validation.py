@@ -1,6 +1,6 @@
-"""Validation rows on their way down the tree that is being grown: children are kept where they do not lose by them.
+"""Validation rows in the growing tree: a split is undone if the validation rows lose by it.
 
-A node's validation rows are a stretch ``start:stop`` of a sequence of (row, weight), as its training rows are.
+The validation rows of a node are a range ``start:stop`` of a sequence of (row, weight), like its training rows.
 """
 
 import math
@@ -25,61 +25,61 @@ VALIDATION_SLACK = 1e-9
 
 
 @inner
-def losses_of_split(
-    rules, columns, rare, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals, surrogate_codes, node,
-    n_branches, valid_row, valid_weight, start, stop,
+def loses_by_split(
+    parameters, columns, validation, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals,
+    surrogate_codes, node, n_branches, valid_row, valid_weight, start, stop,
 ):  # fmt: skip
-    """Give (whether the children lose by validation rows, the number of parts of rows that reach them)."""
+    """Return (whether the split raises the loss of the validation rows, how many row parts reach the children)."""
     n_routed = 0
     before, after = 0.0, 0.0
     first_child = node_ints[node, FIRST_CHILD]
     for at in range(start, stop):
-        before += _loss(rules, rare, valid_row[at], valid_weight[at], node_reals[node, VALUE])
+        before += _loss(parameters, validation, valid_row[at], valid_weight[at], node_reals[node, VALUE])
     for branch in range(n_branches - 1, -1, -1):
         answer = node_reals[first_child + branch, VALUE]
         for at in range(start, stop):
             share = share_of_branch(
-                columns, rare, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals, surrogate_codes,
-                node, valid_row[at], branch,
+                columns, validation, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals,
+                surrogate_codes, node, valid_row[at], branch,
             )  # fmt: skip
             if share > 0.0:
-                after += _loss(rules, rare, valid_row[at], valid_weight[at] * share, answer)
+                after += _loss(parameters, validation, valid_row[at], valid_weight[at] * share, answer)
                 n_routed += 1
     return after > before + VALIDATION_SLACK * max(1.0, before), n_routed
 
 
 @inner
-def _loss(rules, rare, row, weight, answer):
-    """Give the wrong weight of a validation row, or its weighted squared error."""
-    truth = rare.valid_target[row]
-    if rules.n_classes > 0:
+def _loss(parameters, validation, row, weight, answer):
+    """Return the wrong weight of a validation row, or its weighted squared error."""
+    truth = validation.target[row]
+    if parameters.n_classes > 0:
         return weight if truth != answer else 0.0
     return weight * (truth - answer) * (truth - answer)
 
 
 @inner
-def deal_validation(
-    columns, rare, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals, surrogate_codes, node, valid_row,
-    valid_weight, start, stop, base, waiting, first_new, n_waiting, spare, spare_weight,
+def partition_validation(
+    columns, validation, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals, surrogate_codes, node,
+    valid_row, valid_weight, start, stop, base, pending, first_new, n_pending, spare, spare_weight,
 ):  # fmt: skip
-    """Put a node's validation rows where those of its children that wait begin, from `base` on; gives how many parts.
+    """Write a node's validation rows to the ranges of its pending children, from `base` on. Return how many parts.
 
-    waiting: as in `grow`; of the entries ``first_new:n_waiting`` the stretch of their validation rows is written.
+    pending: as in `grow_tree`; the validation ranges of the entries ``first_new:n_pending`` are written.
     """
     first_child = node_ints[node, FIRST_CHILD]
     to = 0
-    for entry in range(first_new, n_waiting):
-        waiting[entry, 3] = base + to
+    for entry in range(first_new, n_pending):
+        pending[entry, 3] = base + to
         for at in range(start, stop):
             share = share_of_branch(
-                columns, rare, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals, surrogate_codes,
-                node, valid_row[at], waiting[entry, 0] - first_child,
+                columns, validation, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals,
+                surrogate_codes, node, valid_row[at], pending[entry, 0] - first_child,
             )  # fmt: skip
             if share > 0.0:
                 spare[to] = valid_row[at]
                 spare_weight[to] = valid_weight[at] * share
                 to += 1
-        waiting[entry, 4] = base + to
+        pending[entry, 4] = base + to
     for at in range(to):
         valid_row[base + at] = spare[at]
         valid_weight[base + at] = spare_weight[at]
@@ -88,12 +88,12 @@ def deal_validation(
 
 @inner
 def share_of_branch(
-    columns, rare, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals, surrogate_codes, node, row,
+    columns, validation, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals, surrogate_codes, node, row,
     branch,
 ):  # fmt: skip
-    """Give the share of a validation row that goes down a branch of a node: 0 or 1, or between where it is unknown."""
+    """Return the share of a validation row that goes down a branch: 0 or 1, or between if its value is unknown."""
     attribute = node_ints[node, FEATURE]
-    value = rare.valid_codes[attribute, row]
+    value = validation.codes[attribute, row]
     test = node_ints[node, TEST]
     taken = -1
     if test == c.UNKNOWN:
@@ -109,7 +109,7 @@ def share_of_branch(
         first = node_ints[node, FIRST_SURROGATE]
         for i in range(first, first + node_ints[node, N_SURROGATES]):
             other = surrogate_ints[i, S_ATTRIBUTE]
-            value = rare.valid_codes[other, row]
+            value = validation.codes[other, row]
             if math.isnan(value):
                 continue
             if surrogate_ints[i, S_TEST] == c.NOMINAL:

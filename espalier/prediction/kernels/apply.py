@@ -58,14 +58,14 @@ class PackedTree(NamedTuple):
 
 
 @inner
-def code_branch(start, branches, test, value):  # type: ignore[no-untyped-def]
+def code_branch(start, branches, test, value):
     """Return the branch of a category at a nominal test, -1 if it was not seen there in training."""
     place = start[test] + int(value)
     return int(branches[place]) if place < start[test + 1] else -1
 
 
 @inner
-def branch_of(tree, node, values, first):  # type: ignore[no-untyped-def]
+def branch_of(tree, node, values, first):
     """Return the branch that a row takes at a node, SEVERAL for all of them; its cells are ``values[first + f]``.
 
     A fallback below SEVERAL ends the row's path at the node. NaN is a missing number or category.
@@ -94,7 +94,7 @@ def branch_of(tree, node, values, first):  # type: ignore[no-untyped-def]
 
 
 @inner
-def together(thresholds, links, values, first, row_step, at):  # type: ignore[no-untyped-def]
+def together(thresholds, links, values, first, row_step, at):
     """Write to `at` the places of the leaves of N_SLOTS rows; return False if a tested value is missing.
 
     All tests are numeric. The first row's cells begin at `first`. Places are unsigned: signed ones would be checked for
@@ -120,7 +120,7 @@ def together(thresholds, links, values, first, row_step, at):  # type: ignore[no
 
 
 @inner
-def one_by_one(tree, values, row_step, low, high, scratch, leaves):  # type: ignore[no-untyped-def]
+def one_by_one(tree, values, row_step, low, high, scratch, leaves):
     """Find the leaves of rows ``low:high``; `scratch` is int64 (3, N_SLOTS)."""
     thresholds, links = tree.thresholds, tree.links
     at, first, row = scratch[0], scratch[1], scratch[2]
@@ -160,7 +160,7 @@ def one_by_one(tree, values, row_step, low, high, scratch, leaves):  # type: ign
 
 
 @compiled
-def route(tree, is_all_numeric, values, row_step, n_rows, leaves):  # type: ignore[no-untyped-def]
+def route(tree, is_all_numeric, values, row_step, n_rows, leaves):
     """Find the leaf of each row.
 
     is_all_numeric: whether there is a test, and all are numeric. values: float64 or float32, one axis; cell
@@ -180,7 +180,7 @@ def route(tree, is_all_numeric, values, row_step, n_rows, leaves):  # type: igno
 
 
 @compiled
-def mix(tree, answers, values, row_step, rows, node, share, mixed):  # type: ignore[no-untyped-def]
+def mix(tree, answers, values, row_step, rows, node, share, mixed):
     """Average the answers of the leaves, weighted by the share of the row that reaches each (Quinlan 1993, chapter 3).
 
     answers: float64 (nodes, classes or 1). values: as in `route`. rows: int64, those to be predicted. node: int32,
@@ -211,7 +211,7 @@ def mix(tree, answers, values, row_step, rows, node, share, mixed):  # type: ign
 
 
 @compiled
-def most_open(parent, child_start):  # type: ignore[no-untyped-def]
+def most_open(parent, child_start):
     """Return how many nodes of one row wait at most, if it takes every branch; arrays as in a tree."""
     open_ways = np.ones(len(parent), np.int64)
     most = 1

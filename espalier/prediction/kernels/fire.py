@@ -10,7 +10,7 @@ from espalier.kernels.jit import compiled
 
 
 @compiled
-def fire(values, coded, start, attribute, above, at_most, flags_start, flags, absent, fired):  # type: ignore[no-untyped-def]
+def fire(values, coded, start, attribute, above, at_most, flags_start, flags, absent, fired):
     """Find the first rule whose conditions all hold, for each row.
 
     values: float64 (attributes, rows). coded: bool (attributes). start: int32 (rules + 1). attribute: int32

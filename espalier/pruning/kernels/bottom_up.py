@@ -1,6 +1,6 @@
 """Nodes that become leaves: in one pass, the most helpful first, or by the weakest link.
 
-Trees are in preorder, so that a loop from the last node to the first meets every child before its parent.
+Trees are in preorder, so that a loop from the last node to the first visits every child before its parent.
 """
 
 import numpy as np
@@ -9,13 +9,13 @@ from espalier.kernels.jit import compiled, inner
 
 
 @compiled
-def prune_bottom_up(parent, is_leaf, loss, ties_prune, prune_root, from_initial, slack):  # type: ignore[no-untyped-def]
-    """Make leaves of nodes from the last to the first: reduced-error pruning in one pass (Quinlan 1987).
+def reduce_errors(parent, is_leaf, loss, ties_prune, prune_root, from_initial, slack):
+    """Replace nodes by leaves from the last to the first: reduced-error pruning in one pass (Quinlan 1987).
 
-    loss: float64 (n), of each node as a leaf. A node goes where the tree's loss then is not above (or, without
+    loss: float64 (n), of each node as a leaf. A node is pruned if the tree's loss is then not above (or, without
     `ties_prune`, is below) that of the tree as pruned so far, or with `from_initial` that of the unpruned tree.
 
-    Returns (nodes in the order in which they went, int32; each one's loss below before, float64).
+    Returns (nodes in the order in which they were pruned, int32; the loss of each one's subtree before, float64).
     """
     n_nodes = len(parent)
     below = np.where(is_leaf, loss, 0.0)
@@ -37,8 +37,8 @@ def prune_bottom_up(parent, is_leaf, loss, ties_prune, prune_root, from_initial,
 
 
 @inner
-def better(key, weight, one, other):  # type: ignore[no-untyped-def]
-    """Whether node `one` stands before `other`: larger key, then heavier, then the earlier node."""
+def better(key, weight, one, other):
+    """Return whether node `one` comes before `other`: larger key, then heavier, then the earlier node."""
     if key[one] != key[other]:
         return key[one] > key[other]
     if weight[one] != weight[other]:
@@ -47,8 +47,8 @@ def better(key, weight, one, other):  # type: ignore[no-untyped-def]
 
 
 @inner
-def update(winners, n_places, key, weight, node):  # type: ignore[no-untyped-def]
-    """Play the matches on the way from a node's place to the top of the tournament anew."""
+def update(winners, n_places, key, weight, node):
+    """Replay the matches from a node's place to the top of the tournament."""
     place = (n_places + node) // 2
     while place >= 1:
         one, other = winners[2 * place], winners[2 * place + 1]
@@ -57,7 +57,7 @@ def update(winners, n_places, key, weight, node):  # type: ignore[no-untyped-def
 
 
 @inner
-def seed(winners, n_places, n_nodes, key, weight):  # type: ignore[no-untyped-def]
+def seed(winners, n_places, n_nodes, key, weight):
     """Fill the tournament: nodes at n_places + node, -1 beyond; winners[1] is the best."""
     for place in range(n_places):
         winners[n_places + place] = place if place < n_nodes else -1
@@ -67,8 +67,8 @@ def seed(winners, n_places, n_nodes, key, weight):  # type: ignore[no-untyped-de
 
 
 @inner
-def remove(winners, n_places, key, weight, node, stop):  # type: ignore[no-untyped-def]
-    """Take the nodes from `node` up to `stop` out of the tournament."""
+def remove(winners, n_places, key, weight, node, stop):
+    """Remove the nodes from `node` up to `stop` from the tournament."""
     low, high = n_places + node, n_places + stop - 1
     for place in range(node, stop):
         key[place] = -np.inf
@@ -83,10 +83,10 @@ def remove(winners, n_places, key, weight, node, stop):  # type: ignore[no-untyp
 
 
 @compiled
-def prune_greedily(parent, size, is_leaf, loss, ties_prune, prune_root, from_initial, slack):  # type: ignore[no-untyped-def]
-    """Make a leaf of the node that helps most, again and again; parameters and results as in `prune_bottom_up`.
+def prune_greedily(parent, size, is_leaf, loss, ties_prune, prune_root, from_initial, slack):
+    """Replace the node that helps most by a leaf, again and again; parameters and results as in `reduce_errors`.
 
-    Among nodes that help alike the one that takes most leaves away, then the earlier one. O((n + Σ depth) log n).
+    Of nodes that help equally the one that removes most leaves, then the earlier one. O((n + Σ depth) log n).
     """
     n_nodes = len(parent)
     below = np.where(is_leaf, loss, 0.0)
@@ -128,14 +128,15 @@ def prune_greedily(parent, size, is_leaf, loss, ties_prune, prune_root, from_ini
 
 
 @compiled
-def weakest_links(parent, size, is_leaf, risk, slack):  # type: ignore[no-untyped-def]
+def weakest_links(parent, size, is_leaf, risk, slack):
     """Prune what saves nothing, then the weakest link again and again (Breiman et al. 1984, section 3.3).
 
-    risk: float64 (n), of each node as a leaf. slack: what a leaf may save and still save nothing. The first pass goes
-    from the last node to the first, since a risk that is not a sum over rows may rise with a split and fall below it.
+    risk: float64 (n), of each node as a leaf. slack: what a leaf may save and still count as nothing. The first pass
+    goes from the last node to the first, since a risk that is not a sum over rows may rise with a split and fall below
+    it.
 
-    Returns (nodes in the order in which they went, int32; what each leaf saved costs there, float64; risk of each one's
-    subtree before, float64). O((n + Σ depth) log n).
+    Returns (nodes in the order in which they were pruned, int32; the price of each saved leaf, float64; the risk of
+    each one's subtree before, float64). O((n + Σ depth) log n).
     """
     n_nodes = len(parent)
     below, leaves = np.where(is_leaf, risk, 0.0), np.where(is_leaf, 1.0, 0.0)
@@ -176,8 +177,8 @@ def weakest_links(parent, size, is_leaf, risk, slack):  # type: ignore[no-untype
 
 
 @compiled
-def earliest_above(parent, step):  # type: ignore[no-untyped-def]
-    """Give the least `step` (int64 (n)) of each node's ancestors, int64 (n); the largest number for the root."""
+def earliest_above(parent, step):
+    """Return the least `step` (int64 (n)) of each node's ancestors, int64 (n); the largest number for the root."""
     earliest = np.empty(len(parent), np.int64)
     earliest[0] = np.iinfo(np.int64).max
     for node in range(1, len(parent)):

@@ -1,14 +1,14 @@
 """Distribute weighted rows over the nodes of a tree.
 
 A row whose value is missing at a test goes down several branches, each with a share of its weight. A *row part* is a
-row with its weight at one node. During the visit one buffer holds the parts that have arrived at leaves and those that
-wait, the next node's first::
+row with its weight at one node. During the visit one buffer holds the parts that have arrived at leaves and the pending
+ones, the next node's first::
 
     row     | leaf 3 | leaf 4 |   free   | node 5 | node 8 |        the tree is visited in preorder
               0               n_arrived    first             end of the buffer
 
-A *shape* says what each node does, int32 (n_nodes): the node whose test and children it uses, -1 for a leaf. In a tree
-as grown each inner node has its own; a node replaced by its branch c has ``shape[c]``.
+A *shape*, int32 (n_nodes), gives for each node the node whose test and children it uses, -1 for a leaf. In a tree as
+grown each inner node has its own; a node replaced by its branch c has ``shape[c]``.
 """
 
 import math
@@ -51,9 +51,9 @@ class TreeArrays(NamedTuple):
 class Distributed(NamedTuple):
     """Rows at the leaves of a subtree.
 
-    order: int32 (n), its nodes in preorder; size: int32 (n), nodes of the subtree of each. lo: int64 (n + 1), where the
+    order: int32 (n), its nodes in preorder; size: int32 (n), size of each one's subtree. lo: int64 (n + 1), where the
     row parts of each node's subtree begin; the last entry is their number. row: int32, weight: float64: the row parts,
-    leaf by leaf; a part that is less than its whole row is stored as ``~row``, if that was asked for.
+    leaf by leaf; a part that is less than its whole row is stored as ``~row``, if `marks_parts` was set.
     """
 
     order: Any
@@ -64,7 +64,7 @@ class Distributed(NamedTuple):
 
 
 class Buffers(NamedTuple):
-    """Row parts that have arrived or wait, and scratch for the row parts of one node with their branches."""
+    """Row parts that have arrived or are pending, and scratch for the row parts of one node with their branches."""
 
     row: Any
     weight: Any
@@ -74,7 +74,7 @@ class Buffers(NamedTuple):
 
 
 @compiled
-def distribute(tree, shape, shares, values, rows, weights, target, n_classes, answers, sums, marks_parts, divides):  # type: ignore[no-untyped-def]
+def distribute(tree, shape, shares, values, rows, weights, target, n_classes, answers, sums, marks_parts, divides):
     """Distribute rows from the root with the branch shares of the tree; see `distribute_rows`."""
     return distribute_rows(
         tree, shape, shares, values, 0, rows, weights, target, n_classes, answers, sums, KEEP_SHARES, marks_parts,
@@ -83,38 +83,39 @@ def distribute(tree, shape, shares, values, rows, weights, target, n_classes, an
 
 
 @maker
-def distribute_rows(  # type: ignore[no-untyped-def]
+def distribute_rows(
     tree, shape, shares, values, start, rows, weights, target, n_classes, answers, sums, renew, marks_parts, divides,
     known_before,
 ):  # fmt: skip
-    """Distribute rows over the subtree at `start`, and add them up at each of its nodes.
+    """Distribute rows over the subtree at `start`, and sum them at each of its nodes.
 
     values: float64 (n_attributes, n_rows): numbers, codes of categories, NaN if missing. shares: float64, by child in
-    the order of ``tree.child``; those of the tests that rows reach are rewritten as `renew` says. rows: int32, weights:
-    float64: what arrives at `start`. target: float64 (n_rows): class code (below 0: none of the classes) or number.
-    sums: float64 (n_nodes, width), written for every node of the subtree: the weight of each class and then of none of
-    them (width n_classes + 1); or, if n_classes is 0 and d = target - answers[node], the sums of w, w·d, w·d² and w·d⁴.
+    the order of ``tree.child``; those of the tests that rows reach are rewritten according to `renew`. rows: int32,
+    weights: float64: what arrives at `start`. target: float64 (n_rows): class code (below 0: none of the classes) or
+    number. sums: float64 (n_nodes, width), written for every node of the subtree: the weight of each class and then of
+    none of them (width n_classes + 1); or, if n_classes is 0 and d = target - answers[node], the sums of w, w·d, w·d²
+    and w·d⁴.
 
-    If `marks_parts` is 1, parts of rows are returned as ``~row``, in `rows` too; as many columns more of `sums` then
-    add up these parts, the first ones whole rows; and divides: bool (n_nodes) is written: whether a row goes down
+    If `marks_parts` is 1, parts of rows are returned as ``~row``, in `rows` too; a second group of columns of `sums`
+    then sums these parts, the first one whole rows; and divides: bool (n_nodes) is written: whether a row goes down
     several branches at the node. known_before: float64 (n_nodes): weight of other rows at each node that counts where
     the shares of the test above it are rewritten.
     """
-    n_rows, n_nodes, n_branches = len(rows), len(shape), most_branches(tree)
+    n_rows, n_nodes, n_branches = len(rows), len(shape), max_branches(tree)
     room = n_rows + 16
     row, weight = np.empty(room, np.int32), np.empty(room)
     for each in range(n_rows):
         row[room - n_rows + each], weight[room - n_rows + each] = rows[each], weights[each]
     own_row, own_weight, branch = np.empty(room, np.int32), np.empty(room), np.empty(room, np.int32)
     by_branch = (np.empty(n_branches, np.int64), np.empty(n_branches))
-    waiting = (np.empty(n_nodes, np.int32), np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int32))
-    waiting[0][0], waiting[1][0], waiting[2][0] = start, n_rows, -1
+    pending = (np.empty(n_nodes, np.int32), np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int32))
+    pending[0][0], pending[1][0], pending[2][0] = start, n_rows, -1
     visited = (np.empty(n_nodes, np.int32), np.empty(n_nodes + 1, np.int64), np.empty(n_nodes, np.int32))
     state = np.array([1, 0, 0, room - n_rows])
     while state[0] > 0:
         lacking = visit_nodes(
             tree, shape, shares, values, target, n_classes, answers, sums, renew, marks_parts, divides, known_before,
-            Buffers(row, weight, own_row, own_weight, branch), by_branch, waiting, visited, state,
+            Buffers(row, weight, own_row, own_weight, branch), by_branch, pending, visited, state,
         )  # fmt: skip
         if lacking > 0:
             more = len(row) + lacking
@@ -130,19 +131,19 @@ def distribute_rows(  # type: ignore[no-untyped-def]
 
 
 @inner
-def visit_nodes(  # type: ignore[no-untyped-def]
+def visit_nodes(
     tree, shape, shares, values, target, n_classes, answers, sums, renew, marks_parts, divides, known_before, buffers,
-    by_branch, waiting, visited, state,
+    by_branch, pending, visited, state,
 ):  # fmt: skip
-    """Visit nodes until all are done or the buffer is full; return by how much its free part is too short.
+    """Visit nodes until all are done or the buffer is full. Return by how much its free part is too short.
 
-    state: int64 (4), written: how many nodes wait, were visited; n_arrived and first of the picture above.
+    state: int64 (4), written: the numbers of pending and of visited nodes; n_arrived and first of the picture above.
     """
     count, known = by_branch
-    n_waiting, n_order, n_arrived, first = state[0], state[1], state[2], state[3]
+    n_pending, n_order, n_arrived, first = state[0], state[1], state[2], state[3]
     lacking = np.int64(0)
-    while n_waiting > 0:
-        node, n_parts, split = waiting[0][n_waiting - 1], waiting[1][n_waiting - 1], shape[waiting[0][n_waiting - 1]]
+    while n_pending > 0:
+        node, n_parts, split = pending[0][n_pending - 1], pending[1][n_pending - 1], shape[pending[0][n_pending - 1]]
         base, n_branches, n_unknown, n_below = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
         if split >= 0:
             base = np.int64(tree.child_start[split])
@@ -159,8 +160,8 @@ def visit_nodes(  # type: ignore[no-untyped-def]
             lacking = n_below - n_parts - (first - n_arrived)
             if lacking > 0:
                 break
-        n_waiting -= 1
-        visited[0][n_order], visited[1][n_order], visited[2][n_order] = node, n_arrived, waiting[2][n_waiting]
+        n_pending -= 1
+        visited[0][n_order], visited[1][n_order], visited[2][n_order] = node, n_arrived, pending[2][n_pending]
         n_order += 1
         if n_classes > 0:
             add_classes(buffers, first, n_parts, target, n_classes, sums, node)
@@ -178,19 +179,19 @@ def visit_nodes(  # type: ignore[no-untyped-def]
         first = first + n_parts - n_below
         at = first + n_below
         for branch in range(n_branches - 1, -1, -1):
-            waiting[0][n_waiting], waiting[1][n_waiting] = tree.child[base + branch], count[branch]
-            waiting[2][n_waiting] = n_order - 1
-            n_waiting += 1
+            pending[0][n_pending], pending[1][n_pending] = tree.child[base + branch], count[branch]
+            pending[2][n_pending] = n_order - 1
+            n_pending += 1
             at -= count[branch]
             count[branch] = at
-        deal_parts(buffers, n_parts, shares, base, n_branches, count, marks_parts)
-    state[0], state[1], state[2], state[3] = n_waiting, n_order, n_arrived, first
+        partition_parts(buffers, n_parts, shares, base, n_branches, count, marks_parts)
+    state[0], state[1], state[2], state[3] = n_pending, n_order, n_arrived, first
     return max(lacking, np.int64(0))
 
 
 @inner
-def choose_branches(tree, split, values, buffers, first, n_parts, renew, count, known):  # type: ignore[no-untyped-def]
-    """Write the branch of each row part of a node, -1 for all branches; return how many take all.
+def choose_branches(tree, split, values, buffers, first, n_parts, renew, count, known):
+    """Write the branch of each row part of a node, -1 for all branches. Return how many take all.
 
     count: int64, known: float64, by branch: the parts that take it and the weight that counts for its share are added.
     """
@@ -215,7 +216,7 @@ def choose_branches(tree, split, values, buffers, first, n_parts, renew, count, 
 
 
 @inner
-def renew_shares(shares, base, n_branches, known):  # type: ignore[no-untyped-def]
+def renew_shares(shares, base, n_branches, known):
     """Rewrite the shares of a test's branches from the weights in each, unless these are all 0."""
     total = 0.0
     for branch in range(n_branches):
@@ -226,8 +227,8 @@ def renew_shares(shares, base, n_branches, known):  # type: ignore[no-untyped-de
 
 
 @inner
-def deal_parts(buffers, n_parts, shares, base, n_branches, at, marks_parts):  # type: ignore[no-untyped-def]
-    """Write the row parts of a node behind each other by branch; at: int64, where those of each begin, written."""
+def partition_parts(buffers, n_parts, shares, base, n_branches, at, marks_parts):
+    """Write the row parts of a node ordered by branch. at: int64, where those of each begin, written."""
     for part in range(n_parts):
         branch, row, weight = np.int64(buffers.branch[part]), buffers.own_row[part], buffers.own_weight[part]
         if branch >= 0:
@@ -243,7 +244,7 @@ def deal_parts(buffers, n_parts, shares, base, n_branches, at, marks_parts):  # 
 
 
 @inner
-def add_classes(buffers, first, n_parts, target, n_classes, sums, node):  # type: ignore[no-untyped-def]
+def add_classes(buffers, first, n_parts, target, n_classes, sums, node):
     """Write the class weights of row parts into ``sums[node]``."""
     for place in range(sums.shape[1]):
         sums[node, place] = 0.0
@@ -255,7 +256,7 @@ def add_classes(buffers, first, n_parts, target, n_classes, sums, node):  # type
 
 
 @inner
-def add_powers(buffers, first, n_parts, target, answer, sums, node):  # type: ignore[no-untyped-def]
+def add_powers(buffers, first, n_parts, target, answer, sums, node):
     """Write the sums of powers of ``target - answer`` of row parts into ``sums[node]``."""
     for place in range(sums.shape[1]):
         sums[node, place] = 0.0
@@ -269,14 +270,14 @@ def add_powers(buffers, first, n_parts, target, answer, sums, node):  # type: ig
 
 
 @inner
-def branch_of_row(tree, split, values, row):  # type: ignore[no-untyped-def]
+def branch_of_row(tree, split, values, row):
     """Return the branch that a row takes at a test, -1 for all branches."""
     branch = branch_of_value(values[tree.feature[split], row], test_of(tree, split), tree.code_branch)
     return branch if branch >= 0 else other_branch(tree, split, values, row)
 
 
 @inner
-def test_of(tree, split):  # type: ignore[no-untyped-def]
+def test_of(tree, split):
     """Return what `branch_of_value` needs of a test: kind, threshold, and where its categories begin and end."""
     return (
         np.int64(tree.test[split]), tree.threshold[split], np.int64(tree.code_start[split]),
@@ -285,7 +286,7 @@ def test_of(tree, split):  # type: ignore[no-untyped-def]
 
 
 @inner
-def branch_of_value(value, test, code_branch):  # type: ignore[no-untyped-def]
+def branch_of_value(value, test, code_branch):
     """Return the branch of a value at a test, -1 if it is missing or a category that was never seen there."""
     kind, threshold, start, stop = test
     if kind == UNKNOWN:
@@ -299,7 +300,7 @@ def branch_of_value(value, test, code_branch):  # type: ignore[no-untyped-def]
 
 
 @inner
-def other_branch(tree, split, values, row):  # type: ignore[no-untyped-def]
+def other_branch(tree, split, values, row):
     """Return the branch of a row without a known value: by surrogates, else the fallback; -1 for all branches."""
     for other in range(tree.surrogate_start[split], tree.surrogate_start[split + 1]):
         value = values[tree.surrogate_feature[other], row]
@@ -315,7 +316,7 @@ def other_branch(tree, split, values, row):  # type: ignore[no-untyped-def]
 
 
 @inner
-def most_branches(tree):  # type: ignore[no-untyped-def]
+def max_branches(tree):
     """Return how many branches a test has at most."""
     most = np.int64(1)
     for node in range(len(tree.child_start) - 1):
@@ -324,36 +325,36 @@ def most_branches(tree):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def preorder(child_start, child, shape):  # type: ignore[no-untyped-def]
+def preorder(child_start, child, shape):
     """Return the nodes of a shape in preorder, the place of each one's parent, and the size of its subtree: int32."""
     order, up = np.empty(len(shape), np.int32), np.empty(len(shape), np.int32)
-    waiting, waiting_up = np.empty(len(shape), np.int32), np.empty(len(shape), np.int32)
-    n_order = list_nodes(child_start, child, shape, order, up, waiting, waiting_up)
+    pending, pending_up = np.empty(len(shape), np.int32), np.empty(len(shape), np.int32)
+    n_order = list_nodes(child_start, child, shape, order, up, pending, pending_up)
     size = np.empty(n_order, np.int32)
     write_sizes(up, size)
     return first_of(order, n_order), first_of(up, n_order), size
 
 
 @inner
-def list_nodes(child_start, child, shape, order, up, waiting, waiting_up):  # type: ignore[no-untyped-def]
-    """Write order and up, as `preorder` returns them; return how many nodes there are. waiting, waiting_up: scratch."""
-    waiting[0], waiting_up[0] = 0, -1
-    n_waiting, n_order = 1, 0
-    while n_waiting > 0:
-        n_waiting -= 1
-        node = waiting[n_waiting]
-        order[n_order], up[n_order] = node, waiting_up[n_waiting]
+def list_nodes(child_start, child, shape, order, up, pending, pending_up):
+    """Write order and up, as `preorder` returns them; return how many nodes there are. pending, pending_up: scratch."""
+    pending[0], pending_up[0] = 0, -1
+    n_pending, n_order = 1, 0
+    while n_pending > 0:
+        n_pending -= 1
+        node = pending[n_pending]
+        order[n_order], up[n_order] = node, pending_up[n_pending]
         n_order += 1
         if shape[node] < 0:
             continue
         for place in range(child_start[shape[node] + 1] - 1, child_start[shape[node]] - 1, -1):
-            waiting[n_waiting], waiting_up[n_waiting] = child[place], n_order - 1
-            n_waiting += 1
+            pending[n_pending], pending_up[n_pending] = child[place], n_order - 1
+            n_pending += 1
     return n_order
 
 
 @inner
-def write_sizes(up, size):  # type: ignore[no-untyped-def]
+def write_sizes(up, size):
     """Write the sizes of subtrees in preorder; up: int32, the place of each parent, -1 for the first."""
     for place in range(len(size)):
         size[place] = 1
@@ -362,7 +363,7 @@ def write_sizes(up, size):  # type: ignore[no-untyped-def]
 
 
 @maker
-def with_room(array, n_arrived, first, more):  # type: ignore[no-untyped-def]
+def with_room(array, n_arrived, first, more):
     """Return a longer copy of a buffer: `more` entries are added to its free part between `n_arrived` and `first`."""
     made = np.empty(len(array) + more, array.dtype)
     copy(array, 0, made, 0, n_arrived)
@@ -371,7 +372,7 @@ def with_room(array, n_arrived, first, more):  # type: ignore[no-untyped-def]
 
 
 @maker
-def first_of(array, count):  # type: ignore[no-untyped-def]
+def first_of(array, count):
     """Return a copy of the first `count` entries of an array."""
     made = np.empty(count, array.dtype)
     copy(array, 0, made, 0, count)
@@ -379,7 +380,7 @@ def first_of(array, count):  # type: ignore[no-untyped-def]
 
 
 @inner
-def copy(array, start, to, at, count):  # type: ignore[no-untyped-def]
+def copy(array, start, to, at, count):
     """Copy ``array[start : start + count]`` to ``to[at : at + count]``, the first entry first."""
     for place in range(count):
         to[at + place] = array[start + place]

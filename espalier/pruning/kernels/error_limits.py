@@ -6,9 +6,7 @@ Nothing here imports numba.
 import math
 from typing import Final
 
-from espalier.stats import beta_ratio, beta_series
-
-__all__ = ["C45", "EXACT", "NORMAL", "added_errors", "beta_ratio", "beta_series", "exact_errors", "normal_errors"]
+from espalier.stats import beta_ratio
 
 NORMAL: Final = 0
 C45: Final = 1
@@ -17,15 +15,15 @@ EXACT: Final = 2
 C45_TAIL: Final = 0.67
 TINY: Final = 1e-300
 HALVINGS: Final = 200
-STEADY: Final = 1e-14
+RELATIVE_STEP: Final = 1e-14
 """A step shorter than this share of the rate is the last."""
 
 
 def added_errors(weight: float, errors: float, confidence: float, z: float, quantile: int) -> float:
-    """Give what must be added to `errors` among `weight` rows to reach the upper limit (Quinlan 1993, chapter 4).
+    """Return how many errors to add to `errors` among `weight` rows to reach the upper limit (Quinlan 1993, chapter 4).
 
-    weight, errors: real numbers, errors at most weight. z: the normal quantile that goes with `confidence`.
-    quantile: NORMAL (Wilson's limit with continuity correction), C45 (the same, with release 8's tail) or EXACT.
+    weight, errors: real numbers, errors at most weight. z: the normal quantile of `confidence`. quantile: NORMAL
+    (Wilson's limit with continuity correction), C45 (the same, with release 8's tail) or EXACT.
     """
     if confidence > 0.5 or weight <= 0.0:
         return 0.0
@@ -35,12 +33,12 @@ def added_errors(weight: float, errors: float, confidence: float, z: float, quan
 
 
 def exact_errors(weight: float, errors: float, confidence: float) -> float:
-    """Give what must be added up to the binomial limit."""
+    """Return the errors to add to reach the binomial limit."""
     return max(weight * exact_limit(weight, errors, confidence) - errors, 0.0)
 
 
 def normal_errors(weight: float, errors: float, confidence: float, z: float, quantile: int) -> float:
-    """Give what must be added up to Wilson's limit; between no error and one error it is interpolated."""
+    """Return the errors to add to reach Wilson's limit; between no error and one error it is interpolated."""
     if errors < 1.0:
         base = weight * (1.0 - math.exp(math.log(confidence) / weight))
         if errors <= 0.0:
@@ -50,7 +48,7 @@ def normal_errors(weight: float, errors: float, confidence: float, z: float, qua
 
 
 def larger_errors(weight: float, errors: float, z: float, quantile: int) -> float:
-    """Give the same for one error or more."""
+    """Return the errors to add to reach Wilson's limit, for one error or more."""
     if errors + 0.5 >= weight:
         return (C45_TAIL if quantile == C45 else 1.0) * max(weight - errors, 0.0)
     f = (errors + 0.5) / weight
@@ -60,10 +58,10 @@ def larger_errors(weight: float, errors: float, z: float, quantile: int) -> floa
 
 
 def exact_limit(weight: float, errors: float, confidence: float) -> float:
-    """Give the rate at which no more than `errors` of `weight` rows go wrong with probability `confidence`.
+    """Return the error rate at which at most `errors` of `weight` rows are wrong with probability `confidence`.
 
-    It solves I_{1-p}(weight - errors, errors + 1) = confidence (Clopper and Pearson 1934) by Newton's steps, and by
-    halving where one would leave the interval that is known to hold the answer.
+    It solves I_{1-p}(weight - errors, errors + 1) = confidence (Clopper and Pearson 1934) by Newton's method, with
+    bisection where a step would leave the interval that contains the solution.
     """
     if errors >= weight:
         return 1.0
@@ -84,7 +82,7 @@ def exact_limit(weight: float, errors: float, confidence: float) -> float:
         following = rate + excess / slope if slope > TINY else high
         if not low < following < high:
             following = (low + high) / 2.0
-        if abs(following - rate) <= STEADY * following:
+        if abs(following - rate) <= RELATIVE_STEP * following:
             return following
         rate = following
     return rate

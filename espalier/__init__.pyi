@@ -78,7 +78,6 @@ from .explanation.counterfactual import (
 )
 from .explanation.counterfactual_request import MOST_COUNTERFACTUALS as MOST_COUNTERFACTUALS
 from .explanation.explain import (
-    DecisionStep as DecisionStep,
     Explanation as Explanation,
     explain as explain,
     explain_each as explain_each,
@@ -87,7 +86,7 @@ from .explanation.explain import (
 )
 from .explanation.reasons import SufficientReason as SufficientReason
 from .explanation.shap import ShapleyValues as ShapleyValues
-from .explanation.steps import StandIn as StandIn
+from .explanation.steps import DecisionStep as DecisionStep, StandIn as StandIn
 from .model.model import Model as Model, OperatingPoint as OperatingPoint, TrainingRecord as TrainingRecord
 from .model.rules import (
     ClassDescription as ClassDescription,

@@ -1,21 +1,21 @@
-"""How branches and leaves of a tree read: ``Outlook is Sunny or Rain``, ``> 2.45``, ``No (9/2)``."""
+"""Texts of the branches and leaves of a tree: ``Outlook is Sunny or Rain``, ``> 2.45``, ``No (9/2)``."""
 
 from collections.abc import Sequence
 from typing import Final
 
 from espalier.data.labels import Label
-from espalier.explanation.explain import conditions_of
+from espalier.explanation.tree_path import conditions_of
 from espalier.model.model import Model
 from espalier.model.node_tests import NOMINAL, NUMERIC
 from espalier.model.rules import bound_text, category_text, condition_text, label_line, name_text, number_text
 from espalier.prediction.tree_predictor import tree_predictor
 
-LONGEST_LINE: Final = 2_000
+MAX_LINE: Final = 2_000
 """Characters of one branch as text: a subset of thousands of categories is not told in full on every line."""
 
 
-class BranchWords:
-    """What leads from a node of a tree to its children; the categories of a test are sorted by branch once."""
+class BranchText:
+    """Texts of the branches of a tree; the categories of a test are sorted by branch once."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -23,17 +23,17 @@ class BranchWords:
         self._categories: dict[int, list[list[Label]]] = {}
 
     def attribute(self, node: int) -> str:
-        """Return the name of what `node` tests."""
+        """Return the name of the attribute that `node` tests."""
         return self._names[int(self._model.tree.feature[node])]
 
     def text(self, node: int) -> str:
-        """Say what must hold of a row at the parent of `node` for it to go to `node`."""
+        """Return the condition under which a row at the parent of `node` goes to `node`."""
         parent = int(self._model.tree.parent[node])
         joined = "" if self._model.tree.test[parent] == NUMERIC else "is "
         return f"{self.attribute(parent)} {joined}{self.label(node)}"
 
     def label(self, node: int) -> str:
-        """Say the same without the attribute: ``≤ 2.45``, ``Sunny or Rain``, ``missing``."""
+        """Return the same without the attribute: ``≤ 2.45``, ``Sunny or Rain``, ``missing``."""
         tree = self._model.tree
         parent, branch = int(tree.parent[node]), int(tree.branches[node])
         if tree.test[parent] == NUMERIC:
@@ -44,7 +44,7 @@ class BranchWords:
         return "known" if branch == 0 else "missing"
 
     def categories(self, node: int) -> Sequence[Label] | None:
-        """Return the categories that lead to `node`, in the schema's order; None where its parent asks none."""
+        """Return the categories that lead to `node`, in the schema's order; None if its parent tests none."""
         tree = self._model.tree
         parent = int(tree.parent[node])
         if parent < 0 or tree.test[parent] != NOMINAL:
@@ -61,22 +61,23 @@ class BranchWords:
 
 
 def branch_text(model: Model, node: int) -> str:
-    """Say what must hold of a row at the parent of `node` for it to go to `node`."""
-    return BranchWords(model).text(node)
+    """Return the condition under which a row at the parent of `node` goes to `node`."""
+    return BranchText(model).text(node)
 
 
 def leaf_text(model: Model, node: int) -> str:
-    """Return the answer of a leaf as `answer_text` does; linear models are numbered: ``LM2 (30 ± 2.1)``."""
-    way = tree_predictor(model)
-    if way.linear is None:
+    """Return the answer of a leaf like `answer_text`; linear models are numbered: ``LM2 (30 ± 2.1)``."""
+    predictor = tree_predictor(model)
+    if predictor.linear is None:
         return answer_text(model, node)
-    return f"LM{way.linear.numbers[node]} ({weight_text(way.weight[node])} ± {way.answers[node].std:.4g})"
+    weight, std = weight_text(predictor.weight[node]), predictor.answers[node].std
+    return f"LM{predictor.linear.numbers[node]} ({weight} ± {std:.4g})"
 
 
 def answer_text(model: Model, node: int) -> str:
-    """Return what a node answers, with the weight and the errors, or the standard deviation, of its training rows."""
-    way = tree_predictor(model)
-    weight, answer = way.weight[node], way.answers[node]
+    """Return a node's answer with the weight and the errors, or the standard deviation, of its training rows."""
+    predictor = tree_predictor(model)
+    weight, answer = predictor.weight[node], predictor.answers[node]
     if answer.value is not None:
         return f"{number_text(answer.value)} ({weight_text(weight)} ± {answer.std:.4g})"
     errors = weight - float(model.tree.stats[node, int(model.tree.value[node])])
@@ -85,7 +86,7 @@ def answer_text(model: Model, node: int) -> str:
 
 
 def folded_text(model: Model, nodes: Sequence[int], n_leaves: int) -> str:
-    """Say how much is not shown, and what most of it answers: ``… 37 leaves folded, mostly No (412/30)``.
+    """Return how much is not shown, and its most frequent answer: ``… 37 leaves folded, mostly No (412/30)``.
 
     Args:
         model: The model.
@@ -99,23 +100,23 @@ def folded_text(model: Model, nodes: Sequence[int], n_leaves: int) -> str:
 
 
 def counted(count: int, one: str, many: str) -> str:
-    """Write a number with its noun."""
+    """Return a number with its noun."""
     return f"{count:,} {one if count == 1 else many}"
 
 
 def top_line(model: Model, node: int) -> str:
-    """Say where a part of a tree hangs: ``node 7, where Outlook is Sunny and Wind is Weak``."""
+    """Return the position of a part of a tree: ``node 7, where Outlook is Sunny and Wind is Weak``."""
     conditions = conditions_of(model, tree_predictor(model).nodes_to(node))
     return f"node {node}, where {' and '.join(cut(condition_text(condition)) for condition in conditions)}"
 
 
 def weight_text(weight: float) -> str:
-    """Write a weight with at most four decimals."""
+    """Return a weight with at most four decimals."""
     return f"{weight:.4f}".rstrip("0").rstrip(".")
 
 
-def cut(text: str, most: int = LONGEST_LINE) -> str:
-    """Cut a text that is longer than `most` characters, and say by how much.
+def cut(text: str, most: int = MAX_LINE) -> str:
+    """Shorten a text of more than `most` characters, and say by how much.
 
     >>> cut("a long name", 6)
     'a long… (5 characters more)'
@@ -124,12 +125,12 @@ def cut(text: str, most: int = LONGEST_LINE) -> str:
 
 
 def _alternatives(labels: Sequence[Label] | None) -> str:
-    """Join categories by "or", no further than a line goes."""
+    """Join categories by "or", up to the length of a line."""
     texts, n_characters = [], 0
     for label in labels or ():
         texts.append(cut(category_text(label)))
         n_characters += len(texts[-1])
-        if n_characters > LONGEST_LINE:
+        if n_characters > MAX_LINE:
             break
     left_out = len(labels or ()) - len(texts)
     return " or ".join(texts) + (f" or {left_out} more" if left_out else "")

@@ -1,7 +1,7 @@
-"""Asking only for what is needed: the next attribute to find out, and the answer once nothing can change it any more.
+"""Consultation: the next attribute to ask for, and the answer as soon as no other value can change it.
 
-Nothing is remembered between two questions: each time all that is known is given. An attribute that the row does not
-have has not been asked for yet; one that is null was, and is not known: then the strategy for missing values decides,
+There is no state between two questions: each call gets all known values. An attribute that the row does not contain has
+not been asked for yet; one that is null was asked for and is unknown: then the strategy for missing values decides,
 which may need other attributes.
 """
 
@@ -30,12 +30,12 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is to be found out next.
+    """The next attribute to ask for.
 
     Attributes:
-        attribute: Whose value; that it is not known is a legal reply, too.
-        cost: What it costs, by the configuration's `attribute_costs`; 1 where nothing is said.
-        node: The test, or the rule, that asks.
+        attribute: The attribute; "unknown" is a legal reply, too.
+        cost: Its cost, by the configuration's `attribute_costs`; 1 by default.
+        node: The test, or the rule, that needs it.
     """
 
     attribute: Feature
@@ -55,18 +55,18 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Consultation:
-    """How far the answer has come.
+    """The state of a consultation.
 
     Attributes:
-        question: None once the answer is settled: whatever else is found out, it is the same.
-        label: The class that is settled; None before, and of a regression.
-        value: The number that is settled; None before, and of a classification.
-        possible: The classes that can still be answered, each with the training weight of the leaves, or rules, that
-            give it and can still be reached; in the schema's order. Empty for a regression.
-        value_range: The least and the greatest number that can still be answered; None for a classification, and where
-            a linear model answers whose terms are not known.
+        question: None once the answer is final: no other value can change it.
+        label: The final class; None before, and for a regression.
+        value: The final number; None before, and for a classification.
+        possible: The classes that are still possible, each with the training weight of the reachable leaves, or
+            rules, with that answer; in the schema's order. Empty for a regression.
+        value_range: The least and the greatest number that are still possible; None for a classification, and for a
+            linear model with unknown terms.
         prediction: The whole answer; None while it could still change, if only in its distribution.
-        cost: What was paid for attributes that were looked at so far.
+        cost: The cost of the attributes that were read so far.
     """
 
     question: Question | None
@@ -96,16 +96,16 @@ class Consultation:
 
 
 def consult(model: Model, row: Mapping[str, Any], *, missing: str | None = None) -> Consultation:
-    """Say what is to be found out next, or what the answer is.
+    """Return the next attribute to ask for, or the final answer.
 
     Args:
         model: A tree or a list of rules.
-        row: What is known so far, by attribute; null for what was asked for and is not known.
-        missing: What is done where a value is not known, as in `espalier.predict`.
+        row: The known values by attribute; null for an attribute that was asked for and is unknown.
+        missing: The strategy for unknown values, as in `espalier.predict`.
 
     Raises:
-        RowError: Every fault of what is given, by ``/{attribute}``.
-        ConfigError: There is no such strategy, or the model has not what it needs.
+        RowError: Every fault of the given values, by ``/{attribute}``.
+        ConfigError: There is no such strategy, or the model cannot use it.
 
     >>> from espalier import dataset_from_rows, train
     >>> rows = [{"wind": wind, "play": play} for wind, play in [("weak", "yes"), ("weak", "yes"), ("strong", "no")]]
@@ -116,11 +116,11 @@ def consult(model: Model, row: Mapping[str, Any], *, missing: str | None = None)
     model = with_missing_strategy(model, missing)
     predictor = predictor_for(model)
     encoded = predictor.encode(row)
-    asked = frozenset(place for place, name in enumerate(predictor.encode.names) if name in row)
+    given = frozenset(place for place, name in enumerate(predictor.encode.names) if name in row)
     state = (
-        _RuleState(model, predictor, encoded.values, asked)
+        _RuleState(model, predictor, encoded.values, given)
         if isinstance(predictor, RulePredictor)
-        else _TreeState(model, predictor, encoded.values, asked)
+        else _TreeState(model, predictor, encoded.values, given)
     )
     prediction = predictor.answer(encoded) if state.next is None else None
     answers = predictor.value[state.answers]
@@ -160,19 +160,19 @@ def _range(answers: Array, prediction: Prediction | None, *, is_bounded: bool) -
 
 
 class _TreeState:
-    """How far a row whose attributes are partly known has come in a tree.
+    """The state of a tree for a row with partly known attributes.
 
     Attributes:
-        next: The attribute to ask for, by place, and the node that asks; None where nothing is left to ask.
+        next: The attribute to ask for, by place, and the node that tests it; None if nothing is left to ask for.
         answers: The nodes that may still answer.
-        agree: Whether one label at all of them settles the label.
-        is_bounded: Whether the numbers of `answers` are all there are.
-        used: Places of the attributes that were looked at, in order.
+        agree: Whether the label is final if all of them have the same one.
+        is_bounded: Whether no other numbers than those of `answers` are possible.
+        used: Places of the attributes that were read, in order.
     """
 
-    def __init__(self, model: Model, predictor: TreePredictor, values: Sequence[float], asked: Collection[int]) -> None:
+    def __init__(self, model: Model, predictor: TreePredictor, values: Sequence[float], given: Collection[int]) -> None:
         tree, flow = model.tree, row_flow(model, predictor, values)
-        settled = flow.decided_by(tree, asked)
+        settled = flow.decided_by(tree, given)
         goes, is_settled = flow.share > 0, np.append(True, settled[tree.parent[1:]])
         arrives = tree.outside(np.flatnonzero(~(goes & is_settled)))
         reach = tree.outside(np.flatnonzero(~goes & is_settled))
@@ -182,46 +182,46 @@ class _TreeState:
         self.next: tuple[int, int] | None = None
         for node in np.flatnonzero(arrives & is_test & ~settled)[:1].tolist():
             wanted = (int(tree.feature[node]), *flow.surrogates_used.get(node, ()))
-            self.next = next(place for place in wanted if place not in asked), node
+            self.next = next(place for place in wanted if place not in given), node
         used: dict[int, None] = {}
         for node in np.flatnonzero(arrives & is_test & settled).tolist():
             used |= dict.fromkeys([int(tree.feature[node]), *flow.surrogates_used.get(node, ())])
         self.is_bounded = self.agree = predictor.linear is None
         if predictor.linear is not None:
-            self._look_at_terms(predictor, arrives, asked, used)
+            self._look_at_terms(predictor, arrives, given, used)
         elif predictor.classes and bool(np.any((tree.fallback == ALL) & is_test & (tree.test != UNKNOWN))):
             # Several leaves may answer together: each must speak for its label by its shares, too.
             self.agree = bool(np.all(top_class(model)[self.answers] == predictor.value[self.answers]))
         self.used = list(used)
 
     def _look_at_terms(
-        self, predictor: TreePredictor, arrives: Array, asked: Collection[int], used: dict[int, None]
+        self, predictor: TreePredictor, arrives: Array, given: Collection[int], used: dict[int, None]
     ) -> None:
-        """Ask for what the leaf's linear model needs, once the leaf is known."""
+        """Ask for the terms of the leaf's linear model as soon as the leaf is known."""
         if predictor.linear is None or self.next is not None:
             return
         for leaf in self.answers[arrives[self.answers]].tolist():
             terms = predictor.linear.leaf_model(predictor.nodes_to(leaf)).terms
             needed = dict.fromkeys(feature for feature, _, coefficient in terms if coefficient != 0)
-            used |= {place: None for place in needed if place in asked}
-            self.next = next(((place, leaf) for place in needed if place not in asked), None)
+            used |= {place: None for place in needed if place in given}
+            self.next = next(((place, leaf) for place in needed if place not in given), None)
 
 
 class _RuleState:
-    """The same in a list of rules; see `_TreeState`."""
+    """The state of a list of rules; see `_TreeState`."""
 
-    def __init__(self, model: Model, predictor: RulePredictor, values: Sequence[float], asked: Collection[int]) -> None:
+    def __init__(self, model: Model, predictor: RulePredictor, values: Sequence[float], given: Collection[int]) -> None:
         self.next: tuple[int, int] | None = None
         self.agree = self.is_bounded = True
         possible, used = [], dict[int, None]()
         for number, rule in enumerate(model.rules.answers):
             places = [predictor.place[condition.attribute.name] for condition in rule.conditions]
-            failed = predictor.failed_among(number, values, asked)
-            open_places = [place for place in places if place not in asked]
+            failed = predictor.failed_among(number, values, given)
+            open_places = [place for place in places if place not in given]
             if self.next is None:
                 # Rules are looked at in order, up to the first that is not decided yet.
                 looked_at = places if failed < 0 else places[: failed + 1]
-                used |= dict.fromkeys(place for place in looked_at if place in asked)
+                used |= dict.fromkeys(place for place in looked_at if place in given)
             if failed >= 0:
                 continue
             possible.append(number)

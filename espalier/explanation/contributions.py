@@ -1,4 +1,4 @@
-"""What each attribute added to an answer on the way from the root to the leaf."""
+"""Contributions of attributes to an answer along the path from the root to the leaf (Saabas 2014)."""
 
 import math
 from array import array

@@ -1,4 +1,4 @@
-"""What it costs to come to an answer: each attribute that is asked for, paid once."""
+"""The cost of an answer: each attribute that was read, paid once."""
 
 import sys
 from collections.abc import Iterable, Mapping

@@ -1,13 +1,12 @@
-"""What would have to be otherwise for another answer: the nearest changes of a row, exact over the leaves' boxes.
+"""Counterfactuals: the nearest changes of a row that lead to another answer, exact over the leaves' boxes.
 
 Wachter, Mittelstadt and Russell (2017), *Counterfactual explanations without opening the black box*. A leaf is a box:
-of each attribute an interval or a set of categories. The cost of coming to it is a sum over the attributes, so the
-nearest point of a box is found attribute by attribute, and a test only ever makes the way dearer. So the ways are
-followed cheapest first, and the first leaf of a wanted answer that is taken up is the nearest one; nothing dearer is
-looked at.
+an interval or a set of categories for each attribute. The cost of reaching it is a sum over attributes, so the nearest
+point of a box is found attribute by attribute, and each further test can only raise the cost. Paths are followed
+cheapest first, so the first leaf with a wanted answer that is reached is the nearest one.
 
-Where a value is missing and the row is shared out, or another attribute decides in its place, both is tried: to leave
-it missing, and to give it. What is proposed has been answered by the model; a proposal that does not hold is not made.
+If a value is missing and the row is divided, or a surrogate decides, both are tried: the value stays missing, or is
+given. Each proposal has been checked by a prediction of the model.
 """
 
 import sys
@@ -18,7 +17,7 @@ from typing import Any, Final
 from espalier.data.labels import Label
 from espalier.data.schema import Feature
 from espalier.errors import NotApplicable, RowError
-from espalier.explanation.counterfactual_request import Wanted
+from espalier.explanation.counterfactual_request import CounterfactualRequest
 from espalier.explanation.counterfactual_search import BestFirstSearch, Graph, RuleGraph, TreeGraph
 from espalier.explanation.value_domains import value_domains
 from espalier.model.model import Model
@@ -29,20 +28,20 @@ from espalier.prediction.predict import predictor_for
 from espalier.prediction.rule_predictor import RulePredictor
 from espalier.prediction.tree_predictor import TreePredictor
 
-MOST_VISITED: Final = 400_000
+MAX_VISITED: Final = 400_000
 """Leaves that proposals come to before the search ends, about a second: a row without values comes to every leaf."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One attribute's other value.
+    """A changed value of one attribute.
 
     Attributes:
-        attribute: Whose value.
-        before: The row's; None where it is missing. A category that the training never saw stands as it was given.
-        after: The one proposed.
+        attribute: The attribute.
+        before: The row's value; None if it is missing. A category unseen in training is given unchanged.
+        after: The proposed value.
         distance: Between them: see `espalier.explanation.value_domains`.
-        cost: That times the attribute's cost.
+        cost: The distance times the attribute's cost.
     """
 
     attribute: Feature
@@ -64,13 +63,13 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Counterfactual:
-    """The nearest row that a leaf, or a rule, of a wanted answer answers.
+    """The nearest row that a leaf, or a rule, with a wanted answer answers.
 
     Attributes:
-        changes: In the schema's order; all other values stay, what is missing stays so.
-        distance: The sum of theirs.
-        cost: The sum of theirs: what proposals are ordered by.
-        prediction: What the model answers to the row so changed.
+        changes: In the schema's order; all other values stay, missing ones stay missing.
+        distance: The sum of the changes' distances.
+        cost: The sum of the changes' costs, by which proposals are ordered.
+        prediction: The model's answer to the changed row.
         text: As a sentence.
     """
 
@@ -82,7 +81,7 @@ class Counterfactual:
 
     @property
     def leaf(self) -> int:
-        """The leaf, or the number of the rule, that answers then."""
+        """The leaf, or the number of the rule, that answers the changed row."""
         return self.prediction.leaf
 
     def to_dict(self) -> dict[str, Any]:
@@ -102,10 +101,10 @@ class Counterfactuals:
     """Proposals for one row, nearest first.
 
     Attributes:
-        prediction: What the row itself is answered.
-        proposals: At most one a leaf (or a rule); none where no legal change leads to a wanted answer.
-        complete: Whether the search came to its end, or to as many as were asked for; False where it was given up in a
-            very large model. Where a single leaf answers, none that is nearer was missed then.
+        prediction: The answer to the row itself.
+        proposals: At most one per leaf (or rule); empty if no legal change leads to a wanted answer.
+        complete: Whether the search finished or found as many as requested; False if it stopped early in a very large
+            model. If a single leaf answers, no nearer proposal was missed even then.
     """
 
     prediction: Prediction
@@ -138,19 +137,19 @@ def counterfactuals(
     Args:
         model: A tree or a list of rules; not a tree whose leaves are linear models.
         row: An object of attribute names and JSON values.
-        label: The class that is wanted; None: any other than the row's own.
-        value_range: Of a regression: the least and the greatest number wanted, None for an open end.
-        immutable: Names of attributes that stay as they are.
-        costs: Factors on the distances by attribute, at least 0; where nothing is said, the configuration's
-            `attribute_costs`, else 1.
-        spans: What counts as a distance of 1, by attribute that is a number or a date; where nothing is said, the span
-            of the training values.
-        missing: What is done where a value is missing, as in `espalier.predict`.
-        most: How many proposals at most.
+        label: The wanted class; None: any other than the row's.
+        value_range: For a regression: the least and the greatest wanted number, None for an open end.
+        immutable: Names of attributes that must not change.
+        costs: Factors on the distances by attribute, at least 0; by default the configuration's `attribute_costs`,
+            else 1.
+        spans: The difference that counts as a distance of 1, by numeric or date attribute; by default the span of the
+            training values.
+        missing: The strategy for missing values, as in `espalier.predict`.
+        most: Maximum number of proposals.
 
     Raises:
         RowError: Every fault of the row, by ``/{attribute}``.
-        ConfigError: No such class or attribute, a range that is none, or an answer that the row has already.
+        ConfigError: No such class or attribute, an invalid range, or an answer that the row has already.
         NotApplicable: The leaves are linear models.
 
     >>> from espalier import dataset_from_rows, train
@@ -159,7 +158,7 @@ def counterfactuals(
     >>> found.proposals[0].text
     'if age were 30 instead of 25 then yes'
     """
-    asked = Wanted(
+    request = CounterfactualRequest(
         model,
         label=label,
         value_range=value_range,
@@ -176,31 +175,31 @@ def counterfactuals(
         )
     encoded = predictor.encode(row)
     own = predictor.answer(encoded)
-    asked.check_against(own)
+    request.check_against(own)
     given = [name not in encoded.missing and name not in encoded.unseen for name in predictor.encode.names]
-    domains = value_domains(model, encoded.values, given, spans=asked.spans)
-    wanted = asked.among(predictor.value, own)
+    domains = value_domains(model, encoded.values, given, spans=request.spans)
+    is_wanted = request.wanted_answers(predictor.value, own)
     graph: Graph = (
-        TreeGraph(model, predictor, encoded.values, wanted)
+        TreeGraph(model, predictor, encoded.values, is_wanted)
         if isinstance(predictor, TreePredictor)
-        else RuleGraph(model, predictor, encoded.values, wanted)
+        else RuleGraph(model, predictor, encoded.values, is_wanted)
     )
-    search = BestFirstSearch(graph, domains, asked.prices(), asked.fixed())
-    return _Proposals(asked, predictor, row, own, search).all()
+    search = BestFirstSearch(graph, domains, request.prices(), request.fixed())
+    return _Proposals(request, predictor, row, own, search).all()
 
 
 @dataclass(frozen=True, slots=True)
 class _Proposals:
-    """What the search finds, answered by the model."""
+    """The results of the search, checked by the model."""
 
-    asked: Wanted
+    request: CounterfactualRequest
     predictor: TreePredictor | RulePredictor
     row: Mapping[str, Any]
     own: Prediction
     search: BestFirstSearch
 
     def all(self) -> Counterfactuals:
-        """Answer what is found, nearest first, and keep what holds."""
+        """Predict each result, nearest first, and collect those with a wanted answer."""
         kept: dict[int, Counterfactual] = {}
         answered: set[tuple[tuple[int, float], ...]] = set()
         n_visited = 0
@@ -210,17 +209,17 @@ class _Proposals:
                 continue
             answered.add(key)
             answer = self._answer(dict(key))
-            if answer is not None and self.asked.has(answer, self.own):
+            if answer is not None and self.request.is_wanted(answer, self.own):
                 kept.setdefault(answer.leaf, self._proposal(dict(key), answer))
             n_visited += 1 if answer is None else answer.n_visits
-            if len(kept) == self.asked.most:
+            if len(kept) == self.request.most:
                 return Counterfactuals(self.own, tuple(kept.values()), complete=True)
-            if n_visited >= MOST_VISITED:
+            if n_visited >= MAX_VISITED:
                 return Counterfactuals(self.own, tuple(kept.values()), complete=False)
         return Counterfactuals(self.own, tuple(kept.values()), complete=not self.search.stopped)
 
     def _answer(self, values: Mapping[int, float]) -> Prediction | None:
-        """Answer the row with other values, by place; None where they cannot stand in a row."""
+        """Predict the row with changed values, by place; None if they are illegal."""
         domains = self.search.domains
         others = {domains[place].feature.name: domains[place].label(value) for place, value in values.items()}
         try:

@@ -1,4 +1,4 @@
-"""What is asked of counterfactuals: another answer, at which prices, with which attributes as they are."""
+"""The request of counterfactuals: label or range, fixed attributes, costs."""
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -20,11 +20,11 @@ RANGE: Final = "must be [least, greatest], each a number, or null where that end
 LEAST: Final = {"costs": "at least 0", "spans": "above 0"}
 
 
-class Wanted:
-    """A request, checked; arguments as in `espalier.counterfactuals`.
+class CounterfactualRequest:
+    """A validated request; arguments as in `espalier.counterfactuals`.
 
     Raises:
-        ConfigError: Every fault, by the place in the request.
+        ConfigError: Every fault, by its place in the request.
     """
 
     def __init__(
@@ -49,37 +49,37 @@ class Wanted:
         self._model = model
 
     def check_against(self, own: Prediction) -> None:
-        """Refuse to look for the answer that the row has already.
+        """Raise if the row has the wanted answer already.
 
         Raises:
-            ConfigError: It has it.
+            ConfigError: It has.
         """
         if own.value is not None and self.low <= own.value <= self.high:
             raise ConfigError([Fault("/range", "not_legal", "the row's own answer lies in this range already")])
         if own.value is None and own.code == self.code:
             raise ConfigError([Fault("/label", "not_legal", "is what the row is answered already")])
 
-    def among(self, values: npt.NDArray[Any], own: Prediction) -> npt.NDArray[np.bool_]:
-        """Say of each leaf or rule, by its code or number, whether its answer is wanted."""
+    def wanted_answers(self, values: npt.NDArray[Any], own: Prediction) -> npt.NDArray[np.bool_]:
+        """Return for each leaf or rule, by its code or number, whether its answer is wanted."""
         if not self.classes:
             return (values >= self.low) & (values <= self.high)
         wanted: npt.NDArray[np.bool_] = values != own.code if self.code < 0 else values == self.code
         return wanted
 
-    def has(self, answer: Prediction, own: Prediction) -> bool:
-        """Say whether an answer is wanted."""
+    def is_wanted(self, answer: Prediction, own: Prediction) -> bool:
+        """Return whether an answer is wanted."""
         if answer.value is not None:
             return self.low <= answer.value <= self.high
         return answer.code != own.code if self.code < 0 else answer.code == self.code
 
     def prices(self) -> list[float]:
-        """Return the factor of each attribute."""
+        """Return the cost factor of each attribute."""
         known = attribute_costs(self._model)
         pairs = zip(self.features, known, strict=True)
         return [float(self.costs.get(feature.name, cost)) for feature, cost in pairs]
 
     def fixed(self) -> frozenset[int]:
-        """Return the places of the attributes that stay as they are."""
+        """Return the places of the immutable attributes."""
         return frozenset(place for place, each in enumerate(self.features) if each.name in self.immutable)
 
     def _read_label(self, label: Any, value_range: Any) -> Iterator[Fault]:

@@ -68,11 +68,11 @@ class Graph(Protocol):
 class TreeGraph:
     """The tests of a tree."""
 
-    def __init__(self, model: Model, predictor: TreePredictor, values: Sequence[float], wanted: Mask) -> None:
-        """Take which nodes give a wanted answer as `wanted`: bool (n)."""
+    def __init__(self, model: Model, predictor: TreePredictor, values: Sequence[float], is_wanted: Mask) -> None:
+        """Prepare the search. is_wanted: bool (n), whether a node gives a wanted answer."""
         self.model, self.predictor, self.values = model, predictor, values
         tree = model.tree
-        answers = wanted & ((tree.test == LEAF) | (tree.fallback == STOP))
+        answers = is_wanted & ((tree.test == LEAF) | (tree.fallback == STOP))
         so_far = np.concatenate(([0], np.cumsum(answers)))
         self._has_wanted = (so_far[np.arange(tree.n_nodes) + tree.size] - so_far[:-1] > 0).tolist()
         self._has_surrogates = [False] * tree.n_nodes
@@ -119,8 +119,8 @@ class TreeGraph:
 class RuleGraph:
     """The conditions of a rule list."""
 
-    def __init__(self, model: Model, predictor: RulePredictor, values: Sequence[float], wanted: Mask) -> None:
-        """Take which rules, the default last, give a wanted answer as `wanted`: bool (rules + 1)."""
+    def __init__(self, model: Model, predictor: RulePredictor, values: Sequence[float], is_wanted: Mask) -> None:
+        """Prepare the search. is_wanted: bool (rules + 1), whether a rule, the default last, gives a wanted answer."""
         self.predictor, self.values, self.n_rules = predictor, values, model.rules.n_rules
         self._rule: list[int] = []
         self._conditions: list[Condition] = []
@@ -130,9 +130,9 @@ class RuleGraph:
             self._first.append(len(self._conditions))
             self._conditions += rule.conditions
             self._rule += [number] * len(rule.conditions)
-        last = np.flatnonzero(wanted)
+        last = np.flatnonzero(is_wanted)
         self._last_wanted = int(last[-1]) if len(last) else -1
-        self._wanted = wanted
+        self._wanted = is_wanted
         self.start = self._begin(0)
 
     def attribute(self, place: int) -> int:
@@ -196,7 +196,7 @@ def _contains(box: Box, value: float, *, coded: bool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What a path requires of one attribute.
+    """The requirements of a path on one attribute.
 
     Attributes:
         stays: Whether the row's own value, or its lack, takes this path.

@@ -13,7 +13,7 @@ from espalier.explanation.row_flow import row_flow, tested_attributes
 from espalier.explanation.rule_path import looked_at, passed_over, rule_sentence, rule_steps
 from espalier.explanation.shap import ShapleyValues, shapley_values
 from espalier.explanation.steps import DecisionStep, PassedOver, own_values, passed_over_text, step_text
-from espalier.explanation.tree_path import conditions_of, rule_of_tree, tree_steps
+from espalier.explanation.tree_path import rule_of_tree, tree_steps
 from espalier.model.model import Model
 from espalier.model.rules import Condition, label_line, number_text, one_line
 from espalier.prediction.answers import Prediction, format_answer
@@ -23,30 +23,28 @@ from espalier.prediction.predict import predictor_for
 from espalier.prediction.rule_predictor import RulePredictor
 from espalier.prediction.tree_predictor import TreePredictor
 
-__all__ = ["DecisionStep", "Explanation", "conditions_of", "explain", "explain_each", "render_explanation", "rule_of"]
-
 DETAILS: Final = ("path", "full")
 
 
 class Explanation(NamedTuple):
-    """An answer with what led to it.
+    """An answer with its explanation.
 
     Attributes:
         prediction: The answer.
         paths: The steps of each of ``prediction.visits``, in that order; one unless the answer is fractional.
-        conditions: The heaviest way's tests merged, one an attribute, in the order in which they were first asked.
+        conditions: The tests of the heaviest path merged, one an attribute, in the order of its first test.
         rule: The same as a sentence.
-        contributions: What each attribute added to the label's share (or to the number) on the way from the root to
-            the leaf (Saabas 2014); None unless asked for with ``full``.
+        contributions: What each attribute added to the label's share (or to the number) from the root to the leaf
+            (Saabas 2014); only with ``full``.
         baseline: The label's share (or the mean) at the root: baseline + contributions = the leaf's.
-        passed_over: Of a list of rules, and only with ``full``: the rules before the one that fired, in order, each
-            with the first of its conditions that does not hold.
-        shap: The same by Shapley (path-dependent, Lundberg et al. 2018), baseline + contributions = the answer; only
-            with ``full``, and not where leaves are linear models.
-        reasons: Only with ``full``, of a tree: attributes whose values alone force the answer, whatever the others are.
-        cost: Only with ``full``: what the attributes cost that were looked at, each paid once.
-        linear: Where the leaf answers with a linear model, or is smoothed by the nodes above it: the sum that the
-            number is. The baseline is then the intercept, and the contributions are those of its terms.
+        passed_over: Only with ``full``, for a list of rules: the rules before the one that fired, in order, each with
+            the first of its conditions that does not hold.
+        shap: Shapley values (path-dependent, Lundberg et al. 2018), baseline + contributions = the answer; only with
+            ``full``, and not for linear leaves.
+        reasons: Only with ``full``, for a tree: attributes whose values alone force the answer.
+        cost: Only with ``full``: the cost of the attributes that were read, each paid once.
+        linear: If the leaf answers with a linear model, or is smoothed by the nodes above it: the sum of its terms.
+            The baseline is then the intercept, and the contributions are those of its terms.
     """
 
     prediction: Prediction
@@ -96,19 +94,19 @@ def explain(
     missing: str | None = None,
     most_steps: int | None = None,
 ) -> list[Explanation]:
-    """Answer each row and say what led to the answer.
+    """Predict each row and explain the answer.
 
     Args:
         model: The model.
         rows: Objects of attribute names and JSON values.
-        detail: ``path``, or ``full`` for the attributes' contributions, sufficient reasons and cost besides; of a list
-            of rules, for the rules that did not fire and the cost.
-        missing: What is done where a value is missing, as in `espalier.predict`.
-        most_steps: Of all paths of the rows that go several ways together; None: as many as there are.
+        detail: ``path``, or ``full`` to add contributions, sufficient reasons and cost; for a list of rules, the
+            rules that did not fire and the cost.
+        missing: The strategy for missing values, as in `espalier.predict`.
+        most_steps: Limit on the steps of all paths of rows that take several branches; None: no limit.
 
     Raises:
         RowError: Every fault of every row, by ``/{row}/{attribute}``.
-        ConfigError: An unknown `detail`, or a strategy for missing values that the model cannot take.
+        ConfigError: An unknown `detail`, or a strategy for missing values that the model cannot use.
         TooLarge: There are more steps.
     """
     _check_detail(detail)
@@ -126,7 +124,7 @@ def explain_each(
     missing: str | None = None,
     most_steps: int | None = None,
 ) -> list[Explanation | RowError]:
-    """Explain each row that can be answered; a row that cannot gives its `RowError`, with faults by ``/{attribute}``.
+    """Explain each row that is valid; an invalid row yields its `RowError`, with faults by ``/{attribute}``.
 
     Arguments as in `explain`.
 
@@ -145,7 +143,7 @@ def explain_each(
 
 
 class _Steps:
-    """Counts the steps of rows that go several ways: of each up to `espalier.MAX_VISITS` paths are told."""
+    """Counts the steps of rows that take several branches, of each up to `espalier.MAX_VISITS` paths."""
 
     def __init__(self, most: int | None) -> None:
         self._most, self._n_steps = most, 0
@@ -160,7 +158,7 @@ class _Steps:
 
 
 def rule_of(model: Model, prediction: Prediction) -> str:
-    """Return the sentence that explains an answer, as `Explanation.rule` has it."""
+    """Return the sentence that explains an answer, like `Explanation.rule`."""
     predictor = predictor_for(model)
     if isinstance(predictor, RulePredictor):
         return rule_sentence(model, prediction.leaf)
@@ -173,7 +171,7 @@ def _check_detail(detail: str) -> None:
 
 
 def render_explanation(explanation: Explanation) -> str:
-    """Write an explanation for a person, a line a test."""
+    """Return an explanation as text, a line a test."""
     prediction = explanation.prediction
     lines = []
     for visit, path in zip(prediction.visits, explanation.paths, strict=True):
@@ -244,7 +242,6 @@ def _by_rule(model: Model, prediction: Prediction, detail: str) -> Explanation:
 
 
 def _reason_text(reason: SufficientReason) -> str:
-    """Write a reason on one line."""
     less = "" if reason.minimal else " (less may do)"
     return f"whatever the other attributes are{less}: {reason.text}"
 

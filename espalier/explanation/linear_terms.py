@@ -1,4 +1,4 @@
-"""What a linear leaf answers and why: its equation, the terms of one row, and what the nodes above mixed in."""
+"""The equation of a linear leaf, the terms of one row, and the smoothing by the nodes above."""
 
 import dataclasses
 import math
@@ -24,14 +24,14 @@ class LinearTerm:
     """One term of the leaf's equation, for one row.
 
     Attributes:
-        attribute: What it looks at.
-        categories: For a nominal attribute: the term counts where the category is one of these.
-        value: The row's own value; None where it is missing or unseen.
+        attribute: The attribute.
+        categories: For a nominal attribute: the term counts if the category is one of these.
+        value: The row's value; None if it is missing or unseen.
         column: The number that is multiplied: the value, the place of an ordinal one, or 1 or 0.
         coefficient: After smoothing.
         contribution: coefficient × column.
         reason: ``value``, or why there is none: ``missing``, ``unseen``.
-        imputed: The value that stood in for the row's own; None where none did.
+        imputed: The value that replaced the row's; None otherwise.
     """
 
     attribute: Feature
@@ -58,12 +58,12 @@ class LinearTerm:
 
 @dataclass(frozen=True, slots=True)
 class LinearAnswer:
-    """How a number came about: intercept + the contributions of the terms.
+    """The sum behind a number: intercept + the contributions of the terms.
 
     Attributes:
         intercept: After smoothing.
-        terms: After smoothing; none where leaves are constants.
-        constant: k of the smoothing; None where there is none.
+        terms: After smoothing; empty if leaves are constants.
+        constant: k of the smoothing; None without smoothing.
         smoothing: The leaf and the nodes above it, leaf first; the last one's ``smoothed`` is the answer.
     """
 
@@ -89,11 +89,11 @@ class LinearAnswer:
 
 
 def linear_answer(model: Model, answers: LinearAnswers | None, prediction: Prediction) -> LinearAnswer | None:
-    """Say how the number of a row came about; None where a leaf answers with its own constant.
+    """Return the sum behind the number of a row; None if a leaf answers with its constant.
 
     Args:
         model: The model.
-        answers: Of the model's router.
+        answers: Of the model's predictor.
         prediction: Of the row; one that several leaves answer has no single equation.
     """
     if answers is None or len(prediction.visits) > 1:

@@ -31,10 +31,10 @@ LOST: Final = -2.0
 
 
 class MarginBounds:
-    """The margin bounds of one answer to one row."""
+    """Margin bounds of one answer to one row."""
 
     def __init__(self, model: Model, predictor: TreePredictor, flow: RowFlow, *, answer: float) -> None:
-        """Take the code of a class, or the number, as `answer`."""
+        """Prepare the bounds of `answer`: the code of a class, or the number."""
         self.tree, self.flow, self.value, self.answer = model.tree, flow, predictor.value, answer
         self.table = answer_table(model)
         self.n_classes = len(predictor.classes)

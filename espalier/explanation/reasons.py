@@ -6,8 +6,8 @@ and is minimal if none of its attributes can be left out; one is found by leavin
 Ignatiev and Marques-Silva 2022, *On tackling explanation redundancy in decision trees*). A tree can have exponentially
 many, and to find the smallest is NP-hard; a few are returned.
 
-Where several leaves answer together, or a surrogate decides, the same question is about a sum of trees and coNP-hard.
-There a lower bound of the margin decides: the set found forces the answer, but a smaller one may do too.
+If several leaves answer together, or a surrogate decides, the same question is about a sum of trees and coNP-hard. Then
+a lower bound of the margin decides: the set found forces the answer, but a smaller one may do too.
 """
 
 from collections.abc import Iterable, Sequence
@@ -185,7 +185,7 @@ def _meeting_all(sets: Sequence[_ContrastiveSet], order: Iterable[int]) -> list[
 
 
 def _least(sets: Sequence[int], order: Sequence[int]) -> tuple[int, ...] | None:
-    """Leave out one attribute after another, the last first; None if even all of them miss a set."""
+    """Leave out one attribute after another, the last first. Return None if even all of them miss a set."""
     kept = bits_of(order)
     if not all(each & kept for each in sets):
         return None
@@ -207,11 +207,11 @@ def _is_proved(sets: Sequence[_ContrastiveSet], kept: int) -> bool:
 
 
 class _Reachable(NamedTuple):
-    """What can be reached; n nodes.
+    """What rows can reach; n nodes.
 
     Attributes:
         as_whole: bool (n); some row reaches the node as a whole.
-        in_part: bool (n); some row reaches it, if only by a share.
+        in_part: bool (n); some row reaches it, at least with a share.
         as_end: bool (n); some row ends at this test because its value is missing or unseen (`STOP`).
     """
 
@@ -221,7 +221,7 @@ class _Reachable(NamedTuple):
 
 
 class _Narrowed(NamedTuple):
-    """What the path leaves of one attribute: known values, and whether it may be missing, for whole rows and shares."""
+    """The values of one attribute that a path allows, and whether it may be missing, for whole rows and for shares."""
 
     whole: Box | None
     part: Box | None

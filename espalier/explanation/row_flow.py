@@ -24,7 +24,7 @@ ALL = -1
 
 @dataclass(frozen=True, slots=True)
 class RowFlow:
-    """What each test does with one row; n nodes.
+    """The effect of each test on one row; n nodes.
 
     Attributes:
         branch: int32 (n); the branch taken, `ALL`, or `STOP` if the row ends at the test; 0 at leaves.

@@ -1,4 +1,4 @@
-"""Why a list of rules decided that: the rule that fired, and on request those before it that did not."""
+"""Explanations of a rule list: the rule that fired, and on request the rules before it that did not."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from espalier.prediction.rule_predictor import RulePredictor, rule_predictor
 
 
 def rule_sentence(model: Model, number: int) -> str:
-    """Write rule `number` as a sentence; the default, whose number is that of the rules, reads ``otherwise No``."""
+    """Return rule `number` as a sentence; the default, whose number is the number of rules, reads ``otherwise No``."""
     rules, word = model.rules, format_answer(rule_predictor(model).answers[number])
     if number == rules.n_rules:
         return f"otherwise {word}" if rules.rules else f"always {word}"
@@ -19,25 +19,25 @@ def rule_sentence(model: Model, number: int) -> str:
 
 
 def rule_steps(model: Model, prediction: Prediction) -> tuple[DecisionStep, ...]:
-    """Return the conditions of the rule that fired as steps, a bound each; none where it is the default.
+    """Return the conditions of the rule that fired as steps, one per bound; none for the default.
 
     A step's node is the number of the rule; its weight and distribution are those of the rows that the rule answers.
     """
-    way, number = rule_predictor(model), prediction.leaf
+    predictor, number = rule_predictor(model), prediction.leaf
     return tuple(
         step
         for condition in model.rules.answers[number].conditions
-        for step in _steps(way, number, condition, _value(model, prediction, condition))
+        for step in _steps(predictor, number, condition, _value(model, prediction, condition))
     )
 
 
 def passed_over(model: Model, prediction: Prediction) -> tuple[PassedOver, ...]:
     """Return the rules before the one that fired, each with the first of its conditions that does not hold."""
-    way, stood_in = rule_predictor(model), prediction.row.stood_in()
+    predictor, stood_in = rule_predictor(model), prediction.row.stood_in()
     found = []
     for number in range(prediction.leaf):
         rule = model.rules.rules[number]
-        failed = rule.conditions[way.failed(number, prediction.row.values)]
+        failed = rule.conditions[predictor.failed(number, prediction.row.values)]
         value = _value(model, prediction, failed)
         absent = value != value or (failed.attribute.coded and value < 0)  # noqa: PLR0124 - NaN
         reason = step_reason(failed.attribute, value, absent=absent, known_here=True)
@@ -49,12 +49,12 @@ def passed_over(model: Model, prediction: Prediction) -> tuple[PassedOver, ...]:
 
 
 def looked_at(model: Model, prediction: Prediction) -> list[int]:
-    """Return the places of the attributes that were looked at until a rule fired, in that order, each once."""
-    way, found = rule_predictor(model), dict[int, None]()
+    """Return the places of the attributes that were read until a rule fired, in that order, each once."""
+    predictor, found = rule_predictor(model), dict[int, None]()
     for number in range(min(prediction.leaf + 1, model.rules.n_rules)):
-        conditions, failed = model.rules.rules[number].conditions, way.failed(number, prediction.row.values)
+        conditions, failed = model.rules.rules[number].conditions, predictor.failed(number, prediction.row.values)
         seen = conditions if failed < 0 else conditions[: failed + 1]
-        found |= dict.fromkeys(way.place[condition.attribute.name] for condition in seen)
+        found |= dict.fromkeys(predictor.place[condition.attribute.name] for condition in seen)
     return list(found)
 
 
@@ -62,8 +62,8 @@ def _value(model: Model, prediction: Prediction, condition: Condition) -> float:
     return prediction.row.values[rule_predictor(model).place[condition.attribute.name]]
 
 
-def _steps(way: RulePredictor, number: int, condition: Condition, value: float) -> Iterator[DecisionStep]:
-    feature, answer = condition.attribute, way.answers[number]
+def _steps(predictor: RulePredictor, number: int, condition: Condition, value: float) -> Iterator[DecisionStep]:
+    feature, answer = condition.attribute, predictor.answers[number]
     absent = value != value or (value < 0 and feature.coded)  # noqa: PLR0124 - NaN
 
     def step(test: str, *, branch: str, threshold: float | None = None) -> DecisionStep:
@@ -77,9 +77,11 @@ def _steps(way: RulePredictor, number: int, condition: Condition, value: float) 
             branch=branch,
             reason=step_reason(feature, value, absent=absent, known_here=True),
             margin=None if threshold is None else abs(value - threshold),
-            weight=way.weight[number],
-            distribution={label_text(label): share for label, share in answer.distribution} if way.classes else None,
-            mean=None if way.classes else answer.mean,
+            weight=predictor.weight[number],
+            distribution={label_text(label): share for label, share in answer.distribution}
+            if predictor.classes
+            else None,
+            mean=None if predictor.classes else answer.mean,
         )
 
     if condition.categories is not None:

@@ -1,4 +1,4 @@
-"""Steps of an explanation: one test each, with the row's own value, and how it reads."""
+"""Steps of an explanation, one test each with the row's value, and their texts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from espalier.prediction.encode_rows import EncodedRow
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """A surrogate test that took the place of a node's own (Breiman et al. 1984, chapter 5).
+    """A surrogate test that replaced a node's test (Breiman et al. 1984, chapter 5).
 
     Attributes:
-        attribute: What it looks at.
+        attribute: The tested attribute.
         test: ``<=`` or ``in``.
         threshold: Of a ``<=`` test, as it is shown; None otherwise.
-        categories: Of an ``in`` test: those that go the way that was taken; None otherwise.
-        value: The row's own value.
+        categories: Of an ``in`` test: those of the branch that was taken; None otherwise.
+        value: The row's value.
         branch: Whether the test held: ``yes`` or ``no``. An ``in`` test is worded so that it held.
     """
 
@@ -38,7 +38,7 @@ class StandIn:
 
 
 class DecisionStep(NamedTuple):
-    """One test on the way down.
+    """One test on the path.
 
     Attributes:
         node: Its number in the tree.
@@ -46,15 +46,15 @@ class DecisionStep(NamedTuple):
         test: ``<=``, ``in`` or ``known``.
         threshold: Of a ``<=`` test, as it is shown; None otherwise.
         categories: Of an ``in`` test: the categories of the branch that was taken; None otherwise.
-        value: The row's own value; None where it is missing.
+        value: The row's value; None if it is missing.
         branch: Whether the test held: ``yes`` or ``no``. An ``in`` test is worded so that it held.
         reason: ``value``, or why the branch was taken without one: ``missing``, ``unseen``.
         margin: Distance of the value from the threshold, at least 0; None without both.
         weight: Training weight at the node.
         distribution: Share of each class among the training rows at the node; None for a regression.
         mean: Of the training rows at the node; None for a classification.
-        surrogate: The test that decided where the row's own value could not; None where none did.
-        imputed: The value that stood in for the row's own, by ``missing="imputed"``; None where none did.
+        surrogate: The test that decided because the row's value could not; None otherwise.
+        imputed: The value that replaced the row's, by ``missing="imputed"``; None otherwise.
     """
 
     node: int
@@ -103,9 +103,9 @@ class PassedOver:
         number: Its place in the list.
         rule: The rule as a sentence.
         failed: The first of its conditions that does not hold.
-        value: The row's own value of that attribute; None where it is missing.
+        value: The row's value of that attribute; None if it is missing.
         reason: ``value``, or why the condition does not hold without one: ``missing``, ``unseen``.
-        imputed: The value that stood in for the row's own and does not fit; None where none did.
+        imputed: The value that replaced the row's and does not fit; None otherwise.
     """
 
     number: int
@@ -123,7 +123,7 @@ class PassedOver:
 
 
 def step_text(step: DecisionStep) -> str:
-    """Write a step as a person would, with the row's value."""
+    """Return a step as a sentence, with the row's value."""
     test = _test_text(step)
     if step.surrogate is not None:
         other = _test_text(step.surrogate)
@@ -136,7 +136,7 @@ def step_text(step: DecisionStep) -> str:
 
 
 def value_text(step: DecisionStep) -> str:
-    """Say what the row has: ``it is 85``, ``it is missing``."""
+    """Return the row's value as a sentence: ``it is 85``, ``it is missing``."""
     return f"it is {_label_text(step.value) if step.reason == 'value' else step.reason}"
 
 
@@ -154,7 +154,7 @@ def _label_text(value: Label | None) -> str:
 
 
 def passed_over_text(rule: PassedOver) -> str:
-    """Write why a rule did not fire: ``rule 2, if … (it is 3.5, which is not: length ≤ 1.5)``."""
+    """Return why a rule did not fire: ``rule 2, if … (it is 3.5, which is not: length ≤ 1.5)``."""
     found = f"it is {_label_text(rule.value)}" if rule.reason == "value" else f"it is {rule.reason}"
     if rule.imputed is not None:
         found += f"; in its place stands {_label_text(rule.imputed)}"
@@ -162,14 +162,14 @@ def passed_over_text(rule: PassedOver) -> str:
 
 
 def step_reason(feature: Feature, value: float, *, absent: bool, known_here: bool) -> str:
-    """Say why a branch was taken: by the value, or without one."""
+    """Return why a branch was taken: ``value``, or ``missing`` or ``unseen`` without one."""
     if absent:
         return "unseen" if feature.coded and value < -1 else "missing"
     return "value" if known_here else "unseen"
 
 
 def own_values(steps: tuple[DecisionStep, ...], row: EncodedRow) -> tuple[DecisionStep, ...]:
-    """Tell the row's own values from those that stood in for them (``missing="imputed"``): a row holds both alike."""
+    """Separate the row's values in steps from imputed ones (``missing="imputed"``); an encoded row holds both alike."""
     if not row.missing and not row.unseen:
         return steps
     reason = row.stood_in()
@@ -182,7 +182,7 @@ def own_values(steps: tuple[DecisionStep, ...], row: EncodedRow) -> tuple[Decisi
 
 
 def shown_value(feature: Feature, value: float) -> Label:
-    """Return a known value as people write it: a category, a number or a date."""
+    """Return a known value for people: a category, a number or a date."""
     if feature.coded:
         return feature.categories[int(value)]
     return instant_text(value) if feature.kind is FeatureKind.DATETIME else value

@@ -65,7 +65,7 @@ _step_of: Callable[[list[Any]], DecisionStep] = partial(tuple.__new__, DecisionS
 
 @dataclass(slots=True)
 class CachedText:
-    """What explanations of a model share.
+    """Texts and steps that explanations of a model share.
 
     Attributes:
         edges: By the child that an edge leads to.

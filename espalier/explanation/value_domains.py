@@ -1,8 +1,8 @@
-"""The legal values of an attribute, boxes of them, and their distance from a row's own value.
+"""Legal values of an attribute, sets of them, and their distance from a row's value.
 
 Distances: of numbers and dates the difference divided by the attribute's span (Gower 1971, *A general coefficient of
-similarity*), of ordinals the steps between them divided by all steps there are, of nominals and booleans 1. A value
-that was missing, and is given, is as far as a nominal change: 1.
+similarity*), of ordinals the number of steps between them divided by all steps, of nominals and booleans 1. A missing
+value that is given has the distance of a nominal change: 1.
 """
 
 import math

@@ -101,7 +101,7 @@ def binary_nodes_of(parameters: Any, parts: Sequence[Part], data: TrainingData, 
 def _write_thresholds(
     nodes: Nodes, beside: Array, data: TrainingData, pool: ThreadPoolExecutor, *, observed: bool
 ) -> None:
-    """Take the threshold of every numeric test from the rows at its is_right; observed ones are training values."""
+    """Read the threshold of every numeric test from the rows beside it; observed ones are training values."""
     tests = np.flatnonzero(nodes.test == c.NUMERIC)
     tests = tests[np.argsort(nodes.feature[tests], kind="stable")]
     ends = np.searchsorted(nodes.feature[tests], np.arange(len(data.attributes) + 1))
@@ -137,10 +137,10 @@ class _Job:
 
 
 class _Scratch:
-    """What one thread writes.
+    """The arrays that one thread writes.
 
     Attributes:
-        is_right: uint32, a bit a row. spare: uint32 (n). totals: float64, of the node, for the scans.
+        is_right: uint32, a bit a row. spare: uint32 (n). totals: float64, of the node, for the split search.
         finished: float64 (1), the weight of the leaves that this thread has finished.
     """
 

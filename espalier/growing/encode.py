@@ -67,7 +67,7 @@ def _kind(feature: Feature, config: TrainingConfig) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Encoded:
-    """What `EncodedColumns` holds of one attribute beside its codes."""
+    """The entries of `EncodedColumns` for one attribute, except its codes."""
 
     value: Floats
     step: Bytes

@@ -28,7 +28,7 @@ Validation = tuple[Floats, Floats, Floats]
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """What growing returns: the tree, how rows are prepared for it, and notes for a person."""
+    """The result of growing: the tree, the preparation of rows, and notes for people."""
 
     tree: Tree
     preparation: Preparation

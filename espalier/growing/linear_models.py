@@ -30,7 +30,7 @@ MAX_COLUMNS: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class TestedColumns:
-    """What the tests of a tree look at, ascending by attribute, then by cut; see `LinearModels` for cut and rank.
+    """The columns that a tree tests, ascending by attribute, then by cut; see `LinearModels` for cut and rank.
 
     Attributes:
         tested: int32 (n); the column that each node tests, -1 at a leaf.
@@ -151,7 +151,7 @@ def _ranks(tree: Tree, groups: list[npt.NDArray[np.intp]], n_categories: int) ->
 
 
 def _with_ranks(values: Floats, columns: TestedColumns, attributes: tuple[Feature, ...]) -> Floats:
-    """Put the ranks of categories in the place of their constants."""
+    """Replace codes of nominal attributes by ranks."""
     for place, attribute in enumerate(attributes):
         rank = columns.rank[columns.rank_start[place] : columns.rank_start[place + 1]]
         if attribute.unordered and len(rank):

@@ -107,7 +107,7 @@ def with_imputed(
 
 
 def many_valued(data: TrainingData, config: TrainingConfig) -> Ints:
-    """Mark the nominal attributes whose gain says too little (Quinlan's guard leaves them out of the average)."""
+    """Return which nominal attributes have too many values for the average-gain guard (Quinlan): int32 (F)."""
     least = MANY_VALUED_SHARE * data.n_rows
     binaries = config.nominal == "ordered_binaries"
     return np.array(

@@ -75,7 +75,7 @@ class Categories(NamedTuple):
 
 
 class Medians(NamedTuple):
-    """What ``absolute_error`` needs to find medians.
+    """Work arrays of ``absolute_error``.
 
     Attributes:
         target_rank: int32 (n), dense rank of the target; target_value: float64, distinct targets, ascending.

@@ -1,4 +1,4 @@
-"""A tree, or a part of it, as JSON columns: what a page needs that draws it itself."""
+"""A tree, or a part of it, as JSON columns: for pages that draw it themselves."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import numpy as np
 from espalier.documents.tree import tree_document
 from espalier.errors import NotApplicable
 from espalier.model.model import Model
-from espalier.plotting.selection import draw
+from espalier.plotting.selection import select_nodes
 
 
 def to_columns(
@@ -43,7 +43,7 @@ def to_columns(
         )
     if node == 0 and depth is None:
         return tree_document(tree)
-    boxes = draw(model, node=node, depth=depth, most_boxes=most_nodes).boxes
+    boxes = select_nodes(model, node=node, depth=depth, max_boxes=most_nodes).boxes
     nodes = np.array([box.node for box in boxes])
     part = tree.arranged(nodes, np.where([box.form == "test" for box in boxes], nodes, -1))
     folded = [box.n_leaves if box.form == "folded" else 0 for box in boxes]

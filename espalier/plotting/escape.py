@@ -1,4 +1,4 @@
-"""Text of others in markup of ours: nothing in it may begin a tag, end an attribute, or be no XML at all."""
+"""Escaped text: no text of others may begin a tag, end an attribute, or be illegal XML."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ ENTITIES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&
 
 
 def legal_text(text: str) -> str:
-    r"""Write on one line, and characters that XML and UTF-8 do not have as escapes.
+    r"""Return the text on one line, with escapes for characters that XML and UTF-8 do not have.
 
     >>> legal_text("a\x00b\ufffe"), legal_text("a\ud800")
     ('a\\x00b\\ufffe', 'a\\ud800')
@@ -20,7 +20,7 @@ def legal_text(text: str) -> str:
 
 
 def xml_text(text: str) -> str:
-    """Write text so that it is text and nothing else, between tags as in a quoted attribute, of XML as of HTML.
+    """Return text escaped for XML and HTML, between tags and in quoted attributes.
 
     >>> xml_text("</title><script>alert('x')</script>")
     '&lt;/title&gt;&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;'
@@ -29,7 +29,7 @@ def xml_text(text: str) -> str:
 
 
 def _is_legal(code: int) -> bool:
-    """Return whether XML 1.0 has the character, and no standard says that it is none (…FFFE, …FFFF, FDD0 to FDEF)."""
+    """Return whether XML 1.0 has the character and it is no noncharacter (…FFFE, …FFFF, FDD0 to FDEF)."""
     in_range = 0x20 <= code <= 0xD7FF or 0xE000 <= code <= 0x10FFFF
     return in_range and code & 0xFFFE != 0xFFFE and not 0xFDD0 <= code <= 0xFDEF
 

@@ -1,19 +1,19 @@
-"""Trees and lists of rules for the programs that lay out graphs themselves: Mermaid and Graphviz (DOT)."""
+"""Trees and lists of rules for programs that lay out graphs: Mermaid and Graphviz (DOT)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from espalier.explanation.branch_text import BranchWords, cut, folded_text, leaf_text
+from espalier.explanation.branch_text import BranchText, cut, folded_text, leaf_text
 from espalier.explanation.explain import Explanation
 from espalier.explanation.linear_terms import equation_text
 from espalier.model.model import Model
 from espalier.plotting.escape import legal_text
 from espalier.plotting.rules import rules_to_mermaid
-from espalier.plotting.selection import Drawing
+from espalier.plotting.selection import TreeView
 from espalier.prediction.tree_predictor import tree_predictor
 
-LONGEST_TEXT: Final = 300
+MAX_TEXT: Final = 300
 """Characters in one box or on one arrow: the programs that read this lay out what they get."""
 PLAIN: Final = frozenset(" .,-_/()±≤:…")
 """Characters besides letters and digits that mean nothing to Mermaid inside quotes."""
@@ -22,7 +22,7 @@ ACCENT: Final = "#c2255c"
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A box: its name in the chart, what stands in it, ``test``, ``leaf`` or ``folded``, and if it is on the way."""
+    """A box: its name in the chart, its text, ``test``, ``leaf`` or ``folded``, and whether it is on the path."""
 
     name: str
     text: str
@@ -40,25 +40,25 @@ class Arrow:
     marked: bool
 
 
-def tree_chart(drawing: Drawing) -> Iterator[Cell | Arrow]:
-    """Return a box for each of the drawing's, and before the next one the arrow that leads to it."""
-    model, words = drawing.model, BranchWords(drawing.model)
-    names = ["n" + (str(box.node) if box.node >= 0 else f"{drawing.boxes[box.parent].node}x") for box in drawing.boxes]
-    for box, name in zip(drawing.boxes, names, strict=True):
+def tree_chart(view: TreeView) -> Iterator[Cell | Arrow]:
+    """Yield a box for each box of the view, and before the next one the arrow that leads to it."""
+    model, text_of = view.model, BranchText(view.model)
+    names = ["n" + (str(box.node) if box.node >= 0 else f"{view.boxes[box.parent].node}x") for box in view.boxes]
+    for box, name in zip(view.boxes, names, strict=True):
         if box.form == "test":
-            text = words.attribute(box.node)
+            text = text_of.attribute(box.node)
         elif box.form == "leaf":
             text = f"{leaf_text(model, box.node)}{_equation(model, box.node)}"
         else:
             text = folded_text(model, box.nodes, box.n_leaves)
         yield Cell(name, text, "folded" if box.form == "more" else box.form, box.share > 0)
         if box.parent >= 0:
-            label = "other" if box.node < 0 else words.label(box.node)
+            label = "other" if box.node < 0 else text_of.label(box.node)
             yield Arrow(names[box.parent], name, label, box.share > 0)
 
 
 def rule_chart(model: Model, explanation: Explanation | None) -> Iterator[Cell | Arrow]:
-    """Return a chain: a box a rule, which answers where it holds and else asks the next one."""
+    """Yield a chain: a box per rule, with an arrow to its answer and one to the next rule."""
     *pairs, last = rules_to_mermaid(model)
     n_rules, fired = len(pairs) // 2, -1 if explanation is None else explanation.prediction.leaf
     for number in range(n_rules):
@@ -71,7 +71,7 @@ def rule_chart(model: Model, explanation: Explanation | None) -> Iterator[Cell |
 
 
 def mermaid_lines(chart: Iterator[Cell | Arrow]) -> Iterator[str]:
-    """Return the lines of a Mermaid flowchart: tests as boxes, leaves round, what is folded with double sides."""
+    """Yield the lines of a Mermaid flowchart: tests as boxes, leaves round, folded boxes with double sides."""
     marked_cells, marked_arrows, n_arrows = [], [], 0
     for item in chart:
         if isinstance(item, Cell):
@@ -97,7 +97,7 @@ MERMAID_BRACKETS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def dot_lines(chart: Iterator[Cell | Arrow]) -> Iterator[str]:
-    """Return the lines of a directed graph in DOT: tests as boxes, leaves rounded, what is folded dashed."""
+    """Yield the lines of a directed graph in DOT: tests as boxes, leaves rounded, folded boxes dashed."""
     yield 'graph [bgcolor="white"]'
     yield 'node [shape="box", fontname="Helvetica", style="solid"]'
     yield 'edge [fontname="Helvetica"]'
@@ -121,16 +121,16 @@ def _equation(model: Model, node: int) -> str:
 
 
 def _mermaid_text(text: str) -> str:
-    """Write text as Mermaid's entities where a character would end or style the label."""
+    """Return text with Mermaid's entities for characters that would end or style the label."""
     return "".join(
         character if character.isalnum() or character in PLAIN else f"#{ord(character)};"
-        for character in legal_text(cut(text, LONGEST_TEXT))
+        for character in legal_text(cut(text, MAX_TEXT))
     )
 
 
 def _dot_text(text: str) -> str:
-    r"""Write text for a quoted string of DOT, where a backslash begins an escape, an ampersand a name."""
-    return legal_text(cut(text, LONGEST_TEXT)).translate(DOT_ESCAPES)
+    """Return text for a quoted string of DOT, in which a backslash begins an escape and an ampersand a name."""
+    return legal_text(cut(text, MAX_TEXT)).translate(DOT_ESCAPES)
 
 
 DOT_ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "&": "&amp;", "<": "&lt;", ">": "&gt;"})

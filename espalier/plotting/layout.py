@@ -1,7 +1,8 @@
-"""Where the boxes of a drawing go: levels are columns from left to right, and no two boxes touch.
+"""Coordinates of the boxes of a drawn tree, and upper bounds of the width of texts.
 
-Each box at the end of a way takes a strip of its own, from top to bottom in preorder; a box with boxes below it stands
-in the middle between the first and the last of them, so within the strips of those::
+Levels are columns from left to right, and no two boxes touch. Each box without boxes below it takes a strip, from top
+to bottom in preorder; a box with boxes below it is centred between the first and the last of them, within their
+strips::
 
     column 0   │ curve │ label │ column 1
 
@@ -14,6 +15,7 @@ in the middle between the first and the last of them, so within the strips of th
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
+from unicodedata import category, decomposition, east_asian_width
 
 GAP: Final = 14.0
 """Between two strips."""
@@ -21,11 +23,30 @@ CURVE: Final = 34.0
 """Width in which the lines from a box part."""
 LABEL_GAP: Final = 7.0
 """To the left and to the right of a label."""
+LINE: Final = 1.25
+"""Height of a line, in sizes of its letters."""
+BOLD: Final = 1.16
+ELLIPSIS: Final = "…"
+
+# Widths in sizes of the letters, at least those of the widest fonts in common use (Verdana, DejaVu Sans).
+CLASSES: Final = (
+    (0.43, " ijlI.,:;'|!ftr()[]/\\-·"),
+    (0.60, '"sJczkvxy`*?_'),
+    (0.70, "abdeghnopqu0123456789$FLEPTYZSKXAVBRC{}"),
+    (0.87, "wDGHNOQUM<>=+≤≥±×~^#&–−"),
+    (1.02, "mW@%…"),
+)
+WIDTHS: Final = {ord(character): width for width, characters in CLASSES for character in characters}
+OTHER: Final = 1.1
+WIDE: Final = 1.4
+"""Ideographs and pictures."""
+COMBINING: Final = frozenset({"Mn", "Me", "Cf"})
+"""Unicode categories of what stands on or between other characters."""
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
-    """How large a box is, and the label on the line that leads to it."""
+class BoxSize:
+    """Size of a box, and of the label on the line that leads to it."""
 
     width: float
     height: float
@@ -34,8 +55,8 @@ class Extent:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a box is, as wide as its column, and where the label on the line that leads to it begins."""
+class BoxPosition:
+    """Position of a box, as wide as its column, and the left end of the label on the line that leads to it."""
 
     left: float
     width: float
@@ -45,42 +66,42 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """All places, in the order of the boxes.
+    """All positions, in the order of the boxes.
 
     Attributes:
-        places: One a box.
+        positions: One a box.
         width: Of all.
         height: Of all.
     """
 
-    places: tuple[Place, ...]
+    positions: tuple[BoxPosition, ...]
     width: float
     height: float
 
 
-def laid_out(parents: Sequence[int], levels: Sequence[int], extents: Sequence[Extent]) -> Layout:
-    """Return each box its place.
+def compute_layout(parents: Sequence[int], levels: Sequence[int], sizes: Sequence[BoxSize]) -> Layout:
+    """Compute the position of each box.
 
     Args:
-        parents: Place of the box above among the boxes, which stand in preorder; -1 at the top.
-        levels: Boxes above each box.
-        extents: Sizes.
+        parents: Index of the box above each box, in preorder; -1 at the top.
+        levels: Number of boxes above each box.
+        sizes: Sizes.
     """
-    lefts, ends = _columns(levels, extents)
-    middles, height = _middles(parents, extents)
-    places = tuple(
-        Place(lefts[level], ends[level] - lefts[level], middle, lefts[level] - extent.label_width - LABEL_GAP)
-        for level, middle, extent in zip(levels, middles, extents, strict=True)
+    lefts, ends = _columns(levels, sizes)
+    middles, height = _middles(parents, sizes)
+    positions = tuple(
+        BoxPosition(lefts[level], ends[level] - lefts[level], middle, lefts[level] - size.label_width - LABEL_GAP)
+        for level, middle, size in zip(levels, middles, sizes, strict=True)
     )
-    return Layout(places, ends[-1], height)
+    return Layout(positions, ends[-1], height)
 
 
-def _columns(levels: Sequence[int], extents: Sequence[Extent]) -> tuple[list[float], list[float]]:
+def _columns(levels: Sequence[int], sizes: Sequence[BoxSize]) -> tuple[list[float], list[float]]:
     """Return where the boxes of each level begin and end: each column is as wide as its widest box and label."""
     widths, labels = [0.0] * (max(levels) + 1), [0.0] * (max(levels) + 1)
-    for level, extent in zip(levels, extents, strict=True):
-        widths[level] = max(widths[level], extent.width)
-        labels[level] = max(labels[level], extent.label_width)
+    for level, size in zip(levels, sizes, strict=True):
+        widths[level] = max(widths[level], size.width)
+        labels[level] = max(labels[level], size.label_width)
     lefts: list[float] = []
     ends: list[float] = []
     for level, (width, label) in enumerate(zip(widths, labels, strict=True)):
@@ -89,7 +110,7 @@ def _columns(levels: Sequence[int], extents: Sequence[Extent]) -> tuple[list[flo
     return lefts, ends
 
 
-def _middles(parents: Sequence[int], extents: Sequence[Extent]) -> tuple[list[float], float]:
+def _middles(parents: Sequence[int], sizes: Sequence[BoxSize]) -> tuple[list[float], float]:
     """Return the middle of each box from the top, and the height of all."""
     n_boxes = len(parents)
     with_boxes_below = set(parents)
@@ -97,7 +118,7 @@ def _middles(parents: Sequence[int], extents: Sequence[Extent]) -> tuple[list[fl
     y = 0.0
     for place in range(n_boxes):
         if place not in with_boxes_below:
-            height = max(extents[place].height, extents[place].label_height)
+            height = max(sizes[place].height, sizes[place].label_height)
             middles[place] = y + height / 2
             y += height + GAP
     first, last = [0.0] * n_boxes, [0.0] * n_boxes
@@ -110,6 +131,62 @@ def _middles(parents: Sequence[int], extents: Sequence[Extent]) -> tuple[list[fl
             last[parent] = last[parent] or middles[place]
             first[parent] = middles[place]
     # A single box above taller ones below it may stand out of their strips at both ends.
-    above = min(middle - extent.height / 2 for middle, extent in zip(middles, extents, strict=True))
-    below = max(middle + extent.height / 2 for middle, extent in zip(middles, extents, strict=True))
+    above = min(middle - size.height / 2 for middle, size in zip(middles, sizes, strict=True))
+    below = max(middle + size.height / 2 for middle, size in zip(middles, sizes, strict=True))
     return [middle - above for middle in middles], below - above
+
+
+def text_width(text: str, size: float, *, bold: bool = False) -> float:
+    """Return an upper bound of the width of a text, in the unit of `size`."""
+    width = sum(map(_width, text))
+    return width * size * (BOLD if bold else 1.0)
+
+
+def wrap_text(text: str, *, width: float, size: float, most: int, bold: bool = False) -> tuple[list[str], bool]:
+    """Break a text into at most `most` lines of `width`, at spaces if there are any.
+
+    Returns:
+        The lines, and whether they hold the whole text; if not, the last one ends in an ellipsis.
+
+    >>> wrap_text("education-num", width=200, size=12, most=2)
+    (['education-num'], True)
+    >>> wrap_text("marital status of the person", width=100, size=12, most=2)
+    (['marital status', 'of the person'], True)
+    """
+    room = width / size / (BOLD if bold else 1.0)
+    lines: list[str] = []
+    rest = text.strip()
+    while rest and len(lines) < most:
+        end = _fitting(rest, room)
+        if end < len(rest):
+            space = rest.rfind(" ", 1, end + 1)
+            end = space if space > 0 else end
+        lines.append(rest[:end].rstrip())
+        rest = rest[end:].lstrip()
+    if not rest:
+        return lines or [""], True
+    last = lines[-1]
+    lines[-1] = last[: _fitting(last, room - _width(ELLIPSIS))].rstrip() + ELLIPSIS
+    return lines, False
+
+
+def _fitting(text: str, room: float) -> int:
+    """Return how many characters of the text fit, at least one."""
+    used = 0.0
+    for place, character in enumerate(text):
+        used += _width(character)
+        if used > room:
+            return max(place, 1)
+    return len(text)
+
+
+def _width(character: str) -> float:
+    known = WIDTHS.get(ord(character))
+    if known is not None:
+        return known
+    if category(character) in COMBINING:
+        return 0.0
+    base = decomposition(character).partition(" ")[0]
+    if base and base[0] != "<":
+        return _width(chr(int(base, 16)))  # a letter with an accent
+    return WIDE if east_asian_width(character) in "WF" or ord(character) > 0xFFFF else OTHER

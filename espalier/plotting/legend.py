@@ -1,4 +1,4 @@
-"""Which colour stands for which class: the same in every drawing of a model."""
+"""A colour for each class: the same in every drawing of a model."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -18,10 +18,10 @@ class Legend:
     """Classes and their colours.
 
     Attributes:
-        codes: The classes that have a colour of their own, in the schema's order; none for a regression.
+        codes: The classes with a separate colour, in the schema's order; empty for a regression.
         labels: Their names.
-        colours: Theirs; last, where there are more classes, that of all others.
-        n_others: How many these are.
+        colours: Their colours; the last one, if there are more classes, is that of all others.
+        n_others: Number of other classes.
     """
 
     codes: tuple[int, ...]
@@ -31,7 +31,7 @@ class Legend:
 
 
 def legend_of(model: Model) -> Legend:
-    """Return the heaviest classes of the whole tree a colour each."""
+    """Return the legend of a model: the heaviest classes of the whole tree have a colour each."""
     classes = model.schema.classes
     weights = model.tree.stats[0].tolist() if classes else []
     heaviest = sorted(range(len(classes)), key=lambda code: (-weights[code], code))[: len(COLOURS)]

@@ -1,4 +1,4 @@
-"""Rules for people: as sentences, as JSON, and in the notation of logic."""
+"""Rules as sentences, as JSON, and in the notation of logic."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -25,8 +25,8 @@ from espalier.rules.extract import class_dnf, extract_rules
 def to_logic(model: Model, label: Label | None = None) -> str:
     """Return the rules in the notation of logic.
 
-    With `label`: the class as a disjunction of conjunctions; where the other classes take fewer of them, also as the
-    negation of theirs. Without: the same of each class; of a regression, and of an ordered list, a rule a line.
+    With `label`: the class as a disjunction of conjunctions; if the other classes need fewer of them, also as the
+    negation of theirs. Without: the same for each class; for a regression, and for an ordered list, a rule a line.
 
     Raises:
         NotApplicable: With `label`, a regression or an ordered list of rules.
@@ -71,8 +71,8 @@ def class_sentences(model: Model, label: Label) -> tuple[str, ...]:
 def rules_to_text(model: Model) -> str:
     """Return a list of rules as sentences, each with the weight and the errors of the training rows that it answers.
 
-    ``rule 0: if Outlook is Overcast then Yes (4)``; what placed the rule stands behind: ``[accuracy 0.7071]``, or the
-    mean squared error. The last line is the default: ``otherwise Yes (2/1)``.
+    ``rule 0: if Outlook is Overcast then Yes (4)``; the figure that orders the rules follows: ``[accuracy 0.7071]``, or
+    the mean squared error. The last line is the default: ``otherwise Yes (2/1)``.
     """
     rules, answers = model.rules, rule_predictor(model).answers
     figure = "accuracy" if model.task == "classification" else "mean squared error"
@@ -109,7 +109,7 @@ def rules_to_dict(model: Model) -> dict[str, Any]:
 
 
 def rules_to_mermaid(model: Model) -> list[str]:
-    """Return the texts of a flowchart: of each rule its conditions and its answer, and last the default's answer."""
+    """Return the texts of a flowchart: the conditions and the answer of each rule, and last the default's answer."""
     rules, answers = model.rules, rule_predictor(model).answers
     texts = []
     for number, rule in enumerate(rules.rules):
@@ -137,7 +137,7 @@ def _conjunction(conditions: Sequence[Condition], *, alone: bool) -> str:
 
 
 def _literal(condition: Condition) -> str:
-    """Write one condition: a truth value by its name alone, ``sold`` or ``¬sold``."""
+    """Return one condition; a truth value by its name alone, ``sold`` or ``¬sold``."""
     feature, labels = condition.attribute, condition.categories
     name = name_text(feature)
     if labels is not None and len(labels) == 1:
@@ -150,13 +150,13 @@ def _literal(condition: Condition) -> str:
 
 
 def _member_text(label: Label) -> str:
-    """Write a category among others, which commas part."""
+    """Return a category for a list that is separated by commas."""
     text = category_text(label)
     return f'"{text}"' if "," in text and not text.startswith('"') else text
 
 
 def _counts(rule: Rule, answer: LeafValue) -> str:
-    """Write the weight of the rows that a rule answers, with the weight of its errors, or their standard deviation."""
+    """Return the weight of the rows that a rule answers, with the weight of its errors, or their standard deviation."""
     if answer.value is not None:
         return f"{_weight_text(rule.weight)} ± {answer.std:.4g}"
     errors = rule.weight - rule.stats[answer.code] if rule.weight > 0 else 0.0

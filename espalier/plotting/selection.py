@@ -1,7 +1,7 @@
-"""What of a tree is shown, whatever the form: all of it, what is below a node, down to a depth, with the way of a row.
+"""Which nodes of a tree are shown: all, those below a node, those down to a depth, always with the path of a row.
 
-A drawing is a list of boxes in preorder. What is left out is folded into the box above it, which says how much it is;
-the way of a row is never folded.
+A view is a list of boxes in preorder. Nodes that are left out are folded into the box above them, which says how many
+they are; the path of a row is never folded.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,23 +24,23 @@ TEST: Final = "test"
 ANSWER: Final = "leaf"
 FOLDED: Final = "folded"
 MORE: Final = "more"
-ALWAYS: Final = 1 << 60
+ALL_LEVELS: Final = 1 << 60
 """A depth that no tree has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """One box of a drawing.
+    """One box of a view.
 
     Attributes:
-        node: Number of the node; -1 where the box stands for several.
-        parent: Place of the box above among the boxes; -1 at the top.
-        level: Tests between the top of the drawing and this box.
-        form: ``test``, ``leaf``, ``folded`` (a test whose branches are not shown), or ``more`` (branches of the node
-            above that are not shown each).
+        node: Number of the node; -1 if the box stands for several.
+        parent: Index of the box above; -1 at the top.
+        level: Tests between the top of the view and this box.
+        form: ``test``, ``leaf``, ``folded`` (a test whose branches are not shown), or ``more`` (several branches of the
+            node above in one box).
         nodes: The nodes that the box stands for: its own, or those of the branches.
-        n_leaves: Leaves of the tree at and below them; counted where something is folded, else 1 or 0.
-        share: Of the row whose way is shown, what comes by here; 0 off its way.
+        n_leaves: Leaves of the tree at and below them; counted if something is folded, else 1 or 0.
+        share: The share of the row that passes this box if a path is shown; 0 off its path.
     """
 
     node: int
@@ -53,14 +53,14 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class TreeView:
     """What is shown of a tree.
 
     Attributes:
         model: The model.
         boxes: In preorder; the first one is the top.
         n_leaves: Leaves of the tree below the top, shown or not.
-        explanation: Of the row whose way is shown; None without one.
+        explanation: Of the row whose path is shown; None without one.
     """
 
     model: Model
@@ -70,38 +70,38 @@ class Drawing:
 
     @property
     def top(self) -> int:
-        """The node that the drawing begins at."""
+        """The node at the top of the view."""
         return self.boxes[0].node
 
     @property
     def n_folded(self) -> int:
-        """Leaves that are not shown."""
+        """Number of leaves that are not shown."""
         return sum(box.n_leaves for box in self.boxes if box.form in (FOLDED, MORE))
 
 
-def draw(
+def select_nodes(
     model: Model,
     *,
     node: int = 0,
     depth: int | None = None,
     path: Path | None = None,
-    enough: int | None = None,
-    most_boxes: int | None = None,
-    most_branches: int | None = None,
-) -> Drawing:
-    """Choose what is shown.
+    default_boxes: int | None = None,
+    max_boxes: int | None = None,
+    max_branches: int | None = None,
+) -> TreeView:
+    """Select the nodes that are shown.
 
     Args:
         model: The model.
-        node: Where to begin.
-        depth: Tests below each other that are shown at most; None: as many as `enough` allows.
-        path: Whose way is shown; it is opened whatever the depth.
-        enough: Boxes to which levels are opened where no depth is given; None: as many as there are.
-        most_boxes: More are refused; None: no bound.
-        most_branches: Of a node with more branches the lightest are put together; None: no bound.
+        node: The top of the view.
+        depth: Maximum number of tests below each other; None: as many as `default_boxes` allows.
+        path: The row whose path is shown; it is opened at any depth.
+        default_boxes: Number of boxes up to which levels are opened if no depth is given; None: no bound.
+        max_boxes: More are refused; None: no bound.
+        max_branches: Of a node with more branches the lightest share a box; None: no bound.
 
     Raises:
-        NotApplicable: A list of rules; or what was asked for is larger than `most_boxes`.
+        NotApplicable: A list of rules; or the view is larger than `max_boxes`.
         ConfigError: There is no such node or depth, or the path is not one of this tree.
         RowError: The row has faults.
     """
@@ -109,18 +109,18 @@ def draw(
     _check(tree, node=node, depth=depth)
     explanation = explained(model, path)
     shares = {} if explanation is None else _shares(tree, explanation)
-    parts = _Parts(tree, shares, most_branches)
-    _check_way(parts, node, most_boxes)
-    deepest = _deepest(parts, node, depth, enough=enough, most=most_boxes)
+    parts = _Parts(tree, shares, max_branches)
+    _check_path(parts, node, max_boxes)
+    n_levels = _levels_shown(parts, node, depth, default_boxes=default_boxes, most=max_boxes)
     below = tree.test[node : node + int(tree.size[node])]
-    return Drawing(model, tuple(_boxes(parts, node, deepest)), int(np.count_nonzero(below == LEAF)), explanation)
+    return TreeView(model, tuple(_boxes(parts, node, n_levels)), int(np.count_nonzero(below == LEAF)), explanation)
 
 
 def explained(model: Model, path: Path | None) -> Explanation | None:
-    """Return the explanation of a row, or the one that was given, if it can be one of this model's.
+    """Return the explanation of a row, or the given explanation.
 
     Raises:
-        ConfigError: It is neither a row nor an explanation.
+        ConfigError: `path` is neither a row nor an explanation.
         RowError: The row has faults.
     """
     if path is None or isinstance(path, Explanation):
@@ -131,14 +131,14 @@ def explained(model: Model, path: Path | None) -> Explanation | None:
 
 
 class _Parts:
-    """The children of each node that are shown, and those that are put together."""
+    """The children of each node that are shown separately, and those that share a box."""
 
-    def __init__(self, tree: Tree, shares: Mapping[int, float], most_branches: int | None) -> None:
+    def __init__(self, tree: Tree, shares: Mapping[int, float], max_branches: int | None) -> None:
         self.tree = tree
         self.shares = shares
-        self._most = most_branches
+        self._most = max_branches
         # Where a row ends at a test, for want of a value, nothing below it is on its way.
-        self.on_the_way = {int(tree.parent[node]) for node in shares if node > 0}
+        self.on_path = {int(tree.parent[node]) for node in shares if node > 0}
 
     def of(self, node: int) -> tuple[list[int], list[int]]:
         """Return the children that get a box each, in branch order, and the others."""
@@ -146,12 +146,14 @@ class _Parts:
         if most is None or len(children) <= most:
             return children, []
         order = sorted(children, key=lambda child: (child not in self.shares, -self.tree.weight[child], child))
-        n_kept = max(most - 1, sum(child in self.shares for child in children))
-        kept = set(order[:n_kept])
-        return [child for child in children if child in kept], [child for child in children if child not in kept]
+        n_shown = max(most - 1, sum(child in self.shares for child in children))
+        shown_children = set(order[:n_shown])
+        return [child for child in children if child in shown_children], [
+            child for child in children if child not in shown_children
+        ]
 
     def count(self, node: int) -> int:
-        """How many boxes the children take."""
+        """Return how many boxes the children take."""
         shown, others = self.of(node)
         return len(shown) + bool(others)
 
@@ -159,9 +161,9 @@ class _Parts:
         """Return whether `node` has no children."""
         return bool(self.tree.size[node] == 1)
 
-    def is_opened(self, node: int, level: int, deepest: int) -> bool:
+    def is_opened(self, node: int, level: int, n_levels: int) -> bool:
         """Return whether the children of `node` are shown."""
-        return not self.is_leaf(node) and (level < deepest or node in self.on_the_way)
+        return not self.is_leaf(node) and (level < n_levels or node in self.on_path)
 
 
 def _check(tree: Tree, *, node: object, depth: object) -> None:
@@ -176,10 +178,10 @@ def _check(tree: Tree, *, node: object, depth: object) -> None:
 
 
 def _shares(tree: Tree, explanation: Explanation) -> dict[int, float]:
-    """Return what part of the row comes by each node of its ways."""
+    """Return the share of the row that passes each node of its paths."""
     shares: dict[int, float] = {}
     for visit in explanation.prediction.visits:
-        if not _is_way(tree, visit.nodes):
+        if not _is_path(tree, visit.nodes):
             message = "must be a way through this tree: what was explained is an answer of another model"
             raise ConfigError([Fault("/path", "not_legal", message)])
         for node in visit.nodes:
@@ -187,38 +189,38 @@ def _shares(tree: Tree, explanation: Explanation) -> dict[int, float]:
     return {node: min(share, 1.0) for node, share in shares.items()}
 
 
-def _is_way(tree: Tree, nodes: Sequence[int]) -> bool:
+def _is_path(tree: Tree, nodes: Sequence[int]) -> bool:
     if nodes[0] != 0 or max(nodes) >= tree.n_nodes:
         return False
     return all(tree.parent[below] == above for above, below in pairwise(nodes))
 
 
-def _check_way(parts: _Parts, top: int, most: int | None) -> None:
-    if most is not None and _n_on_the_way(parts, top) > most:
+def _check_path(parts: _Parts, top: int, most: int | None) -> None:
+    if most is not None and _n_on_path(parts, top) > most:
         raise NotApplicable(
             f"the way of this row alone takes more than the {most:,} boxes that are shown at most: begin at a node "
             "further down, or take its explanation as text"
         )
 
 
-def _n_on_the_way(parts: _Parts, top: int) -> int:
-    """Count the boxes that are shown whatever the depth."""
+def _n_on_path(parts: _Parts, top: int) -> int:
+    """Count the boxes that are shown at any depth."""
     stop = top + int(parts.tree.size[top])
-    return 1 + sum(parts.count(node) for node in parts.on_the_way if top <= node < stop)
+    return 1 + sum(parts.count(node) for node in parts.on_path if top <= node < stop)
 
 
-def _deepest(parts: _Parts, top: int, depth: int | None, *, enough: int | None, most: int | None) -> int:
-    """Return how many levels are opened: as many as were asked for, or as many as there is room for."""
-    room = enough if depth is None else most
+def _levels_shown(parts: _Parts, top: int, depth: int | None, *, default_boxes: int | None, most: int | None) -> int:
+    """Return how many levels are opened: as many as requested, or as many as fit."""
+    room = default_boxes if depth is None else most
     if room is None:
-        return ALWAYS if depth is None else depth
-    count, level, frontier = _n_on_the_way(parts, top), 0, [top]
+        return ALL_LEVELS if depth is None else depth
+    count, level, frontier = _n_on_path(parts, top), 0, [top]
     while frontier and (depth is None or level < depth):
         below = []
         for node in frontier:
             if parts.is_leaf(node):
                 continue
-            count += 0 if node in parts.on_the_way else parts.count(node)
+            count += 0 if node in parts.on_path else parts.count(node)
             if count > room and depth is None:
                 return level
             if count > room:
@@ -231,8 +233,11 @@ def _deepest(parts: _Parts, top: int, depth: int | None, *, enough: int | None, 
     return level
 
 
-def _boxes(parts: _Parts, top: int, deepest: int) -> Iterator[Box]:
-    """Walk down in preorder; on the stack: the node (or -1 and those put together), the place above, the level."""
+def _boxes(parts: _Parts, top: int, n_levels: int) -> Iterator[Box]:
+    """Yield the boxes in preorder.
+
+    The stack holds the node (or -1), the nodes of the box, the index of the box above, and the level.
+    """
     stack: list[tuple[int, tuple[int, ...], int, int]] = [(top, (top,), -1, 0)]
     place = -1
     while stack:
@@ -245,7 +250,7 @@ def _boxes(parts: _Parts, top: int, deepest: int) -> Iterator[Box]:
         share = parts.shares.get(node, 0.0)
         if parts.is_leaf(node):
             yield Box(node, parent, level, ANSWER, nodes, 1, share)
-        elif not parts.is_opened(node, level, deepest):
+        elif not parts.is_opened(node, level, n_levels):
             yield Box(node, parent, level, FOLDED, nodes, _n_leaves(parts.tree, node), share)
         else:
             yield Box(node, parent, level, TEST, nodes, 0, share)

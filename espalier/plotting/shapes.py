@@ -1,4 +1,4 @@
-"""The marks that a picture is made of, and its colours; a reader's dark scheme replaces the light ones."""
+"""SVG elements and colours of a drawn tree; a reader's dark scheme replaces the light colours."""
 
 from typing import Final
 
@@ -7,9 +7,9 @@ from espalier.plotting.escape import xml_text
 INK: Final = 'class="ink" fill="#1a1d21"'
 CANVAS: Final = 'class="canvas" fill="#ffffff"'
 EDGE: Final = 'class="edge" fill="none" stroke="#7d8793"'
-WAY: Final = 'class="way" fill="none" stroke="#c2255c"'
+PATH: Final = 'class="way" fill="none" stroke="#c2255c"'
 BOX: Final = 'class="box edge" fill="#f3f5f8" stroke="#7d8793"'
-BOX_ON_THE_WAY: Final = 'class="box way" fill="#f3f5f8" stroke="#c2255c"'
+BOX_ON_PATH: Final = 'class="box way" fill="#f3f5f8" stroke="#c2255c"'
 SVG_STYLE: Final = (
     "@media (prefers-color-scheme:dark){"
     ".espalier-tree .canvas{fill:#15181d}"
@@ -23,7 +23,7 @@ the light ones on their own white stay legible."""
 
 
 def text(content: str, x: float, y: float, *, size: float, bold: bool = False) -> str:
-    """Return one line of text that begins at `x` and stands on `y`."""
+    """Return one line of text whose baseline begins at (x, y)."""
     weight = ' font-weight="bold"' if bold else ""
     return f'<text x="{number(x)}" y="{number(y)}" font-size="{number(size)}"{weight} {INK}>{xml_text(content)}</text>'
 

@@ -1,17 +1,17 @@
-"""Trees for people: indented text, Mermaid, DOT and SVG; whole, in part, or with the way of a row."""
+"""Trees for people: indented text, Mermaid, DOT and SVG; whole, in part, or with the path of a row."""
 
 from collections.abc import Iterator
 from typing import Final
 
 from espalier.errors import NotApplicable
-from espalier.explanation.branch_text import BranchWords, cut, folded_text, leaf_text, top_line
+from espalier.explanation.branch_text import BranchText, cut, folded_text, leaf_text, top_line
 from espalier.explanation.linear_terms import equation_text
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
 from espalier.plotting.escape import legal_text
 from espalier.plotting.flowchart import Arrow, Cell, dot_lines, mermaid_lines, rule_chart, tree_chart
 from espalier.plotting.rules import rules_to_text
-from espalier.plotting.selection import Box, Drawing, Path, draw, explained
+from espalier.plotting.selection import Box, Path, TreeView, explained, select_nodes
 from espalier.plotting.svg import svg_of
 from espalier.prediction.tree_predictor import tree_predictor
 
@@ -43,8 +43,8 @@ def to_text(
     """
     if isinstance(model.body, RuleList):
         return _rule_lines(model, node, depth, path)
-    drawing = draw(model, node=node, depth=depth, path=path, enough=most_nodes, most_boxes=most_nodes)
-    return "\n".join([*_tree_lines(drawing), *_equation_lines(drawing)]) + "\n"
+    view = select_nodes(model, node=node, depth=depth, path=path, default_boxes=most_nodes, max_boxes=most_nodes)
+    return "\n".join([*_tree_lines(view), *_equation_lines(view)]) + "\n"
 
 
 def to_mermaid(
@@ -103,7 +103,9 @@ def _chart(
     if isinstance(model.body, RuleList):
         _check_rules(node, depth)
         return rule_chart(model, explained(model, path))
-    return tree_chart(draw(model, node=node, depth=depth, path=path, enough=most_nodes, most_boxes=most_nodes))
+    return tree_chart(
+        select_nodes(model, node=node, depth=depth, path=path, default_boxes=most_nodes, max_boxes=most_nodes)
+    )
 
 
 def _check_rules(node: int, depth: int | None) -> None:
@@ -122,18 +124,18 @@ def _rule_lines(model: Model, node: int, depth: int | None, path: Path | None) -
     )
 
 
-def _tree_lines(drawing: Drawing) -> Iterator[str]:
-    words = BranchWords(drawing.model)
-    if drawing.top:
-        yield f"{top_line(drawing.model, drawing.top)}:"
-    for box in drawing.boxes:
+def _tree_lines(view: TreeView) -> Iterator[str]:
+    text_of = BranchText(view.model)
+    if view.top:
+        yield f"{top_line(view.model, view.top)}:"
+    for box in view.boxes:
         if box.level == 0 and box.form == "test":
             continue
-        branch = words.text(box.node) if box.level else ""
+        branch = text_of.text(box.node) if box.level else ""
         indent = _indent(box.level - 1) if box.level else ""
-        end = _end(drawing.model, box)
+        end = _end(view.model, box)
         line = f"{indent}{cut(branch)}{': ' if branch and end else ''}{end}"
-        if drawing.explanation is not None:
+        if view.explanation is not None:
             part = f"  ({box.share:.4g} of the row)" if 0 < box.share < 1 else ""
             line = f"{'→ ' if box.share else '  '}{line}{part}"
         yield legal_text(line)
@@ -151,11 +153,11 @@ def _indent(level: int) -> str:
     return "|   " * MAX_INDENT + f"({level} levels) "
 
 
-def _equation_lines(drawing: Drawing) -> Iterator[str]:
-    linear = tree_predictor(drawing.model).linear
-    leaves = [box.node for box in drawing.boxes if box.form == "leaf"]
+def _equation_lines(view: TreeView) -> Iterator[str]:
+    linear = tree_predictor(view.model).linear
+    leaves = [box.node for box in view.boxes if box.form == "leaf"]
     if linear is not None and leaves:
         yield ""
         for node in leaves:
-            leaf = linear.leaf_model(tree_predictor(drawing.model).nodes_to(node))
-            yield f"LM{linear.numbers[node]}: {equation_text(drawing.model, linear, leaf)}"
+            leaf = linear.leaf_model(tree_predictor(view.model).nodes_to(node))
+            yield f"LM{linear.numbers[node]}: {equation_text(view.model, linear, leaf)}"

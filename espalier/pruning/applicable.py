@@ -42,10 +42,7 @@ def check_pruning(model: Model, method: Pruner, *, has_training_rows: bool = Tru
 
 
 def faults_of_backfit(model: Model, method: Pruner, voters: str | None) -> list[Fault]:
-    """Say what an earlier pruning stands in the way of, by which the leaves have counted held-out rows, too.
-
-    voters: As `check_pruning` has it.
-    """
+    """Return the faults of a pruning after one that has added held-out rows to the counts of the leaves."""
     record = training_record(model)
     if isinstance(method, Pessimistic) and method.raising and record.backfitted:
         message = (

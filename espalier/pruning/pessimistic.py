@@ -42,12 +42,12 @@ RAISE_RULE: Final = (
 
 
 def add_errs(weight: float, errors: float, confidence: float, *, quantile: str = "normal") -> float:
-    """Return what is added to `errors` among rows of `weight` to reach the upper confidence limit.
+    """Return how many errors to add to `errors` among rows of `weight` to reach the upper confidence limit.
 
     Args:
         weight: Weight of the rows; a real number.
-        errors: Weight of those that are wrong, at most `weight`.
-        confidence: The chance that the true error rate is above the limit.
+        errors: Weight of the wrong ones, at most `weight`.
+        confidence: The probability that the true error rate is above the limit.
         quantile: ``normal`` (Wilson's limit with the continuity correction), ``c45`` (the quantiles and the tail of
             release 8), or ``exact`` (the binomial limit of Clopper and Pearson 1934).
 
@@ -92,7 +92,7 @@ def prune_pessimistic(
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """The nodes that were replaced, in order, and the tree after that as the kernels write it.
+    """The replaced nodes, in order, and the pruned tree as the kernels write it.
 
     Attributes:
         node, branch: int32; each node, and the branch that replaced it, -1 for a leaf.
@@ -189,7 +189,6 @@ def _deviation(confidence: float, quantile: str) -> float:
 
 
 def _pruned_tree(tree: Tree, steps: _Steps) -> Tree:
-    """Return the tree that the kernels have written."""
     from espalier.pruning.kernels.distribute import preorder  # noqa: PLC0415
 
     nodes, parent, size = preorder(tree.child_start, tree.child, steps.shape)

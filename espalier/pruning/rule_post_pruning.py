@@ -1,6 +1,6 @@
-"""Rule post-pruning: the paths of a tree as rules, each shortened on its own, then put in order (Quinlan 1987, 1993).
+"""Rule post-pruning: the paths of a tree as rules, each shortened separately, then ordered (Quinlan 1987, 1993).
 
-A path of three tests, and what dropping the second would do, is read off one table of failing tests::
+A path of three tests, and the effect of dropping the second, can be read from one table of failing tests::
 
     row            0  1  2  3
     test 0 fails   ·  ·  ·  x
@@ -45,14 +45,14 @@ DIGITS: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The rows that decide which conditions go.
+    """The rows that decide which conditions are dropped.
 
     Attributes:
         values: Encoded attributes, float64 (attributes, rows).
         target: Class codes, or numbers, (rows).
         weight: float64 (rows).
         classes: Whether the target is a class.
-        pessimistic: Parameters of the pessimistic estimate; None where the rows themselves are believed.
+        pessimistic: Parameters of the pessimistic estimate; None to use the losses of the rows unchanged.
     """
 
     values: Floats
@@ -62,7 +62,7 @@ class Evidence:
     pessimistic: RulePostPruning | None
 
     def misses(self, value: float) -> Floats:
-        """Return what each row would lose by the answer `value`: 0 or 1, or the square of the difference."""
+        """Return the loss of each row for the answer `value`: 0 or 1, or the squared difference."""
         if self.classes:
             return np.asarray(self.target != value, dtype=np.float64)
         return np.asarray((self.target - value) ** 2, dtype=np.float64)
@@ -70,7 +70,7 @@ class Evidence:
 
 @dataclass(slots=True)
 class Shortened:
-    """A rule on its way: what is left of a path, and the account of what went."""
+    """A rule while it is shortened, with the steps so far."""
 
     leaf: int
     value: int | float
@@ -83,14 +83,14 @@ class Shortened:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The tree and its rules on the rows that shaped them.
+    """The estimates of the tree and of its rules.
 
     Attributes:
         rows: Which rows: ``training`` or ``validation``.
         n_rows: How many.
         before: Weight of the tree's wrong answers, or its mean squared error.
         after: That of the list of rules.
-        notes: What the trace says of these rows.
+        notes: The notes on these rows in the trace.
     """
 
     rows: str
@@ -171,7 +171,7 @@ def _training_weight(model: Model, training: Dataset) -> Floats:
 
 
 def _whole_rules(model: Model, evidence: Evidence) -> Iterator[tuple[Shortened, Mask]]:
-    """Return each path as a rule with its table: which of its tests (first axis) fails for which row."""
+    """Yield each path as a rule with its table: which of its tests (first axis) fails for which row."""
     tree, answers = model.tree, tree_predictor(model).value.tolist()
     place = {feature.name: number for number, feature in enumerate(model.schema.attributes)}
     codes = LabelCodes()
@@ -200,7 +200,7 @@ def _shortened(model: Model, evidence: Evidence, progress: Progress) -> list[Sho
 
 
 def _shorten(rule: Shortened, failing: Mask, evidence: Evidence) -> None:
-    """Drop conditions, best first, and write down each."""
+    """Drop conditions, best first, and record each step."""
     from espalier.pruning.kernels import rules as kernel  # noqa: PLC0415 - numba is loaded when rules are shortened, not before
 
     weight, missed = evidence.weight, evidence.weight * evidence.misses(rule.value)
@@ -240,12 +240,11 @@ def _first_of_best(losses: dict[int, float], least: float, more: Floats, slack: 
 
 
 def _slack(evidence: Evidence) -> float:
-    """What counts as equal: losses to 1e-9 of their unit."""
     return TIE * _unit(evidence)
 
 
 def _unit(evidence: Evidence) -> float:
-    """In what losses are reckoned: shares as they are, squared errors by the targets' mean square about their mean."""
+    """Return the unit of losses: 1 for shares; for squared errors the variance of the targets."""
     if evidence.classes:
         return 1.0
     return float(np.var(evidence.target)) if len(evidence.target) else 0.0
@@ -265,14 +264,14 @@ def _step(rule: Shortened, dropped: Condition, before: float, evidence: Evidence
 
 
 def _shown(loss: float, evidence: Evidence) -> float | None:
-    """Return what a rule's place is decided by: an accuracy, or a mean squared error; None where no row was covered."""
+    """Return the figure that orders a rule: an accuracy, or a mean squared error; None if it covers no row."""
     if evidence.classes:
         return 1.0 - loss
     return loss if math.isfinite(loss) else None
 
 
 def _in_order(rules: list[Shortened], evidence: Evidence) -> list[list[Shortened]]:
-    """Sort rules, those that say the same together: the first of them stands for all."""
+    """Sort rules, equal rules together: the first of them represents all."""
     unit, mass = _unit(evidence) or 1.0, float(evidence.weight.sum()) or 1.0
 
     def rank(rule: Shortened) -> tuple[float, float, int]:
@@ -288,7 +287,7 @@ def _in_order(rules: list[Shortened], evidence: Evidence) -> list[list[Shortened
 
 
 def _rule_list(model: Model, ordered: list[Shortened], training: Dataset, evidence: Evidence) -> RuleList:
-    """Count the training rows that each rule answers, and find the default."""
+    """Count the training rows that each rule answers, and add the default."""
     values, target, weight = (
         encode_matrix(model, training),
         target_of(model, training),
@@ -308,7 +307,7 @@ def _rule_list(model: Model, ordered: list[Shortened], training: Dataset, eviden
 
 
 def _default(model: Model, target: npt.NDArray[Any], weight: Floats, uncovered: Mask) -> Rule:
-    """Return the majority, or the mean, of the rows that no rule covers; of all rows where that is none."""
+    """Return the majority, or the mean, of the rows that no rule covers; of all rows if there are none."""
     mass = float(weight[uncovered].sum())
     rows = uncovered if mass > 0 else np.ones(len(weight), dtype=np.bool_)
     stats = _stats(model, target[rows], weight[rows]) or leaf_stats(model.tree, 0)
@@ -325,7 +324,7 @@ def _holding(model: Model, rule: Rule, values: Floats) -> Mask:
 
 
 def _stats(model: Model, target: npt.NDArray[Any], weight: Floats) -> tuple[float, ...] | None:
-    """Return class weights, or (weight, mean, sum of squared deviations); None of rows without weight."""
+    """Return class weights, or (weight, mean, sum of squared deviations); None for rows without weight."""
     mass = float(weight.sum())
     if mass <= 0:
         return None
@@ -340,7 +339,7 @@ def _size_note(model: Model, body: RuleList) -> str:
 
 
 def _notes_on_order(body: RuleList) -> Iterator[str]:
-    """Say how many rules can never answer, since one before them holds for every row."""
+    """Yield a note if rules can never answer, since one before them holds for every row."""
     never = body.n_rules - 1 - next((at for at, rule in enumerate(body.rules) if not rule.conditions), body.n_rules)
     if never > 0:
         stand = "1 rule stands" if never == 1 else f"{never} rules stand"

@@ -61,14 +61,14 @@ def _note_on_leaves(tree: Tree, n_rules: int) -> Iterator[str]:
 
 
 def class_dnf(model: Model, label: Label) -> ClassDescription:
-    """Say what a row must be like to be of a class: a disjunction of conjunctions, simplified.
+    """Describe a class as a simplified disjunction of conjunctions.
 
     It holds for exactly the rows without missing values that the tree answers with `label`. Conjunctions that differ in
-    one attribute only are united, a test that no longer matters is left out.
+    only one attribute are united, and redundant tests are left out.
 
     Raises:
-        NotApplicable: The model is a regression, or an ordered list of rules, in which a rule speaks only where those
-            before it are silent.
+        NotApplicable: The model is a regression, or an ordered list of rules, in which a rule applies only if those
+            before it do not.
         ConfigError: There is no such class.
     """
     if model.task != "classification":
@@ -88,9 +88,9 @@ def class_dnf(model: Model, label: Label) -> ClassDescription:
 
 
 def merged_paths(model: Model) -> Iterator[tuple[int, tuple[Condition, ...]]]:
-    """Return each leaf with what its path asks for, as `merged` does; not those whose tests exclude each other.
+    """Yield each leaf with the merged conditions of its path; not leaves whose tests exclude each other.
 
-    A test is merged once, for all leaves below it.
+    A test is merged once for all leaves below it.
     """
     tree = model.tree
     depths, is_leaf = tree.depths.tolist(), (tree.test == LEAF).tolist()
@@ -160,26 +160,26 @@ def merged(conditions: Sequence[Condition]) -> tuple[Condition, ...] | None:
 
 
 def leaf_stats(tree: Tree, leaf: int) -> tuple[float, ...]:
-    """Return the statistics that a leaf answers from: its own, or those of the nearest node above that has rows."""
+    """Return the statistics of a leaf: its own, or those of the nearest node above that has rows."""
     while tree.weight[leaf] <= 0 and leaf > 0:
         leaf = int(tree.parent[leaf])
     return tuple(tree.stats[leaf].tolist())
 
 
 def refuse_linear(model: Model) -> None:
-    """Refuse a model tree: its leaves have no value that a rule could give.
+    """Raise for a model tree: its leaves have no value that a rule could state.
 
     Raises:
-        NotApplicable: It is one.
+        NotApplicable: It is a model tree.
     """
     if model.linear is not None:
         raise NotApplicable("the leaves answer with linear models: only a leaf with a value gives a rule")
 
 
 def intersection(one: Condition, other: Condition) -> Condition:
-    """Return the condition that holds where both conditions on one attribute hold.
+    """Return the condition that holds if both conditions on one attribute hold.
 
-    Whether the value must be known is taken from `other`, unless it says nothing of that.
+    Whether the value must be known is taken from `other`, unless `other` does not state it.
     """
     categories = one.categories if other.categories is None else other.categories
     if one.categories is not None and other.categories is not None:

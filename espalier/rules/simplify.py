@@ -1,6 +1,6 @@
-"""Simplifying a disjunction of conjunctions: what differs in one attribute only is united.
+"""Simplify a disjunction of conjunctions: conjunctions that differ in only one attribute are united.
 
-Two steps, each of which keeps what the whole says of rows without missing values::
+Both steps preserve the meaning for rows without missing values::
 
     (x ≤ 3 ∧ y is a) ∨ (x > 3 ∧ y is a)        →   (y is a)
     (x is a ∧ y > 1) ∨ (x is b ∧ y > 1)        →   (x is a or b ∧ y > 1)
@@ -19,10 +19,10 @@ Conjunction = tuple[Condition, ...]
 
 
 def simplified(conjunctions: Sequence[Conjunction]) -> tuple[Conjunction, ...]:
-    """Unite conjunctions, one condition an attribute in each, until no two differ in one attribute alone.
+    """Unite conjunctions, with one condition an attribute in each, until no two differ in only one attribute.
 
-    Of those that are united the first keeps its place, and its order of conditions. A conjunction without conditions
-    holds for every row; no conjunctions at all hold for none.
+    A united conjunction has the place, and the order of conditions, of its first part. A conjunction without conditions
+    holds for every row; an empty disjunction holds for none.
     """
     tokens = Tokens()
     attributes = {condition.attribute.name: condition.attribute for each in conjunctions for condition in each}
@@ -46,7 +46,7 @@ def simplified(conjunctions: Sequence[Conjunction]) -> tuple[Conjunction, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A condition in a form that is quick to compare: an interval, codes, or known against missing."""
+    """A condition in a form that is quick to compare: an interval, codes, or known or missing."""
 
     above: float = -math.inf
     at_most: float = math.inf
@@ -58,7 +58,7 @@ ANYTHING: Final = Literal()
 
 
 class Tokens:
-    """A number for each different literal, so that conjunctions are compared as a few numbers; 0 is `ANYTHING`."""
+    """Numbers of distinct literals, so that conjunctions are compared as a few numbers; 0 is `ANYTHING`."""
 
     def __init__(self) -> None:
         self.literals = [ANYTHING]
@@ -73,7 +73,6 @@ class Tokens:
 
 
 def _literal(condition: Condition, place: Mapping[Hashable, int]) -> Literal:
-    """Return a condition on an attribute whose categories, by `label_key`, have these places."""
     codes = None
     if condition.categories is not None:
         codes = frozenset(place[label_key(label)] for label in condition.categories)
@@ -89,7 +88,7 @@ def _condition(feature: Feature, literal: Literal) -> Condition:
 
 
 def _united(conjunctions: list[dict[str, int]], name: str, feature: Feature, tokens: Tokens) -> list[dict[str, int]]:
-    """Unite those that are alike but for the attribute `name`."""
+    """Unite conjunctions that are equal except for the attribute `name`."""
     groups: dict[frozenset[tuple[str, int]], list[int]] = {}
     for place, each in enumerate(conjunctions):
         rest = frozenset(item for item in each.items() if item[0] != name)
@@ -106,7 +105,7 @@ def _united(conjunctions: list[dict[str, int]], name: str, feature: Feature, tok
 
 
 def _union(literals: list[tuple[int, Literal]], feature: Feature) -> list[tuple[int, Literal]]:
-    """Unite conditions on one attribute, each with the place of its conjunction; what remains keeps the least place."""
+    """Unite conditions on one attribute, each with the place of its conjunction; the result has the least place."""
     if len(literals) == 1:
         return literals
     first = min(place for place, _ in literals)

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 import espalier
 from espalier.explanation import contributions
-from espalier.explanation.explain import conditions_of
+from espalier.explanation.tree_path import conditions_of
 from espalier.prediction import tree_predictor
 from tests.core.counted_calls import n_calls
 from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, mixed_rows, plant, roots

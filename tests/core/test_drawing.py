@@ -27,7 +27,7 @@ from espalier import (
     to_text,
     train,
 )
-from espalier.plotting.selection import draw
+from espalier.plotting.selection import select_nodes
 from tests.core.planted import (
     MIXED,
     NUMBERS,
@@ -80,18 +80,18 @@ def test_what_is_folded_has_a_shape_of_its_own_in_diagrams():
 
 @given(root=roots(MIXED), depth=st.integers(0, 5))
 def test_every_leaf_is_shown_or_counted_where_it_is_folded(root, depth):
-    drawing = draw(plant(MIXED, root), depth=depth)
-    shown = [box.node for box in drawing.boxes if box.form == "leaf"]
-    assert len(shown) + drawing.n_folded == drawing.n_leaves
-    assert max(box.level for box in drawing.boxes) <= depth
+    view = select_nodes(plant(MIXED, root), depth=depth)
+    shown = [box.node for box in view.boxes if box.form == "leaf"]
+    assert len(shown) + view.n_folded == view.n_leaves
+    assert max(box.level for box in view.boxes) <= depth
     assert all(isinstance(node_numbered(root, node), Leaf) for node in shown)
 
 
-@given(root=roots(MIXED), enough=st.integers(1, 40))
-def test_as_many_levels_are_opened_as_fit_and_no_more(root, enough):
+@given(root=roots(MIXED), default_boxes=st.integers(1, 40))
+def test_as_many_levels_are_opened_as_fit_and_no_more(root, default_boxes):
     model = plant(MIXED, root)
-    n_boxes = [len(draw(model, depth=depth).boxes) for depth in range(6)]
-    assert len(draw(model, enough=enough).boxes) == max(n for n in n_boxes if n <= enough)
+    n_boxes = [len(select_nodes(model, depth=depth).boxes) for depth in range(6)]
+    assert len(select_nodes(model, default_boxes=default_boxes).boxes) == max(n for n in n_boxes if n <= default_boxes)
 
 
 def test_more_boxes_than_are_allowed_are_refused_with_what_to_do():
@@ -133,8 +133,8 @@ def test_a_part_begins_with_the_rows_that_come_there():
 @given(root=roots(MIXED), data=st.data())
 def test_the_part_below_a_node_is_what_stands_below_it_in_the_whole(root, data):
     model = plant(MIXED, root)
-    node = data.draw(st.integers(0, model.tree.n_nodes - 1))
-    part = {box.node for box in draw(model, node=node).boxes}
+    node = data.select_nodes(st.integers(0, model.tree.n_nodes - 1))
+    part = {box.node for box in select_nodes(model, node=node).boxes}
     assert part == set(range(node, node + n_nodes(node_numbered(root, node))))
     numbers = {int(number) for number in re.findall(r"^  n(\d+) \[", to_dot(model, node=node), re.MULTILINE)}
     assert numbers == part
@@ -184,8 +184,8 @@ def test_ways_of_a_part_of_the_row_say_how_much_it_is():
 def test_the_marked_nodes_are_those_that_the_answer_names(root, row):
     model = plant(MIXED, root)
     visited = {node for visit in predict(model, [row])[0].visits for node in visit.nodes}
-    drawing = draw(model, path=row, depth=0)
-    assert {box.node for box in drawing.boxes if box.share > 0} == visited
+    view = select_nodes(model, path=row, depth=0)
+    assert {box.node for box in view.boxes if box.share > 0} == visited
     marked = re.findall(r"^    class (\S+) way$", to_mermaid(model, path=row), re.MULTILINE)
     assert {int(name[1:]) for name in marked[0].split(",")} == visited
     bold = re.findall(r'^  n(\d+) \[.*penwidth="4"\];$', to_dot(model, path=row), re.MULTILINE)

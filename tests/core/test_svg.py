@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from espalier import Feature, FeatureKind, Schema, dataset_from_columns, to_svg, train
-from espalier.plotting.lettering import text_width, wrapped
+from espalier.plotting.layout import text_width, wrap_text
 from tests.core.hostile import HOSTILE, hostile
 from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, Cut, Known, mixed_rows, plant, roots
 
@@ -77,7 +77,7 @@ class Picture:
 
     def _read(self, element: ET.Element, x: float, y: float, box: Area | None) -> None:
         for child in element:
-            tag, at = child.tag.removeprefix(NAMESPACE), self._moved(child, x, y)
+            tag, at = child.tag.removeprefix(NAMESPACE), self._translated(child, x, y)
             if tag == "svg":
                 size = float(child.get("width", "")), float(child.get("height", ""))
                 self.boxes.append(Area(*at, at[0] + size[0], at[1] + size[1]))
@@ -93,7 +93,7 @@ class Picture:
                 numbers = [float(number) for number in re.findall(r"-?[\d.]+", child.get("d", ""))]
                 self.lines.append([numbers[0] + x, numbers[1] + y, numbers[-1] + x, numbers[-2] + y])
 
-    def _moved(self, element: ET.Element, x: float, y: float) -> tuple[float, float]:
+    def _translated(self, element: ET.Element, x: float, y: float) -> tuple[float, float]:
         found = re.fullmatch(r"translate\((\S+) (\S+)\)", element.get("transform", ""))
         if found:
             return x + float(found[1]), y + float(found[2])
@@ -127,15 +127,15 @@ NAMES = st.lists(WORDS, min_size=1, max_size=6).map(" ".join)
 
 
 @st.composite
-def named(draw: st.DrawFn) -> Schema:
+def named(select_nodes: st.DrawFn) -> Schema:
     """`MIXED` or `NUMBERS` with other names and categories."""
-    schema = draw(st.sampled_from([MIXED, NUMBERS]))
-    names = draw(st.lists(NAMES, min_size=5, max_size=5, unique=True))
+    schema = select_nodes(st.sampled_from([MIXED, NUMBERS]))
+    names = select_nodes(st.lists(NAMES, min_size=5, max_size=5, unique=True))
     features = []
     for feature, name in zip(schema.features, names, strict=True):
         labels = feature.categories
         if labels and feature.kind is not FeatureKind.BOOLEAN:
-            labels = tuple(draw(st.lists(NAMES, min_size=len(labels), max_size=len(labels), unique=True)))
+            labels = tuple(select_nodes(st.lists(NAMES, min_size=len(labels), max_size=len(labels), unique=True)))
         features.append(Feature(name, feature.kind, feature.role, labels))
     return Schema(tuple(features))
 
@@ -143,9 +143,9 @@ def named(draw: st.DrawFn) -> Schema:
 @given(data=st.data(), schema=named())
 def test_no_two_boxes_overlap_no_text_is_cut_and_all_is_inside(data, schema):
     base = MIXED if schema.classes else NUMBERS
-    model = plant(schema, data.draw(roots(base)))
-    depth = data.draw(st.sampled_from([None, 0, 1, 2]))
-    row = data.draw(st.none() | mixed_rows().map(lambda row: {"length": row.get("length")}))
+    model = plant(schema, data.select_nodes(roots(base)))
+    depth = data.select_nodes(st.sampled_from([None, 0, 1, 2]))
+    row = data.select_nodes(st.none() | mixed_rows().map(lambda row: {"length": row.get("length")}))
     path = None if row is None else {schema.features[0].name: row["length"]}
     check(Picture(to_svg(model, depth=depth, path=path)))
 
@@ -169,7 +169,7 @@ def test_the_estimate_of_a_width_is_no_less_than_that_of_a_wide_font():
 
 @given(text=st.text(max_size=80), width=st.integers(10, 300), most=st.integers(1, 4))
 def test_wrapped_lines_fit_and_hold_the_whole_text_or_say_that_they_do_not(text, width, most):
-    lines, whole = wrapped(text, width=width, size=12, most=most)
+    lines, whole = wrap_text(text, width=width, size=12, most=most)
     assert 1 <= len(lines) <= most
     assert all(text_width(line, 12) <= width or len(line) <= 2 for line in lines)
     shown = "".join(lines).replace(" ", "")
@@ -225,9 +225,9 @@ def test_screen_readers_get_a_title_a_description_and_a_name_for_each_box():
     assert picture.root.get("role") == "graphics-document document"
     assert "Answer: b. Because: if length > 14.6155 then b" in (description.text or "")
     groups = [group for group in picture.elements("g") if group.get("role") == "graphics-symbol img"]
-    told = {group.get("data-node"): group[0].text for group in groups}
-    assert told["6"] == "node 6, length > 14.6155: answers b; 2 rows; 100 % b; on the way of the row"
-    assert told["3"] == "node 3, colour is green: asks size; 6 rows · 50 % b; 50 % b, 50 % c"
+    description = {group.get("data-node"): group[0].text for group in groups}
+    assert description["6"] == "node 6, length > 14.6155: answers b; 2 rows; 100 % b; on the way of the row"
+    assert description["3"] == "node 3, colour is green: asks size; 6 rows · 50 % b; 50 % b, 50 % c"
 
 
 def test_the_way_of_a_row_is_thick_and_has_its_values_and_the_rest_is_faded():
@@ -327,11 +327,11 @@ def test_letters_and_lines_stand_out_from_their_ground_in_both_schemes(scheme):
             for name in re.findall(r'class="([\w ]+)"', mark)
         }
         canvas, ink = found["canvas"]["fill"], found["ink"]["fill"]
-        box, way, edge = found["box edge"]["fill"], found["way"]["stroke"], found["edge"]["stroke"]
+        box, predictor, edge = found["box edge"]["fill"], found["way"]["stroke"], found["edge"]["stroke"]
     else:
         dark = dict(re.findall(r"\.espalier-tree \.(\w+)\{\w+:(#\w{6})", svg))
-        canvas, ink, box, way, edge = (dark[name] for name in ("canvas", "ink", "box", "way", "edge"))
+        canvas, ink, box, predictor, edge = (dark[name] for name in ("canvas", "ink", "box", "way", "edge"))
     assert contrast(ink, canvas) >= 7
     assert contrast(ink, box) >= 7
-    assert contrast(way, canvas) >= 4.5
+    assert contrast(predictor, canvas) >= 4.5
     assert contrast(edge, canvas) >= 3

@@ -126,7 +126,7 @@ def test_a_row_that_cannot_be_read_is_refused_by_attribute():
 def test_where_every_answer_is_that_of_many_leaves_the_work_is_bounded(monkeypatch):
     root = Cut(0, 0.0, (Cut(0, -2.0, (A, Cut(2, 0.5, (A, B)))), Cut(2, 1.5, (A, Cut(2, 0.5, (B, A))))))
     whole = counterfactuals(measured(MIXED, root), {})
-    monkeypatch.setattr(counterfactual, "MOST_VISITED", 1)
+    monkeypatch.setattr(counterfactual, "MAX_VISITED", 1)
     found = counterfactuals(measured(MIXED, root), {})
     assert whole.complete
     assert not found.complete

@@ -133,7 +133,7 @@ def test_a_part_begins_with_the_rows_that_come_there():
 @given(root=roots(MIXED), data=st.data())
 def test_the_part_below_a_node_is_what_stands_below_it_in_the_whole(root, data):
     model = plant(MIXED, root)
-    node = data.select_nodes(st.integers(0, model.tree.n_nodes - 1))
+    node = data.draw(st.integers(0, model.tree.n_nodes - 1))
     part = {box.node for box in select_nodes(model, node=node).boxes}
     assert part == set(range(node, node + n_nodes(node_numbered(root, node))))
     numbers = {int(number) for number in re.findall(r"^  n(\d+) \[", to_dot(model, node=node), re.MULTILINE)}

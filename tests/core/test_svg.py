@@ -143,9 +143,9 @@ def named(select_nodes: st.DrawFn) -> Schema:
 @given(data=st.data(), schema=named())
 def test_no_two_boxes_overlap_no_text_is_cut_and_all_is_inside(data, schema):
     base = MIXED if schema.classes else NUMBERS
-    model = plant(schema, data.select_nodes(roots(base)))
-    depth = data.select_nodes(st.sampled_from([None, 0, 1, 2]))
-    row = data.select_nodes(st.none() | mixed_rows().map(lambda row: {"length": row.get("length")}))
+    model = plant(schema, data.draw(roots(base)))
+    depth = data.draw(st.sampled_from([None, 0, 1, 2]))
+    row = data.draw(st.none() | mixed_rows().map(lambda row: {"length": row.get("length")}))
     path = None if row is None else {schema.features[0].name: row["length"]}
     check(Picture(to_svg(model, depth=depth, path=path)))
 

@@ -15,8 +15,9 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final
 
 from sqlalchemy import Engine, Insert, Table
@@ -30,7 +31,7 @@ from service.errors import LimitExceeded, Unavailable
 LOG = logging.getLogger(__name__)
 
 DECISIONS: Final[Table] = DecisionRecord.metadata.tables[DecisionRecord.__tablename__]
-COLUMNS: Final = tuple(column.name for column in DECISIONS.columns)
+NO_VALUES: Final[dict[str, Any]] = dict.fromkeys(DECISIONS.columns.keys())
 MAX_TOGETHER: Final = 256
 """Records of one commit."""
 MAX_WAITING: Final = 1024
@@ -46,7 +47,7 @@ PAUSE_SECONDS: Final = 1.0
 CLOSE_SECONDS: Final = 5.0
 """How long `close` waits for submitted records."""
 
-Record = Mapping[str, Any]
+Record = dict[str, Any]
 
 
 def _acquired_lock() -> threading.Lock:
@@ -120,9 +121,8 @@ class DecisionLog:
 
         A row that is refused does not keep the others from being committed.
         """
-        waiters = [_Waiter(record) for record in records]
-        self._commit(waiters)
-        return [waiter.error for waiter in waiters]
+        error = self._commit(lambda: records)
+        return [error and self._alone(record, error, n_records=len(records)) for record in records]
 
     def submit(self, record: Record) -> None:
         """Have a row inserted later; neither wait nor raise."""
@@ -149,16 +149,24 @@ class DecisionLog:
     def _commit_as_leader(self, leader: _Waiter) -> None:
         if self._had_several:
             time.sleep(LINGER_SECONDS)
-        with self._lock:
-            waiters = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_TOGETHER))]
-        self._had_several = len(waiters) > 1
+        waiters: list[_Waiter] = []
+
+        def take() -> Sequence[Record]:
+            with self._lock:
+                while self._waiting and len(waiters) < MAX_TOGETHER:
+                    waiters.append(self._waiting.popleft())
+            return [waiter.record for waiter in waiters]
+
         try:
-            self._commit(waiters)
+            error = self._commit(take)
+            for waiter in waiters:
+                waiter.error = error and self._alone(waiter.record, error, n_records=len(waiters))
         except BaseException:  # the process ends: no other caller may wait for ever
             for waiter in waiters:
                 waiter.error = Unavailable("the service is ending: the decision was not logged")
             raise
         finally:
+            self._had_several = len(waiters) > 1
             with self._lock:
                 following = self._waiting[0] if self._waiting else None
                 self._is_committing = following is not None
@@ -169,19 +177,19 @@ class DecisionLog:
                 if waiter is not leader:
                     waiter.turn.release()
 
-    def _commit(self, waiters: Sequence[_Waiter]) -> None:
-        """Commit the records together; if one is refused, commit each by itself."""
+    def _commit(self, take: Callable[[], Sequence[Record]]) -> Exception | None:
         try:
-            insert_records(self._engine, [waiter.record for waiter in waiters])
-        except Unavailable as error:
-            for waiter in waiters:
-                waiter.error = Unavailable(str(error), reason=error.reason)
+            insert_records(self._engine, take)
         except Exception as error:
-            if len(waiters) == 1:
-                waiters[0].error = error
-                return
-            for waiter in waiters:
-                self._commit([waiter])
+            take()  # whoever waits now is refused, too, if the transaction did not begin
+            return error
+        return None
+
+    def _alone(self, record: Record, error: Exception, *, n_records: int) -> Exception | None:
+        """Return the error of one of several records that were refused together; None if it is committed by itself."""
+        if isinstance(error, Unavailable):
+            return Unavailable(str(error), reason=error.reason)
+        return error if n_records == 1 else self._commit(lambda: [record])
 
     def _commit_submitted(self) -> None:
         while True:
@@ -210,32 +218,38 @@ class DecisionLog:
         self._on_lost()
 
 
-def insert_records(engine: Engine, records: Sequence[Record]) -> None:
+def insert_records(engine: Engine, take: Callable[[], Sequence[Record]]) -> None:
     """Insert rows into the decisions table and commit them; columns that a row does not name are null.
 
     If the connection is lost, the insert is repeated once: rows that the lost commit has written are left as they are.
+
+    Args:
+        engine: The database.
+        take: Returns the rows; called when the transaction has begun, on SQLite with the write lock, so that rows that
+            came meanwhile are among them.
 
     Raises:
         Unavailable: The database cannot be reached or written now.
         Conflict: A row refers to a version that does not exist.
         ValidationFailed: The database does not take a value.
     """
-    rows = [{name: record.get(name) for name in COLUMNS} for record in records]
     with translated():
         try:
-            _insert(engine, rows)
+            _insert(engine, take)
         except DBAPIError as error:
             if not error.connection_invalidated:
                 raise
-            _insert(engine, rows)
+            _insert(engine, take)
 
 
+@cache
 def insert_new(dialect: str) -> Insert:
     """Return the statement that inserts decision records, except those whose id is there already."""
     insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
     return insert(DECISIONS).on_conflict_do_nothing(index_elements=["id"])
 
 
-def _insert(engine: Engine, rows: Sequence[Record]) -> None:
+def _insert(engine: Engine, take: Callable[[], Sequence[Record]]) -> None:
     with engine.begin() as connection:
+        rows = [NO_VALUES | record for record in take()]
         connection.execute(insert_new(engine.dialect.name), rows)

@@ -72,7 +72,7 @@ class Recorder:
         """Return a recorder that waits for each commit, unless nothing is logged: it bounds the records in memory."""
         return replace(self, logging="durable") if self.logging == "best_effort" else self
 
-    def record(self, version: models.LoadedVersion, entry: Mapping[str, Any] | None, labels: Mapping[str, int]) -> None:
+    def record(self, version: models.LoadedVersion, entry: dict[str, Any] | None, labels: Mapping[str, int]) -> None:
         """Log a record, if there is one, and count the answers by label.
 
         Raises:

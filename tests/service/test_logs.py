@@ -176,7 +176,7 @@ def _train_and_fail(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError(f"cannot answer {rows}")
 
     served.train("play")
-    monkeypatch.setattr("service.usecases.predictions.predict", broken)
+    monkeypatch.setattr("espalier.explain_each", broken)
     assert served.post("/v1/models/play/predict", {"rows": [{"Outlook": SECRET}]}).status_code == 500
 
 

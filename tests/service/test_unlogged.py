@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -61,11 +61,11 @@ def test_while_the_database_is_away_best_effort_answers_and_logs_later(
 ) -> None:
     is_back, was_refused, insert = threading.Event(), threading.Event(), decision_log.insert_records
 
-    def refused(engine: Engine, records: Sequence[Mapping[str, Any]]) -> None:
+    def refused(engine: Engine, take: Callable[[], Sequence[dict[str, Any]]]) -> None:
         if not is_back.is_set():
             was_refused.set()
             raise Unavailable("the database is away")
-        insert(engine, records)
+        insert(engine, take)
 
     monkeypatch.setattr(decision_log, "insert_records", refused)
     monkeypatch.setattr(decision_log, "PAUSE_SECONDS", 0.0)

@@ -1,10 +1,10 @@
-"""Whether the process lives, and whether it can answer."""
+"""Where to begin, whether the process lives, and whether it can answer."""
 
-from flask import Response
+from flask import Response, current_app, redirect, request, url_for
 
 from service.api.blueprint import Blueprint
 from service.api.context import current_caller, current_service
-from service.api.responses import json_answer
+from service.api.responses import JSON, json_answer
 from service.database import migrate
 from service.database.tables import Scope
 from service.errors import NotFound, Unavailable
@@ -12,6 +12,33 @@ from service.metrics import CONTENT_TYPE
 from service.schemas import problems as schemas
 
 health = Blueprint("health", __name__, description="For those who watch over the process")
+
+
+@health.get("/", scope=None)
+@health.response(200, schemas.Start)
+def start() -> Response:
+    """Return the addresses to begin with; a browser is sent to the documentation."""
+    if request.accept_mimetypes.best_match((JSON, "text/html"), default=JSON) == "text/html":
+        return redirect(url_for("docs.page"))  # type: ignore[return-value] # werkzeug's Response, as Flask answers
+    return json_answer(
+        {
+            "service": "Espalier",
+            "version": current_app.config["API_VERSION"],
+            "documentation": url_for("docs.page"),
+            "openapi": url_for("openapi"),
+            "data_sets": url_for("data sets.list_data_sets"),
+            "models": url_for("models.list_models"),
+            "health": url_for("health.is_healthy"),
+        }
+    )
+
+
+@health.get("/health", scope=None)
+@health.response(200, schemas.Status)
+@health.refuses(503)
+def is_healthy() -> Response:
+    """Answer as `/readyz`, at the path that many programs try."""
+    return is_ready()
 
 
 @health.get("/livez", scope=None)

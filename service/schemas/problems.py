@@ -26,6 +26,18 @@ class Problem(BaseSchema):
     errors = fields.List(fields.Nested(Fault), required=True)
 
 
+class Start(BaseSchema):
+    """The addresses to begin with."""
+
+    service = fields.String(required=True)
+    version = fields.String(required=True)
+    documentation = fields.String(required=True)
+    openapi = fields.String(required=True)
+    data_sets = fields.String(required=True)
+    models = fields.String(required=True)
+    health = fields.String(required=True)
+
+
 class Status(BaseSchema):
     """Whether the process lives, or can answer."""
 

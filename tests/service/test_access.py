@@ -79,6 +79,8 @@ NEEDS: dict[str, str | None] = {
     "POST /v1/keys": "admin",
     "GET /v1/keys": "admin",
     "DELETE /v1/keys/<id:key_id>": "admin",
+    "GET /": None,
+    "GET /health": None,
     "GET /livez": None,
     "GET /readyz": None,
     "GET /metrics": "read",

@@ -40,7 +40,7 @@ KERNEL_TESTS := $(addprefix tests/core/test_,$(addsuffix .py,growing_twin growin
 
 docs: .venv/.dev .venv-docs/.docs
 	$(BIN)/python -m tools.reference_pages
-	.venv-docs/bin/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
 	$(BIN)/python -m pytest tests/documentation/test_site.py
 
 bench: .venv-bench/.bench

@@ -18,6 +18,14 @@ PARTS = ("espalier", "service", "migrations", "tests", "benchmarks", "tools")
 RUN_ELSEWHERE = {"operations/deploy.md", "operations/keys.md", "start/five_minutes.md"}
 """Pages with a session that another file here runs."""
 
+BANNED = (
+    r"\b(?:stretch(?:es)?|pieces?|lanes?|lent|settled?|told|said|asked|kept|noughts|given up|as it is|who asks"
+    r"|in the place of|where (?:it|they) stands?|what comes)\b"
+)
+"""Words that puzzle a reader who knows the field (the glossary has better ones)."""
+WRITTEN_ELSEWHERE = {"serving.md", "http_api.md", "settings.md", "configuration.md", "command_line.md"}
+"""Pages whose sentences come from the code."""
+
 
 def pages_with_sessions() -> list[str]:
     names = (path.relative_to(DOCS).as_posix() for path in PAGES if blocks(path.read_text(encoding="utf-8"), "sh"))
@@ -39,6 +47,17 @@ def test_every_file_that_a_page_names_is_there(page: Path) -> None:
 def test_every_link_to_a_page_or_picture_leads_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.S | re.M))
     assert [link for link in links if ":" not in link and not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize(
+    "page", [path for path in PAGES if path.name not in WRITTEN_ELSEWHERE], ids=lambda path: path.name
+)
+def test_a_page_uses_plain_words(page: Path) -> None:
+    prose = re.sub(
+        r"^```.*?^```$|`[^`]*`|^    .*$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
+
+    assert re.findall(BANNED, prose, flags=re.IGNORECASE) == []
 
 
 def own_copy(service: Service, tennis: bytes, page: str) -> str:

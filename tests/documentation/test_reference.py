@@ -45,3 +45,11 @@ def test_every_public_name_is_on_the_page_on_python() -> None:
     page = re.findall(r"^::: espalier\.(\w+)$", text_of("reference/python_api.md"), flags=re.MULTILINE)
 
     assert sorted(page) == sorted(espalier.__all__)
+
+
+def test_every_preset_score_strategy_and_method_is_on_the_page_on_algorithms() -> None:
+    named = set(re.findall(r"`(\w+)`", text_of("explanation/algorithms.md")))
+    fields = {field.name: field.choices for field in espalier.field_table(espalier.TrainingConfig)}
+
+    assert {*espalier.PRESETS, *espalier.PRUNERS, *fields["criterion"], *fields["nominal"], *fields["missing"]} <= named
+    assert set(espalier.PREDICTION_STRATEGIES) <= named

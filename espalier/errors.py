@@ -1,4 +1,4 @@
-"""Every error that the core raises on purpose.
+"""The errors of the core.
 
 ::
 
@@ -22,7 +22,7 @@ SHOWN_FAULTS = 5
 
 
 class EspalierError(Exception):
-    """Anything that the core refuses to do."""
+    """Base of all errors of the core."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Fault:
 
 
 class InvalidInput(EspalierError):  # noqa: N818 - reads as what it is: invalid input
-    """What was given is wrong; ``faults`` says where, and what is legal.
+    """The input is wrong; ``faults`` lists where, and what is legal.
 
     >>> str(ConfigError([Fault("/criterion", "unknown_value", "must be one of gini, sdr")]))
     '/criterion: must be one of gini, sdr'
@@ -118,5 +118,5 @@ def pointer(*parts: str | int) -> str:
 
 
 def within(prefix: str, faults: Iterable[Fault]) -> list[Fault]:
-    """Move `faults` below the pointer `prefix`."""
+    """Return `faults` with paths below the pointer `prefix`."""
     return [Fault(prefix + fault.path, fault.code, fault.message) for fault in faults]

@@ -81,7 +81,7 @@ def large_array(size: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
         whole = n_bytes  # its end is in small pages
     try:
         memory = mmap.mmap(-1, whole, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    except OSError:  # numpy tries in the ordinary way, and raises MemoryError
+    except OSError:  # numpy allocates ordinary memory, or raises MemoryError
         return np.empty(size, kind)
     with suppress(OSError):  # a system without large pages
         memory.madvise(mmap.MADV_HUGEPAGE)

@@ -1,4 +1,4 @@
-"""What may be combined: whether a configuration can take a data set, asked before anything is grown."""
+"""Checks whether a configuration can train on a data set, before anything is grown."""
 
 from typing import Final
 
@@ -10,11 +10,11 @@ from espalier.data.schema import FeatureKind, Schema
 from espalier.errors import ConfigError, Fault, pointer, within
 
 WITHOUT_IMPURITY: Final = ("absolute_error", "poisson")
-"""Criteria whose impurity is computed from more than a node keeps."""
+"""Criteria whose impurity cannot be computed from the statistics of a node."""
 
 
 def check_training(schema: Schema, config: TrainingConfig) -> None:
-    """See whether the configuration can take such data.
+    """Check that the configuration can train on data of this schema.
 
     Raises:
         ConfigError: Every reason why not, by path.
@@ -33,7 +33,7 @@ def check_training(schema: Schema, config: TrainingConfig) -> None:
 
 
 def _without_what_the_preset_sets(config: TrainingConfig, faults: list[Fault]) -> list[Fault]:
-    """Make a preset of the other task one fault: the switches that it sets besides go with its criterion."""
+    """Report a preset of the other task as one fault of its criterion, without the other fields that it sets."""
     if all((fault.path, fault.code) != ("/criterion", "task") for fault in faults):
         return faults
     return [
@@ -68,7 +68,7 @@ def _is_of_preset(config: TrainingConfig, fault: Fault) -> bool:
 
 
 def _faults_of_numbers(config: TrainingConfig) -> list[Fault]:
-    """Return the switches that mean nothing where the target is a number."""
+    """Return the faults of fields that have no meaning for a numeric target."""
     neutral = {
         "class_weight": None,
         "window": None,
@@ -114,7 +114,7 @@ def _faults_of_attributes(schema: Schema, config: TrainingConfig) -> list[Fault]
 
 
 def _faults_of_linear_leaves(schema: Schema, config: TrainingConfig) -> list[Fault]:
-    """Return what keeps a linear model from having a number for every attribute of every row."""
+    """Return the settings that leave a linear model without a number for an attribute of some row."""
     if config.leaf != "linear" or schema.task != "regression":
         return []
     faults = []

@@ -100,7 +100,7 @@ def training_config(preset: str = "cart", **params: Any) -> TrainingConfig:
 
 
 def changed_config(config: TrainingConfig, params: Mapping[str, Any]) -> TrainingConfig:
-    """Return `config` with some fields changed and every field checked: one made by hand has not been yet.
+    """Return `config` with some fields changed and all fields checked, as the caller may have made it without a check.
 
     Raises:
         ConfigError: Every fault, by path.

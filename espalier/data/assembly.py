@@ -1,8 +1,9 @@
 """Blocks of a table, joined to whole columns while it is read.
 
-What an undeclared column of a format without types is, is known only at its end. It is kept as float64 as long as all
-its cells are numbers. When a cell is none, the column must be read again from the start, as labels: the texts of its
-numbers are gone. A target is kept as labels as long as it may be one of classes, then as numbers.
+The kind of an undeclared column of a format without types is known only at its end. The column is stored as float64 as
+long as all its cells are numbers. At the first cell that is no number, the column must be read again from the start, as
+labels, because the texts of its numbers are gone. A target is stored as labels while it may hold classes, then as
+numbers.
 """
 
 from collections.abc import Sequence
@@ -33,7 +34,7 @@ class Block:
 
 
 class Form(Enum):
-    """How the cells of a column are kept."""
+    """How the cells of a column are stored."""
 
     NUMBERS = auto()
     """As float64; a cell that is no number is infinite, and refused at the end."""
@@ -46,7 +47,7 @@ class Form(Enum):
 
 
 def form_of(declared: ColumnDeclaration, kind: FeatureKind | None, task: str | None) -> tuple[Form, FeatureKind]:
-    """Return how to keep a column whose type says `kind`, and the kind of its numbers."""
+    """Return how to store a column whose type is `kind`, and the kind of its numbers."""
     told = declared.kind or (FeatureKind.NUMERIC if declared.role is Role.WEIGHT else kind)
     if declared.role is Role.TARGET:
         if task == "regression":
@@ -81,7 +82,7 @@ class TableAssembler:
 
     @property
     def missing_values(self) -> tuple[str, ...]:
-        """Texts that stand for missing."""
+        """Texts that mean a missing value."""
         return self._declaration.missing_values
 
     @property
@@ -194,7 +195,7 @@ class _Assembled:
 
     @property
     def form_and_kind(self) -> tuple[Form, FeatureKind]:
-        """How the cells are kept, and the kind of numbers."""
+        """How the cells are stored, and the kind of numbers."""
         return self._form, self._kind
 
     @property

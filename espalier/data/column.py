@@ -53,7 +53,7 @@ class RawColumn:
 
     Attributes:
         name: Name of the column.
-        kind: What the type of the column says: numeric, datetime, boolean, ordinal (the labels are in order) or
+        kind: Kind by the type of the column: numeric, datetime, boolean, ordinal (the labels are in order) or
             nominal; None if the cells have no common type, as in CSV and JSON.
         values: (n_rows,). Without `labels` numbers of any dtype, or seconds since 1970-01-01 UTC, NaN = missing; with
             `labels` integer codes, negative = missing.

@@ -1,4 +1,4 @@
-"""What is declared of a table's columns before its cells are read: by a schema, by names of roles, by another table."""
+"""The declaration of a table before its cells are read: a schema, names of roles, or another table's schema."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ MAX_NAMES_SHOWN: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableDeclaration:
-    """What a caller says of a table; the keywords of `espalier.dataset_from_columns`, which explains them."""
+    """The declaration of a table: the keywords of `espalier.dataset_from_columns`, which explains them."""
 
     target: str | None = None
     schema: Schema | Mapping[str, Any] | None = None
@@ -108,7 +108,7 @@ def _declaration_like(schema: Schema, names: Collection[str] | None) -> Declarat
 
 
 def _are_its_own(feature: Feature) -> bool:
-    """Return whether a table lists its own categories of a column that nobody looks at: a model does not keep them."""
+    """Return whether a table lists its own categories of an ignored column: a model's schema does not hold them."""
     is_text = all(isinstance(label, str) for label in feature.categories)
     return feature.role is Role.IGNORE and feature.kind is FeatureKind.NOMINAL and is_text
 

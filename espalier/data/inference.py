@@ -1,6 +1,6 @@
-"""What a column is: the only place that infers kinds, for every format.
+"""The kind of a column: the only place that infers kinds, for every format.
 
-What is declared is obeyed, what is not is inferred from all cells. Cells are looked at by their distinct labels only;
+What is not declared is inferred from all cells. Only the distinct labels of a column are read;
 faults are reported by row numbers and never by the cells themselves.
 """
 
@@ -53,7 +53,7 @@ def dataset_of_columns(
     Args:
         columns: All columns of the table, of one length.
         declared: What the caller declares.
-        store: Keeps the encoded array of a column where the column's cells are kept, if that is not in memory.
+        store: Writes the encoded array of a column over the column's cells, if these are not in memory.
 
     Raises:
         DataError: No rows, no such column, cells that do not fit their kind; the first faults of every column.
@@ -208,7 +208,7 @@ def _from_labels(
 
 
 def _with_type(raw: RawColumn, declared: ColumnDeclaration, labels: Sequence[Any]) -> ColumnDeclaration:
-    """Return the declaration with what the column's type says where the declaration is silent."""
+    """Return the declaration, completed by the type of the column."""
     if declared.kind is not None or declared.role is Role.WEIGHT or raw.kind in TEXT_OF_NUMBERS:
         return declared  # a numeric target of few whole numbers is a class
     ordered = raw.kind is FeatureKind.ORDINAL

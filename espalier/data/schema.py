@@ -45,7 +45,7 @@ class Role(StrEnum):
     WEIGHT = "weight"
     """The weight of the row, a number of at least 0; a row of weight 0 counts for nothing."""
     IGNORE = "ignore"
-    """Kept, never looked at: an id, a comment."""
+    """Stored, but not used: an id, a comment."""
 
 
 CODED_KINDS: Final = frozenset({FeatureKind.NOMINAL, FeatureKind.ORDINAL, FeatureKind.BOOLEAN})
@@ -181,7 +181,7 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class ColumnDeclaration:
-    """What a declaration says of one column; None where it leaves the matter to inference.
+    """The declaration of one column; what is None is inferred.
 
     ``more_categories``: whether categories besides those declared are legal (they are listed after them).
     """
@@ -195,7 +195,7 @@ class ColumnDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What is declared of a table before it is read; columns that are not named are inferred."""
+    """The declaration of a table; columns that are not named are inferred."""
 
     columns: tuple[ColumnDeclaration, ...] = ()
     task: str | None = None
@@ -207,7 +207,7 @@ def parse_declaration(document: Mapping[str, Any]) -> Declaration:
 
     ``{"target", "task", "missing_values" | "missing_token", "columns": [{"name", "kind" | "type", "role",
     "categories" | "values"}]}``; ``categorical`` is read as ``nominal``. Other keys (name, file, rows …) describe the
-    file and are not looked at.
+    file and are ignored.
 
     Raises:
         SchemaError: With every fault found.

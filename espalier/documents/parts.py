@@ -97,7 +97,7 @@ def read_linear(given: Any) -> LinearModels:
 
 
 def faults_of_linear(models: LinearModels, schema: Schema, imputed: tuple[float, ...] | None) -> list[Fault]:
-    """Say where the models ask an attribute for what it does not have; each model for itself is sound already."""
+    """Return the faults of linear models that do not fit the schema, such as ranks without categories."""
     faults = []
     unordered = np.array([feature.unordered for feature in schema.attributes])
     if np.any((models.cut > 0) != unordered[models.feature]):
@@ -197,7 +197,7 @@ def _check_length(column: Sequence[float], schema: Schema, path: str) -> None:
 def record_document(record: TrainingRecord) -> dict[str, Any]:
     """Return a record as JSON values.
 
-    What does not apply to a model is not said of it: documents that have it say something by it.
+    The fields in `RARE` are left out where they do not apply.
     """
     fields = [field.name for field in dataclasses.fields(record)]
     told = [name for name in fields if name not in RARE or getattr(record, name) not in ((), None)]

@@ -1,4 +1,4 @@
-"""How much each attribute matters to a model: by the tests of its tree, and by what a model loses without it."""
+"""Importance of each attribute: by the gains of a tree's tests, and by permutation."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ MAX_REPEATS: Final = 1000
 LOSS_MEASURES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"classification": ("accuracy", "balanced_accuracy", "macro_f1", "log_loss"), "regression": ("rmse", "mae", "r2")}
 )
-"""By what a loss may be measured, by task; the first if nothing is said."""
+"""Measures of a loss, by task; the first is the default."""
 LESS_IS_BETTER: Final = frozenset({"log_loss", "rmse", "mae"})
 ALREADY_WEIGHTED: Final = frozenset({"chi_square"})
 """Scores that grow with the weight of the rows themselves."""
@@ -28,7 +28,7 @@ ALREADY_WEIGHTED: Final = frozenset({"chi_square"})
 
 @dataclass(frozen=True, slots=True)
 class PermutationImportance:
-    """What a model loses when the values of one attribute are shuffled among the rows.
+    """The loss of a model when the values of one attribute are shuffled among the rows.
 
     Attributes:
         mean: Over the shuffles, in the unit of the measure; above 0 the model is worse without the attribute.
@@ -44,9 +44,9 @@ def attribute_importances(model: Model) -> Mapping[str, float]:
 
     A test counts with its gain (by how much it lowers the impurity that the criterion is made of, as it was grown)
     times the weight of its rows; the shares add up to 1, or all are 0 where no test gains anything (Breiman and others
-    1984, section 5.3.4, without surrogates; scikit-learn's ``feature_importances_``). They tell what the tree looks at,
-    not what it would lose: an attribute with many values has more cuts to choose from. `permutation_importances` asks
-    that.
+    1984, section 5.3.4, without surrogates; scikit-learn's ``feature_importances_``). They show what the tree
+    tests, not what it would lose: an attribute with many values has more thresholds to choose from. For the loss see
+    `permutation_importances`.
 
     Raises:
         NotApplicable: The model is a list of rules, or its document left out what a test gains.
@@ -80,11 +80,11 @@ def permutation_importances(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Mapping[str, PermutationImportance]:
-    """Return what a model loses on rows when one attribute's values are shuffled among them, attribute by attribute.
+    """Return the loss of a model on rows when the values of one attribute are shuffled, for each attribute.
 
-    What a model cannot do without shows, whatever it is made of: tests, linear models, rules. Of two attributes that
-    say the same, neither may be missed. On the training rows it says what was learned, chance included; ask rows that
-    were not trained on (Breiman 2001, section 10). The same seed gives the same figures.
+    It shows what a model depends on, in tests, linear models or rules. Of two attributes that
+    carry the same information, neither may show a loss. On the training rows it shows what was learned, chance
+    included; use rows that were not trained on (Breiman 2001, section 10). The same seed gives the same figures.
 
     Args:
         model: A tree or a list of rules.
@@ -132,16 +132,13 @@ def _below_one(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def _score(model: Model, dataset: Dataset, measure: str, progress: Progress) -> float:
-    """Return a figure of which more is better."""
+    """Return the measure, negated if less is better."""
     value: float = getattr(evaluate(model, dataset, progress=progress), measure)
     return -value if measure in LESS_IS_BETTER else value
 
 
 def _shuffled(dataset: Dataset, name: str, source: "np.random.PCG64") -> Iterator[Dataset]:
-    """Return the data set again and again, each time with one column in an order drawn anew.
-
-    source: of raw numbers, a stream that never changes.
-    """
+    """Yield the data set again and again, each time with one column in a new random order."""
     place = [feature.name for feature in dataset.schema.features].index(name)
     before, column, after = dataset.columns[:place], dataset.columns[place], dataset.columns[place + 1 :]
     while True:

@@ -1,4 +1,4 @@
-"""Impurities of a group of rows, and Pearson's statistic of a table of counts, as they are shown to people."""
+"""Impurity of a group of rows and Pearson's statistic of a contingency table, for people."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class ContingencyTable:
-    """A table of branches and classes, of which only the cells that have rows are kept: at most one a row.
+    """A sparse contingency table of branches and classes: only its cells with rows.
 
     Attributes:
         branch: Of each cell, (cells,).

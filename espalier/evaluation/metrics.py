@@ -1,4 +1,4 @@
-"""How good a model is on rows with known answers."""
+"""Metrics of a model on rows with a known target."""
 
 import dataclasses
 import math
@@ -55,13 +55,13 @@ class Evaluation:
         return given
 
     def figures(self) -> dict[str, float]:
-        """Return the few figures that a model keeps of itself."""
+        """Return the figures that are stored in a model's training record."""
         names = ("n_rows", "errors", "accuracy", "rmse", "mae")
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
 def evaluate(model: Model, dataset: Dataset, *, progress: Progress | None = None) -> Evaluation:
-    """Answer every row of `dataset` and compare.
+    """Predict every row of `dataset` and compare with the target.
 
     The columns are matched by name and categories by label, so that the data set may have been read on its own. A class
     that the model does not know is an error, with a share of 0. `progress` may be stopped by another thread.
@@ -76,7 +76,7 @@ def evaluate(model: Model, dataset: Dataset, *, progress: Progress | None = None
 def evaluate_rows(
     model: Model, dataset: Dataset, *, progress: Progress | None = None
 ) -> tuple[Evaluation, npt.NDArray[np.float64]]:
-    """Do what `evaluate` does, and give besides what each row loses, (n_rows): 0 or 1, or the squared error.
+    """Return what `evaluate` returns, and the loss of each row, (n_rows): 0 or 1, or the squared error.
 
     Raises:
         DataError: As `evaluate`.

@@ -1,4 +1,4 @@
-"""The profile of a data set: how much each attribute says of the target before any tree is grown."""
+"""The profile of a data set: the information of each attribute about the target, before a tree is grown."""
 
 import math
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ class ClassShare:
 
 @dataclass(frozen=True, slots=True)
 class AttributeProfile:
-    """What one attribute says of the target at the root; entropies and gains are in the profile's unit.
+    """The information of one attribute about the target, at the root; entropies and gains are in the profile's unit.
 
     An attribute without an order has a branch a category, one with an order its best cut. N is the weight of all rows,
     F that of those whose value is known; the gain and the decreases carry the factor F/N (Quinlan 1993, section 3.2).
@@ -70,14 +70,14 @@ class AttributeProfile:
         n_missing: Rows whose value is missing.
         n_distinct: Different known values.
         entropy: Of the known values themselves.
-        threshold: Of the best cut (by gain, or by variance decrease), as it is shown; None where there is no cut.
+        threshold: Of the best cut (by gain, or by variance decrease), as shown to people; None without a threshold.
         target_entropy: Of the classes among rows whose value is known. Classification only, as all that follow here.
         conditional_entropy: The same after the split.
         gain: (F/N) · (target entropy − conditional entropy).
         split_information: Of the branches, rows without a value being one more branch.
         gain_ratio: gain / split information; None where there is no split.
         gini_decrease: Of the same branches, or of the cut that is best by gini.
-        gini_threshold: Of that cut, as it is shown.
+        gini_threshold: The threshold of that split, as shown to people.
         chi_square: Pearson's statistic (1900) of the branch × class table of known rows.
         degrees_of_freedom: (branches − 1) · (classes − 1), of those that have rows.
         p_value: Chance of so large a statistic if branch and class were independent; None without freedom.

@@ -1,4 +1,4 @@
-"""Linear models in the nodes of a tree, and what a leaf answers once those above it have smoothed it (M5).
+"""Linear models in the nodes of a tree, and their smoothing along a path (M5).
 
 Quinlan (1992), *Learning with continuous classes*; Wang and Witten (1997), *Inducing model trees for continuous
 classes*.
@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
 MAX_VALUE: Final = 1e150
-"""Numbers beyond it count as it: a product of a value and a coefficient, and the square of an answer, stay finite."""
+"""Larger numbers are clipped to it, so that products with a coefficient and squares of answers are finite."""
 
 Term = tuple[int, int, float]
 """Attribute, cut and coefficient: cut 0 takes the attribute's value, cut j takes 1 where the rank of its category is at
@@ -66,7 +66,7 @@ class LinearModels:
         return self.rank[self.rank_start[feature] : self.rank_start[feature + 1]]
 
     def column_value(self, feature: int, cut: int, value: float) -> float:
-        """Return what a term multiplies: the value (no larger than `MAX_VALUE`), or 1 or 0 of a category's code."""
+        """Return the column value of a term: the clipped value, or 1 or 0 for a category's code."""
         if cut:
             return 1.0 if self.rank[self.rank_start[feature] + int(value)] >= cut else 0.0
         return min(max(value, -MAX_VALUE), MAX_VALUE)
@@ -88,7 +88,7 @@ class LinearModels:
         )
 
     def conditions(self, *, n_nodes: int, n_attributes: int) -> Iterator[tuple[str, bool, str]]:
-        """Return (array, whether it holds, what must hold), each condition relying on those before it."""
+        """Yield (array, whether it holds, what must hold); each condition relies on those before it."""
         n_terms = len(self.feature)
         for name, n_rows in (("start", n_nodes), ("rank_start", n_attributes)):
             starts = getattr(self, name)
@@ -117,7 +117,7 @@ class LinearModels:
 
 @dataclass(frozen=True, slots=True)
 class LeafModel:
-    """What a leaf answers: intercept + Σ coefficient · column, the terms ascending by attribute, then by cut."""
+    """The model of a leaf: intercept + Σ coefficient · column, the terms ascending by attribute, then by cut."""
 
     intercept: float
     terms: tuple[Term, ...] = ()
@@ -125,7 +125,7 @@ class LeafModel:
 
 @dataclass(frozen=True, slots=True)
 class Smoothing:
-    """A leaf's answer on its way to the root, as a running sum; see `smoothed_leaf`.
+    """The running sum of a leaf's smoothed model, from the root down; see `smoothed_leaf`.
 
     Attributes:
         share: What is left for the nodes below.
@@ -138,11 +138,11 @@ class Smoothing:
     terms: dict[tuple[int, int], float]
 
     def below(self, models: LinearModels | None, node_value: float, node: int, keep: float) -> "Smoothing":
-        """Add the part that `node` has in every answer below it, and go on to a child that keeps `keep` of the rest."""
+        """Return the sum with the part of `node`, for a child whose own share of the rest is `keep`."""
         return Smoothing(self.share * keep, *self._with(models, node_value, node, self.share * (1 - keep)))
 
     def leaf(self, models: LinearModels | None, node_value: float, node: int) -> LeafModel:
-        """Add the leaf itself."""
+        """Return the model of a leaf: the sum with the part of the leaf."""
         intercept, terms = self._with(models, node_value, node, self.share)
         return LeafModel(intercept, tuple((*column, terms[column]) for column in sorted(terms)))
 
@@ -161,10 +161,11 @@ NOTHING_YET: Final = Smoothing(1.0, 0.0, {})
 
 
 def smoothing_shares(weight: Sequence[float] | Floats, path: Sequence[int], constant: float | None) -> list[float]:
-    """Return the part that each node of a path (root first) has in the leaf's smoothed answer; they add up to 1.
+    """Return the share of each node of a path (root first) in the leaf's smoothed answer; the shares add up to 1.
 
     From leaf to root p' = (n·p + k·q)/(n + k), n the weight of the child and q the answer of the parent's own model
-    (Wang and Witten 1997): the leaf keeps the product of all n/(n + k), its parent k/(n + k) times the product above.
+    (Wang and Witten 1997): the leaf's share is the product of all n/(n + k), its parent's
+    k/(n + k) times the product above.
     """
     shares, left = [], 1.0
     for child in path[1:]:
@@ -177,7 +178,7 @@ def smoothing_shares(weight: Sequence[float] | Floats, path: Sequence[int], cons
 def smoothed_leaf(
     weight: Floats, value: Floats | Ints, models: LinearModels | None, path: Sequence[int], constant: float | None
 ) -> LeafModel:
-    """Return what the last node of a path (root first) answers; see `smoothing_shares`.
+    """Return the smoothed model of the last node of a path (root first); see `smoothing_shares`.
 
     Args:
         weight: Training weight of each node of the tree.
@@ -195,7 +196,7 @@ def smoothed_leaf(
 
 
 def kept_share(weight: float, constant: float | None) -> float:
-    """Return n/(n + k): what a child of weight n keeps of its answer beside its parent's."""
+    """Return n/(n + k): the share of a child of weight n in its smoothed answer."""
     if constant is None:
         return 1.0
     return weight / (weight + constant) if weight > 0 else 0.0

@@ -1,4 +1,4 @@
-"""A model: everything that is needed to answer a row and to say where the answer came from."""
+"""A trained model with its schema, configuration and training record."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from espalier.model.tree import Tree, field_state
 
 @dataclass(frozen=True, slots=True)
 class TrainingRecord:
-    """How a model came to be.
+    """The record of how a model was made.
 
     Attributes:
         n_rows: Rows of the data set, those set aside included.
@@ -33,11 +33,11 @@ class TrainingRecord:
         held_out: The same figures on rows that were not learned from; None where there are none.
         held_out_use: ``holdout`` where those rows had no part in making the model, ``validation`` where they were used
             to stop or to prune, of this model or one that it was made from.
-        asked: Fingerprints of the data sets of which held-out rows were used so.
+        asked: Fingerprints of the data sets whose held-out rows were used as ``validation``.
         backfitted: Fingerprints of the data sets of which held-out rows were added to the leaves (``backfit``): these
-            are learned from since, and are not asked again.
-        divided: Whether rows may stand in several leaves, in parts: what those have counted are not the answers, then.
-            None by strategies for missing values that divide none, and in records from before it was written down.
+            are training rows since then, and cannot be used for validation again.
+        divided: Whether parts of a row may be in several leaves; then the counts of the leaves are not the answers.
+            None for strategies that do not divide rows, and in older records.
     """
 
     n_rows: int
@@ -54,18 +54,18 @@ class TrainingRecord:
 
 @dataclass(frozen=True, slots=True)
 class OperatingPoint:
-    """A class that is answered wherever its share reaches a probability, and nowhere else.
+    """A class that is predicted exactly where its share reaches a probability.
 
     Attributes:
         code: Place of the class among the schema's classes.
-        probability: The share from which it is answered, 0 to 1.
+        probability: The share from which it is predicted, 0 to 1.
     """
 
     code: int
     probability: float
 
     def decide(self, shares: Sequence[float]) -> int:
-        """Return the code of the class that is answered: this one, or the largest of the others, the first of equals.
+        """Return the code of the predicted class: this one, or the largest of the others, the first of equals.
 
         >>> OperatingPoint(code=2, probability=0.25).decide([0.5, 0.3, 0.2])
         0
@@ -91,15 +91,15 @@ class Model:
     """An immutable trained model.
 
     Attributes:
-        schema: The columns it was trained on; its attributes are what a row is asked for.
+        schema: The columns it was trained on; a row to predict has its attributes.
         config: How it was grown, every field resolved.
-        preparation: What is done to a row before the tree or the rules see it.
-        body: What answers: a tree, or a list of rules.
-        training: How it came to be.
+        preparation: Imputed values, and scales of the attributes.
+        body: A tree, or a list of rules.
+        training: The training record.
         pruning: Method and parameters that made it from its parent, as JSON; None for a grown one.
         notes: What a person should know of it, such as that it is unpruned.
-        operating_point: By which it answers, no part of its document; the body's answers are by it already. None: the
-            class of the largest share, as trained.
+        operating_point: The operating point of its answers, not part of its document. None: the class of the largest
+            share.
     """
 
     schema: Schema

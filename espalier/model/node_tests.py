@@ -1,4 +1,4 @@
-"""The four things that a node may do with a row."""
+"""The tests of nodes."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What is done to a row before the tree sees it, and the scales of its values; learned in training, kept.
+"""Values imputed into rows before the tree sees them, and scales of attributes; both learned in training.
 
 Scales are rounded so that no row shows through.
 """
@@ -19,18 +19,18 @@ DAY: Final = 86_400.0
 STEPS: Final = {FeatureKind.NUMERIC: (1.0,), FeatureKind.DATETIME: (DAY, 1.0)}
 """What all values of a column may be multiples of, the coarsest first."""
 BLOCK: Final = 8_192
-"""Rows looked at together; most columns that are no multiples show it in the first."""
+"""Rows checked together; most columns that are no multiples show it in the first."""
 MAX_EXACT: Final = 2.0**53
 MAX_SPAN: Final = 1e308
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """By what the values of an attribute that is a number or a date are measured; no row's own value stands here.
+    """The scale of an attribute of numbers or dates, rounded so that it holds no row's own value.
 
     Attributes:
         span: From the least to the greatest training value, to two significant digits.
-        middle: Half way between them, as roughly.
+        middle: The middle between them, rounded alike.
         step: What every training value was a multiple of: 1 (whole numbers; of a date seconds), 86400 (days of UTC), or
             0 where none of these.
     """
@@ -45,9 +45,9 @@ class Preparation:
     """Values learned from all training rows.
 
     Attributes:
-        imputed: What stands in for a missing value, one an attribute: its mean or the code of its most frequent
+        imputed: Replacements of missing values, one an attribute: its mean or the code of its most frequent
             category (as a float; NaN where the attribute had no known value). None unless ``missing="imputed"``.
-        scales: One an attribute, None for one of categories or without a value; None of a model that kept none.
+        scales: One an attribute, None for one of categories or without a value; None in older models.
     """
 
     imputed: tuple[float, ...] | None = None
@@ -55,7 +55,7 @@ class Preparation:
 
 
 def scales_of(attributes: Sequence[Feature], columns: Sequence[npt.NDArray[Any]]) -> tuple[Scale | None, ...]:
-    """Measure columns, one an attribute: float64 with NaN for missing; those of categories have no scale.
+    """Return the scales of columns, one an attribute: float64, NaN = missing; categories have no scale.
 
     >>> scales_of([Feature("age", FeatureKind.NUMERIC)], [np.array([18.0, 93.0, np.nan])])
     (Scale(span=75.0, middle=56.0, step=1.0),)
@@ -81,13 +81,13 @@ def _ends(column: npt.NDArray[Any]) -> tuple[float, float]:
     """Return the least and the greatest number; infinity and its opposite where there is none."""
     if len(column):
         low, high = float(column.min()), float(column.max())
-        if low < high:  # nothing is missing; of zeros alone the sign would be another
+        if low < high:  # nothing is missing; if all are zeros, the sign could differ
             return low, high
     return float(np.fmin.reduce(column, initial=np.inf)), float(np.fmax.reduce(column, initial=-np.inf))
 
 
 def _roughly(middle: float, span: float) -> float:
-    """Round to a tenth of the power of ten at or below `span`, so that neither end can be told from it."""
+    """Return `middle`, rounded to a tenth of the power of ten at or below `span`, so that it hides the ends."""
     if span == 0:
         return float(f"{middle:.2g}")
     digits = 1 - int(np.floor(np.log10(span)))

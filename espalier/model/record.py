@@ -1,4 +1,4 @@
-"""What a model's record says of the rows that were asked, also where it was written before that was written down."""
+"""Which rows a model has used, also by older training records, which do not name them."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -10,18 +10,18 @@ from espalier.model.model import Model, TrainingRecord
 from espalier.model.rules import RuleList
 
 DIVIDING: Final = ("fractional", "spread")
-"""Strategies for missing values by which a row goes several ways."""
+"""Strategies for missing values that divide a row among several branches."""
 UNNAMED: Final = "*"
-"""In the place of fingerprints: data sets that an old record does not name."""
+"""Instead of a fingerprint: data sets that an old record does not name."""
 HALF_A_ROW: Final = 0.5
-"""Sums of parts of rows are rounded, by far less."""
+"""Rounding errors of sums of row parts are much smaller."""
 
 
 def training_record(model: Model) -> TrainingRecord:
-    """Return the record of a model; of an old one, what is known of it without the fields that it lacks.
+    """Return the record of a model, with the fields that an old record lacks.
 
-    That is on the safe side: where rows must have been asked, or added, they may be those of any data set (`UNNAMED`),
-    and where the strategy for missing values divides rows, some may be.
+    Missing fields are filled on the safe side: rows that must have been used, or added, may be those of any data set
+    (`UNNAMED`), and a strategy for missing values that divides rows may have divided some.
     """
     record, trained_by = model.training, model.config.pruning
     pruned_by = _pruner_of(model.pruning)
@@ -41,7 +41,7 @@ def training_record(model: Model) -> TrainingRecord:
 
 
 def was_used(fingerprint: str, named: tuple[str, ...]) -> bool:
-    """Return whether a data set is, or may be, one of those that a record names.
+    """Return whether a data set is, or may be, one of those named in a record.
 
     >>> was_used("a", ("a", "b")), was_used("c", ("a", "b")), was_used("c", ("a", UNNAMED))
     (True, False, True)

@@ -1,4 +1,4 @@
-"""Conditions on one attribute, rules made of them, and how they read.
+"""Conditions on one attribute, rules made of them, and their text.
 
 A path through a tree is a list of tests; merged, it is one condition an attribute: an interval, a set of categories, or
 known against missing. A rule is a conjunction of such conditions with an answer; the first rule of a list that fires
@@ -16,23 +16,23 @@ from espalier.data.labels import Label, category_codes, instant_text, label_key,
 from espalier.data.schema import Feature, FeatureKind
 
 LINE_BREAKERS: Final = frozenset({"Cc", "Zl", "Zp"})
-"""Unicode categories of what ends a line or drives a terminal."""
+"""Unicode categories of line ends and of control characters."""
 TURNING: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""What turns the direction in which the rest of a line is read."""
+"""Characters that change the direction of the rest of a line."""
 PARTING: Final = re.compile(r'^$|^[\s"]|\s$| (?:or|and|then|is|<|≤|>|=) |[∧∨¬⇔→∈{}]')
-"""What a name, or a category, would be taken for a part of the sentence by."""
+"""Parts of a sentence that a name or a category must not be mistaken for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What must hold of one attribute.
+    """A condition on one attribute.
 
     Attributes:
         attribute: Its name.
         above: The value is greater than this; -inf where there is no lower bound.
         at_most: The value is at most this; inf where there is no upper bound.
         categories: The legal categories in the schema's order; None for an attribute that is cut.
-        known: True: the value must be known; False: it must be missing; None: nothing is said.
+        known: True: the value must be known; False: it must be missing; None: it may be missing or known.
     """
 
     attribute: Feature
@@ -56,7 +56,7 @@ class Condition:
 
 
 class LabelCodes:
-    """The codes of categories, for many conditions: of each attribute the table is made when it is first asked for.
+    """The codes of categories, for many conditions; the table of each attribute is made on first use.
 
     >>> colour = Feature("colour", FeatureKind.NOMINAL, categories=("red", "green", 1))
     >>> LabelCodes().listed(Condition(colour, categories=(1, "red")))
@@ -85,13 +85,13 @@ class Rule:
     """If all conditions hold, then the value.
 
     Attributes:
-        conditions: One an attribute, none twice; a rule without any holds for every row. A condition on a value that is
-            missing, or whose category the schema does not list, does not hold, unless it asks for just that.
+        conditions: One an attribute, none twice; a rule without any holds for every row. A condition on a missing value,
+            or on a category that the schema does not list, holds only if it is a condition on missing values.
         value: The answer: code of a class (int) or number (float).
-        weight: Training weight of the rows that this rule answers: it holds for them, and none before it does.
+        weight: Training weight of the rows that this rule answers.
         stats: Of those rows: weight of each class, or (weight, mean, sum of squared deviations). Where there are none,
             of the rows that it holds for; where there are none of those either, of the leaf that it was made from.
-        estimate: What its place in the list was decided by; None for a path as it was.
+        estimate: The estimate that its place in the list depends on; None for a path of a tree.
     """
 
     conditions: tuple[Condition, ...]
@@ -133,7 +133,7 @@ class RuleList:
 
 @dataclass(frozen=True, slots=True)
 class ClassDescription:
-    """What a row without missing values must be like to be of a class.
+    """The description of a class, as conditions on rows without missing values.
 
     Attributes:
         label: The class.
@@ -155,7 +155,7 @@ class ClassDescription:
 
 
 def condition_text(condition: Condition) -> str:
-    """Write a condition as a person would: ``2.45 < petal length ≤ 4.95``, ``Outlook is Sunny or Rain``."""
+    """Return a condition as text: ``2.45 < petal length ≤ 4.95``, ``Outlook is Sunny or Rain``."""
     name = name_text(condition.attribute)
     if condition.known is False:
         return f"{name} is missing"
@@ -171,14 +171,14 @@ def condition_text(condition: Condition) -> str:
 
 
 def format_rule(conditions: tuple[Condition, ...], answer: str) -> str:
-    """Write a rule: ``if Outlook is Sunny and Humidity is High then No``."""
+    """Return a rule as text: ``if Outlook is Sunny and Humidity is High then No``."""
     if not conditions:
         return f"always {answer}"
     return f"if {' and '.join(condition_text(condition) for condition in conditions)} then {answer}"
 
 
 def one_line(text: str) -> str:
-    r"""Write control characters and line ends as escapes: a name must not begin a line of its own, nor turn one round.
+    r"""Return text with control characters and line ends as escapes: it must not start a line or turn the direction.
 
     >>> print(one_line("cost\nif always then yes"))
     cost\nif always then yes
@@ -194,17 +194,17 @@ def one_line(text: str) -> str:
 
 
 def label_line(label: Label) -> str:
-    """Write a label on one line; see `one_line`."""
+    """Return a label on one line; see `one_line`."""
     return one_line(label_text(label))
 
 
 def name_text(feature: Feature) -> str:
-    """Write the name of an attribute in a sentence; see `category_text`."""
+    """Return the name of an attribute for a sentence; see `category_text`."""
     return _set_apart(one_line(feature.name))
 
 
 def category_text(label: Label) -> str:
-    """Write a category in a sentence, in quotes where one could not tell where it ends.
+    """Return a category for a sentence, in quotes if its end would not be clear.
 
     >>> print(category_text("Sunny"), category_text("Sunny or Rain"), category_text(""))
     Sunny "Sunny or Rain" ""
@@ -217,7 +217,7 @@ def _set_apart(text: str) -> str:
 
 
 def number_text(value: float) -> str:
-    """Write a number for a person, at most ten significant digits; JSON carries the exact one.
+    """Return a number as text for people, with at most ten significant digits; JSON has the exact one.
 
     >>> number_text(14.6155), number_text(3.0), number_text(14.838999999999999)
     ('14.6155', '3', '14.839')
@@ -226,7 +226,7 @@ def number_text(value: float) -> str:
 
 
 def shown_bound(feature: Feature, bound: float) -> Label:
-    """Return a threshold as it is shown: a number, the last category at or below it, or a date."""
+    """Return a threshold as shown to people: a number, the last category at or below it, or a date."""
     if feature.kind is FeatureKind.ORDINAL:
         return feature.categories[max(0, min(math.floor(bound), len(feature.categories) - 1))]
     if feature.kind is FeatureKind.DATETIME:
@@ -235,6 +235,6 @@ def shown_bound(feature: Feature, bound: float) -> Label:
 
 
 def bound_text(feature: Feature, bound: float) -> str:
-    """Write a threshold as it is shown."""
+    """Return a threshold as text."""
     shown = shown_bound(feature, bound)
     return number_text(shown) if isinstance(shown, float) else label_line(shown)

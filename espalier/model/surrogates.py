@@ -1,4 +1,4 @@
-"""Surrogate tests (Breiman et al. 1984, chapter 5): which attribute stands in where a node's own is missing."""
+"""Surrogate tests (Breiman et al. 1984, chapter 5): other attributes to test where a node's own is missing."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Ints = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class Surrogates:
-    """Tests that stand in where a node's own attribute is missing (rpart), best first; s of them in all.
+    """Tests that replace a node's own where its attribute is missing (rpart), best first; s of them in all.
 
     Attributes:
         start: int32 (n+1); those of node i are ``start[i] : start[i+1]``.
@@ -53,9 +53,9 @@ def arranged_surrogates(surrogates: Surrogates, tests: npt.NDArray[np.intp]) -> 
 
 
 def ragged(start: Ints, picked: npt.NDArray[np.intp]) -> tuple[Ints, npt.NDArray[np.intp]]:
-    """Return where each of the rows `picked` of a ragged table starts in a table of these alone, and all their places.
+    """Return the starts of a ragged table of the rows `picked` alone, and the places of all their entries.
 
-    start: int32; row i of the table stands at ``start[i] : start[i+1]``.
+    start: int32; row i of the table is ``start[i] : start[i+1]``.
 
     >>> start, places = ragged(np.array([0, 2, 2, 5], np.int32), np.array([2, 1, 0]))
     >>> start.tolist(), places.tolist()
@@ -73,7 +73,7 @@ def ragged(start: Ints, picked: npt.NDArray[np.intp]) -> tuple[Ints, npt.NDArray
 def surrogate_conditions(
     surrogates: Surrogates, n_children: npt.NDArray[np.intp], n_attributes: int
 ) -> Iterator[tuple[str, bool, str]]:
-    """Return (array, whether it holds, what must hold), each condition relying on those before it."""
+    """Yield (array, whether it holds, what must hold); each condition relies on those before it."""
     n_nodes, n_tests = len(n_children), len(surrogates.feature)
     for name, length in (("start", n_nodes), ("code_start", n_tests)):
         starts = getattr(surrogates, name)

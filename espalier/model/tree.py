@@ -8,7 +8,7 @@ reverse loop, every top-down one a forward loop, and no depth is too deep::
     size     6        1   1 …
     parent   -1       0   0 …      children of i:  child[child_start[i] : child_start[i + 1]]
 
-The children of one node stand in branch order.
+The children of one node are in branch order.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ NOT_DERIVED: Final = "does not follow from parent"
 SHARE_SLACK: Final = 1e-6
 
 Condition = tuple[str, bool, str]
-"""Name of an array, whether a condition on it holds, and what must hold."""
+"""Name of an array, whether a condition on it holds, and the condition as text."""
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 Owner = TypeVar("Owner")
@@ -42,7 +42,7 @@ Result = TypeVar("Result")
 def cached_on_owner(compute: Callable[[Owner], Result]) -> Callable[[Owner], Result]:
     """Cache what a function of one tree or model returns, in the ``__dict__`` of that tree or model.
 
-    The result lives as long as its owner, as that of a `functools.cached_property` does; but the function may stand in
+    The result lives as long as its owner, as that of a `functools.cached_property` does; but the function may be in
     a package that the owner's own package does not import.
     """
     name = f"{compute.__module__}.{compute.__qualname__}"
@@ -110,7 +110,7 @@ class Tree:
 
     def __eq__(self, other: object) -> bool:
         """Compare every array; NaN equals NaN."""
-        if self is other:  # what is kept for a tree is found by it
+        if self is other:  # cached results are found by it
             return True
         if not isinstance(other, Tree) or (self.surrogates is None) != (other.surrogates is None):
             return False
@@ -168,7 +168,7 @@ class Tree:
         return zip(range(self.n_nodes), self.depths.tolist(), strict=True)
 
     def collapsed(self, mask: npt.NDArray[np.bool_]) -> "Tree":
-        """Return the tree in which every node of `mask` (bool, (n)) is a leaf; what was below it is gone.
+        """Return the tree in which every node of `mask` (bool, (n)) is a leaf, without the nodes below.
 
         Statistics, weight and value of the nodes that remain are unchanged.
         """
@@ -187,11 +187,11 @@ class Tree:
         return np.flatnonzero(self._uncovered(chosen + 1, chosen + self.size[chosen]))
 
     def outside(self, nodes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-        """Return for each node whether it is none of these different nodes, nor below one of them: bool (n)."""
+        """Return for each node whether it is none of these different nodes, nor below one: bool (n)."""
         return self._uncovered(nodes, nodes + self.size[nodes])
 
     def _uncovered(self, low: npt.NDArray[np.intp], high: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-        """Return for each node whether it is in none of the slices ``low:high``: count how many such slices hold it."""
+        """Return for each node whether it is in none of the slices ``low:high``."""
         inside = np.zeros(self.n_nodes + 1, dtype=np.int64)
         np.add.at(inside, low, 1)
         np.add.at(inside, high, -1)
@@ -199,7 +199,7 @@ class Tree:
         return uncovered
 
     def tested(self) -> list[int]:
-        """Return the places, among the attributes, of those that a test asks for, ascending."""
+        """Return the places, among the attributes, of the tested ones, ascending."""
         return [int(place) for place in np.unique(self.feature[self.test != LEAF])]
 
     def arranged(
@@ -235,7 +235,7 @@ def tree_from_parents(arrays: dict[str, Any]) -> Tree:
 
 
 def _children(parent: Ints) -> tuple[Ints, Ints]:
-    """Return child_start and child of a tree whose nodes stand in preorder."""
+    """Return child_start and child of a tree in preorder."""
     counts = np.bincount(parent[1:], minlength=len(parent))
     # A stable sort of the nodes by parent lists each node's children in preorder, which is branch order.
     child = (np.argsort(parent[1:], kind="stable") + 1).astype(np.int32)
@@ -302,7 +302,7 @@ def _arrays(struct: Tree | Surrogates | LinearModels) -> list[npt.NDArray[Any]]:
 
 
 def _conditions(tree: Tree, n_attributes: int) -> Iterator[Condition]:
-    """Return what must hold, each condition relying on those before it."""
+    """Yield the conditions on the arrays; each relies on those before it."""
     yield from _lengths(tree)
     yield from _order(tree)
     yield from _tests(tree, n_attributes)
@@ -383,7 +383,7 @@ def _amounts(tree: Tree) -> Iterator[Condition]:
 
 
 def _is_preorder(tree: Tree) -> bool:
-    """Whether each first child is the node after its parent, and each later one begins where the one before it ends."""
+    """Return whether first children follow their parents, and each later child follows the subtree of the one before."""
     begins = np.empty(tree.n_nodes - 1, dtype=np.int64)
     before = tree.child[:-1]
     begins[1:] = before + tree.size[before]

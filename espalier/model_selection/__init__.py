@@ -1,1 +1,1 @@
-"""Compare ways of training on the same folds."""
+"""Compare training configurations on the same folds."""

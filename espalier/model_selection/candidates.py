@@ -1,4 +1,4 @@
-"""Ways of training that are to be compared, and whether a data set has the rows for it."""
+"""Candidates of a comparison, and checks whether a data set has the rows for them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from espalier.model_selection.folds import tests_of, why_not_divided, why_not_we
 OF_DATA: Final = ("/target", "/attributes")
 """Where `check_training` finds fault with the data, whatever the configuration is."""
 PRUNING_SHARE: Final = Holdout(fraction=1 / 3, seed=0)
-"""What a candidate that prunes on held-out rows sets aside of its training rows, unless it says otherwise."""
+"""The default holdout of a candidate that prunes on held-out rows, drawn from its training rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One way of training.
+    """A training configuration to compare.
 
     Attributes:
         name: How the answer calls it; unique in a comparison.
@@ -43,10 +43,10 @@ def check_candidate_rows(
     seed: int = 0,
     label_noise: float = 0.0,
 ) -> None:
-    """See whether each training has rows to learn from and to be tested on.
+    """Check that each training has rows to learn from and to be tested on.
 
     Those candidates that stop or prune by rows set aside of the training rows must have some and leave some, too. All
-    is given as `compare` takes it; of the data sets' columns only target and weight are looked at.
+    arguments are as in `compare`; of the data sets only target and weight are used.
 
     Raises:
         ConfigError: At ``/folds`` or ``/holdout``; then at ``/candidates/{i}/pruning`` or
@@ -71,7 +71,7 @@ def check_candidate_rows(
 
 
 def check_candidates(schema: Schema, candidates: Sequence[Candidate]) -> None:
-    """See whether each configuration can take such data.
+    """Check that each configuration can train on data of this schema.
 
     Raises:
         ConfigError: Every reason why not, below ``/candidates/{i}``; what is wrong with the data for all of them, once.
@@ -89,7 +89,7 @@ def check_candidates(schema: Schema, candidates: Sequence[Candidate]) -> None:
 
 
 def sets_aside(config: TrainingConfig) -> bool:
-    """Whether rows of those that are learned from are set aside, to stop or to prune by."""
+    """Return whether a training sets aside some of its rows, to stop or to prune by."""
     return config.validation_stop or needs_held_out(config.pruning)
 
 

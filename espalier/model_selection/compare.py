@@ -1,4 +1,4 @@
-"""Several ways of training, on the same rows: which is better, and does the difference mean anything?"""
+"""Compare candidates on the same rows: which is better, and is the difference significant?"""
 
 import dataclasses
 import time
@@ -101,7 +101,7 @@ class PruningEffect:
 
     @property
     def verdict(self) -> str:
-        """Say what pruning did: ``better``, ``worse``, or ``may be chance`` where the p-value is 0.05 or more."""
+        """The effect of pruning: ``better``, ``worse``, or ``may be chance`` where the p-value is 0.05 or more."""
         if self.p_value >= SIGNIFICANCE:
             return "may be chance"
         return "better" if self.gain > 0 else "worse"
@@ -109,7 +109,7 @@ class PruningEffect:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What came out.
+    """The result of a comparison.
 
     Attributes:
         measure: ``accuracy`` (more is better) or ``rmse`` (less is better).
@@ -138,7 +138,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Say in one sentence which is better and whether the difference means anything."""
+        """One sentence on which is better and whether the difference is significant."""
         best = _best(self.results, self.measure)
         equal = [difference.other for difference in self.differences if difference.by == 0]
         beaten = [difference.other for difference in self.differences if difference.means_something]
@@ -190,13 +190,13 @@ def compare(
 
     Args:
         dataset: With a target.
-        candidates: At least one, each with a name of its own.
+        candidates: At least one, with unique names.
         folds: How many (stratified by class), or the fold of each row. 10 if neither this nor `holdout` is given.
-        holdout: Rows to test on, instead of folds, or a data set of its own.
+        holdout: Rows to test on, instead of folds, or another data set.
         seed: For the draw of the folds and of the noise.
         label_noise: Share of the training rows whose class is replaced by another one, drawn at random; the test rows
             keep theirs. 0 for a regression.
-        progress: Watched from, and stopped by, another thread.
+        progress: Read and stopped by another thread.
 
     Raises:
         ConfigError: No candidates, a name twice, folds or a holdout that are not legal, and all that `train` raises.
@@ -278,7 +278,7 @@ def _trained(kept: Dataset, candidate: Candidate, progress: Progress) -> Model:
 
 
 def _best(results: Sequence[Result], measure: str) -> Result:
-    """The best mean; among equals the smaller trees, then the earlier candidate."""
+    """Return the best by mean; among equals the one with smaller trees, then the earlier one."""
     sign = -1.0 if measure == "accuracy" else 1.0
     return min(results, key=lambda result: (sign * result.score(measure), float(np.mean(result.leaves))))
 

@@ -1,7 +1,4 @@
-"""Which rows are learned from and which are tested on: folds dealt out, classes made wrong on purpose.
-
-All that is drawn is the same for the same seed.
-"""
+"""Training and test rows: folds, splits and label noise; the same seed draws the same rows."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -20,7 +17,7 @@ MAX_FOLDS: Final = 1_000
 DEFAULT_FOLDS: Final = 10
 
 Test = npt.NDArray[np.intp] | Dataset
-"""What one training is tested on: rows of the data set, or a data set of its own."""
+"""The test rows of one training: rows of the data set, or another data set."""
 
 
 def check_comparison(
@@ -32,7 +29,7 @@ def check_comparison(
     on_one_split: bool = False,
     label_noise: float = 0.0,
 ) -> None:
-    """See whether candidates of these names can be compared so on such data, before anything is trained.
+    """Check the arguments of a comparison before anything is trained.
 
     Args:
         schema: Of the data set.
@@ -43,7 +40,7 @@ def check_comparison(
         label_noise: As `compare` takes it.
 
     Raises:
-        ConfigError: Every reason why not, by path; those of a candidate's configuration are said by `check_training`.
+        ConfigError: Every reason why not, by path; for those of a configuration see `check_training`.
     """
     faults = []
     twice = [name for name, count in Counter(names).items() if count > 1]
@@ -95,7 +92,7 @@ def with_label_noise(dataset: Dataset, share: float, *, seed: int = 0) -> Datase
 def tests_of(
     dataset: Dataset, folds: int | Sequence[int] | None, holdout: Holdout | Dataset | None, seed: int
 ) -> list[Test]:
-    """Return what each training is tested on: the rows of each fold, or the one holdout.
+    """Return the test rows of each training: the rows of each fold, or the holdout.
 
     Raises:
         ConfigError: The holdout is the data set itself.
@@ -114,14 +111,14 @@ def tests_of(
 
 
 def parts_of(dataset: Dataset, noisy: Dataset, test: Test) -> tuple[Dataset, Dataset]:
-    """Return what is learned from and what is tested on."""
+    """Return the training rows and the test rows."""
     if isinstance(test, Dataset):
         return noisy, test
     return noisy.take(other_rows(dataset.n_rows, test)), dataset.take(test)
 
 
 def why_not_divided(dataset: Dataset, tests: Iterable[Test], holdout: Holdout) -> str | None:
-    """Say why `holdout` cannot be set aside of what is learned from beside one of `tests`; None if it always can."""
+    """Return why `holdout` cannot be drawn from the training rows of one of `tests`; None if it always can."""
     tests = list(tests)
     if _surely_divided(dataset, tests, holdout):
         return None
@@ -138,7 +135,7 @@ def why_not_divided(dataset: Dataset, tests: Iterable[Test], holdout: Holdout) -
 
 
 def why_not_weighed(dataset: Dataset, tests: Sequence[Test]) -> str | None:
-    """Say which of `tests` has no weight to be tested on, or leaves none to learn from; None if each has both."""
+    """Return which of `tests` has no weight, or leaves none for training; None if all have and leave some."""
     whole = float(dataset.weight.sum())
     for number, test in enumerate(tests):
         tested = test.weight if isinstance(test, Dataset) else dataset.weight[test]
@@ -151,7 +148,7 @@ def why_not_weighed(dataset: Dataset, tests: Sequence[Test]) -> str | None:
 
 
 def _surely_divided(dataset: Dataset, tests: Sequence[Test], holdout: Holdout) -> bool:
-    """See whether a share of the largest class alone sets rows aside and leaves some, beside any test."""
+    """Return whether the largest class alone has rows to set aside and to leave, beside any test."""
     if holdout.fraction is None or not bool(np.all(dataset.weight > 0)):
         return False
     classes = np.zeros(dataset.n_rows, dtype=np.intp)

@@ -1,4 +1,4 @@
-"""Answers as values: what a leaf or a rule says, and what a row is told."""
+"""Predictions as values: of a leaf or a rule, and of a row."""
 
 import math
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ WILSON_Z: Final = 1.96
 
 
 class LeafVisit(NamedTuple):
-    """One way down the tree.
+    """One path down the tree.
 
     Attributes:
-        weight: Share of the row that went this way; 1 unless the answer is fractional.
+        weight: Share of the row on this path; 1 unless the answer is fractional.
         nodes: The nodes visited, root first, leaf last.
     """
 
@@ -42,9 +42,9 @@ class Prediction(NamedTuple):
             smoothing; None for a classification.
         support: Training weight at the leaf.
         leaf: Number of the leaf; of the heaviest where the answer is fractional.
-        nodes: The nodes visited, root first; on the heaviest way where the answer is fractional.
-        visits: The ways taken, heaviest first; the 100 heaviest of a fractional answer.
-        n_visits: How many ways were taken.
+        nodes: The nodes visited, root first; on the heaviest path where the answer is fractional.
+        visits: The paths, heaviest first; the 100 heaviest of a fractional answer.
+        n_visits: Number of paths.
         row: The row as numbers, with its flags.
     """
 
@@ -74,7 +74,7 @@ class Prediction(NamedTuple):
 
 
 def wilson_lower_bound(share: float, weight: float) -> float:
-    """Return the lower end of Wilson's score interval (1927) for a share seen on `weight` rows, z = 1.96.
+    """Return the lower bound of Wilson's score interval (1927) for a share of `weight` rows, z = 1.96.
 
     >>> round(wilson_lower_bound(1.0, 47), 5)
     0.92444
@@ -90,7 +90,7 @@ def wilson_lower_bound(share: float, weight: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LeafValue:
-    """What a node answers if it is a leaf; ``mean`` is that of its training rows (regression only)."""
+    """The answer of a node as a leaf, or of a rule; ``mean`` is that of its training rows (regression only)."""
 
     label: Label | None
     code: int
@@ -104,12 +104,12 @@ class LeafValue:
 def leaf_value(
     value: float, stats: Sequence[float], weight: float, *, classes: Sequence[Label], laplace: bool
 ) -> LeafValue:
-    """Return what a leaf or a rule answers.
+    """Return the answer of a leaf or a rule.
 
     Args:
         value: The code of the class, or the number.
         stats: Class weights, or (weight, mean, sum of squared deviations).
-        weight: Of the training rows that it answered.
+        weight: Of its training rows.
         classes: The schema's; none for a regression.
         laplace: Whether one is added to each class weight before shares are taken.
     """
@@ -126,7 +126,7 @@ def leaf_value(
 
 
 def format_answer(answer: LeafValue | Prediction) -> str:
-    """Write the label, or the number, on one line."""
+    """Return the label, or the number, on one line."""
     if answer.value is not None:
         return number_text(answer.value)
     return label_line(answer.label) if answer.label is not None else ""

@@ -1,7 +1,7 @@
 """Predict many rows at once, as arrays: the same answers as a predictor of single rows gives.
 
 Few rows are predicted one by one in plain Python; for many, loading compiled code pays off. Threads share the rows in
-blocks. A thread writes the tested attributes of a block to a buffer of its own, which stays in the processor's cache::
+blocks. A thread writes the tested attributes of a block to its own buffer, which stays in the processor's cache::
 
     columns of the data    |#########|#########|#########|  …        rows 0 … 4095, 4096 … 8191, …
     buffer of a thread     |#########|                               the tested attributes of one block

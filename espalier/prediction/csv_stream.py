@@ -1,7 +1,7 @@
 """Rows to be predicted, from a CSV stream of any length, batch by batch.
 
 pyarrow reads a batch into columns. If a cell of the batch is not legal for its attribute, the batch is given as rows of
-Python objects instead: predicting them says which cell is wrong, and why.
+Python objects instead: predicting them reports the wrong cell.
 """
 
 from collections import Counter
@@ -190,6 +190,6 @@ def _codes(by_text: Mapping[str, int], n_listed: int | None, chunks: Any) -> tup
 
 
 def _distinct(chunks: Any) -> tuple[list[str], Column]:
-    """Return the distinct texts of a column, and for each row the place of its own among them, -1 if missing."""
+    """Return the distinct texts of a column, and the place of each row's text among them, -1 if missing."""
     whole = chunks.combine_chunks() if chunks.num_chunks != 1 else chunks.chunk(0)
     return whole.dictionary.to_pylist(), whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)

@@ -53,7 +53,7 @@ class EncodedMatrix:
 
 @dataclass(frozen=True, slots=True)
 class EncodedColumn:
-    """A column of a data set; `recode` has the model's code of each of its own, and at last that of a missing value."""
+    """A column of a data set; `recode` maps its codes to the model's; the last entry is that of a missing value."""
 
     column: npt.NDArray[Any]
     coded: bool

@@ -1,7 +1,7 @@
-"""Rows to be answered, read into numbers by a schema.
+"""Encode rows to be predicted as numbers, by a schema.
 
 A row is an object of attribute names and JSON values; an absent key, null, or one of the schema's texts for missing is
-a missing value. A category that the schema does not list is answered like a missing one, and flagged.
+a missing value. A category that the schema does not list is handled like a missing one, and flagged.
 """
 
 import math
@@ -45,17 +45,17 @@ class EncodedRow(NamedTuple):
     unseen: tuple[str, ...]
 
     def stood_in(self) -> dict[str, str]:
-        """Return the attributes without a value of their own, with the reason: ``missing`` or ``unseen``."""
+        """Return the attributes without a known value, with the reason: ``missing`` or ``unseen``."""
         return dict.fromkeys(self.missing, "missing") | dict.fromkeys(self.unseen, "unseen")
 
 
 class RowEncoder:
-    """Reads rows into numbers by a schema.
+    """Encodes rows as numbers by a schema.
 
     Attributes:
         names: Of the attributes, in the schema's order.
         is_number: Of each, whether it is held as a number (else as a code).
-        imputed: What stands in for a missing value of each; None where nothing does.
+        imputed: Replacement of a missing value of each; None without imputation.
     """
 
     def __init__(self, schema: Schema, imputed: Sequence[float] | None) -> None:
@@ -67,7 +67,7 @@ class RowEncoder:
         missing_values = MissingValues.of(schema.missing_values)
         self._missing_texts = missing_values.texts
         self._missing_numbers = missing_values.numbers
-        # Numbers among which none means that a value is missing: nearly all cells of most tables.
+        # Attributes whose numbers never mean a missing value: nearly all cells of most tables.
         plain = [feature.kind is FeatureKind.NUMERIC and not missing_values.numbers for feature in schema.attributes]
         self._columns = list(zip(self.names, self._readers, self.is_number, plain, strict=True))
         self._all_plain = all(plain)
@@ -90,7 +90,7 @@ class RowEncoder:
         return self._cell_by_cell(get, faults)
 
     def _cell_by_cell(self, get: Callable[[str], Any], found: Iterable[Fault]) -> EncodedRow:
-        """Read a row that is not all of plain numbers; `found` is what is wrong with it so far."""
+        """Encode a row that is not all plain numbers; `found` are its faults so far."""
         faults = list(found)
         values: list[float] = []
         missing, unseen = [], []
@@ -137,7 +137,7 @@ class RowEncoder:
 
 
 def _numbers(cells: tuple[Any, ...]) -> tuple[float, ...] | None:
-    """Return cells as they are where all are finite numbers, at once; None where each must be looked at."""
+    """Return the cells as floats if all are finite numbers; None if they must be read one by one."""
     if not NUMBER_TYPES.issuperset(map(type, cells)):
         return None
     try:
@@ -149,7 +149,7 @@ def _numbers(cells: tuple[Any, ...]) -> tuple[float, ...] | None:
 
 
 def encode_rows(encode: RowEncoder, rows: Sequence[Mapping[str, Any]]) -> list[EncodedRow]:
-    """Read rows into numbers.
+    """Return the encoded rows.
 
     Raises:
         RowError: Every fault of every row, by ``/{row}/{attribute}``.
@@ -178,7 +178,7 @@ def encode_each(encode: RowEncoder, rows: Iterable[Mapping[str, Any]]) -> Iterat
 def rows_from_text(schema: Schema, names: Sequence[str], lines: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
     """Read lines of a text format as rows: numbers where an attribute is numeric, categories by how they are written.
 
-    Text that is no number stays text, so that answering the row says what is wrong with it.
+    Text that is no number stays text, so that predicting the row reports it.
     """
     by_name = {feature.name: feature for feature in schema.features if feature.role is Role.ATTRIBUTE}
     readers = [_text_reader(by_name.get(name)) for name in names]

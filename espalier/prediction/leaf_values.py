@@ -1,4 +1,4 @@
-"""What each node of a tree, or each rule, answers: one at a time on demand, or all of them as arrays."""
+"""The answers of a tree's nodes or of rules: one at a time on demand, or all of them as arrays."""
 
 import math
 from dataclasses import replace
@@ -65,7 +65,7 @@ class LeafValues(dict[int, LeafValue]):
 def node_values(model: Model) -> npt.NDArray[Any]:
     """Return what each node or rule answers: int32 class codes or float64 numbers (nodes).
 
-    Constants of a regression are smoothed if the configuration says so; linear models are not included.
+    Constants of a regression are smoothed if so configured; linear models are not included.
     """
     if isinstance(model.body, RuleList):
         dtype = np.int32 if model.schema.classes else np.float64

@@ -1,4 +1,4 @@
-"""What the leaves of a model tree answer: linear models, smoothed by the nodes above them, for one row and for many."""
+"""Answers of a model tree's leaves: linear models, smoothed by the nodes above, for one row and for many."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,14 +27,14 @@ Ints = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class SmoothingStep:
-    """One node on the way back from a leaf to the root.
+    """One node on the path from a leaf back to the root.
 
     Attributes:
         node: Its number.
         weight: Of its training rows.
-        value: What its own model says of the row.
-        share: Its part in the answer; those of a path add up to 1.
-        smoothed: The answer so far, this node taken in.
+        value: Of its own model for the row.
+        share: Its share in the answer; the shares of a path add up to 1.
+        smoothed: The answer so far, this node included.
     """
 
     node: int
@@ -50,7 +50,7 @@ class SmoothingStep:
 
 @dataclass(frozen=True, slots=True)
 class LeafTable:
-    """What each leaf answers; as in `LinearModels`, with no terms at inner nodes."""
+    """The models of all leaves; as in `LinearModels`, without terms at inner nodes."""
 
     start: npt.NDArray[np.int64]
     feature: Ints
@@ -60,7 +60,7 @@ class LeafTable:
 
 
 def smoothed_constants(tree: Tree, constant: float) -> Floats:
-    """Return what each node would answer as a leaf of a tree without linear models, smoothed: float64 (n)."""
+    """Return the smoothed answer of each node as a leaf of a tree without linear models: float64 (n)."""
     value, weight, parents = tree.value.tolist(), tree.weight.tolist(), tree.parent.tolist()
     above, left = [0.0] * tree.n_nodes, [1.0] * tree.n_nodes
     for node in range(1, tree.n_nodes):
@@ -73,7 +73,7 @@ def smoothed_constants(tree: Tree, constant: float) -> Floats:
 
 
 class LinearAnswers:
-    """The leaves of one model tree; each leaf's model is worked out when it is first asked for.
+    """The leaves of one model tree; each leaf's smoothed model is computed on first use.
 
     Attributes:
         models: None where leaves are constants.
@@ -88,7 +88,7 @@ class LinearAnswers:
         self._table: LeafTable | None = None
 
     def leaf_model(self, path: Sequence[int]) -> LeafModel:
-        """Return what the leaf at the end of `path` (root first) answers."""
+        """Return the model of the leaf at the end of `path` (root first)."""
         found = self._leaves.get(path[-1])
         if found is None:
             found = smoothed_leaf(self.tree.weight, self.tree.value, self.models, path, self.constant)
@@ -96,7 +96,7 @@ class LinearAnswers:
         return found
 
     def value(self, path: Sequence[int], values: Sequence[float]) -> float:
-        """Answer one encoded row that ended at the leaf at the end of `path`."""
+        """Return the answer to one encoded row at the leaf at the end of `path`."""
         model = self.leaf_model(path)
         answer = model.intercept
         for feature, cut, coefficient in model.terms:
@@ -104,11 +104,11 @@ class LinearAnswers:
         return within_bounds(answer)
 
     def column_value(self, feature: int, cut: int, values: Sequence[float]) -> float:
-        """Return what a term multiplies in an encoded row."""
+        """Return the column value of a term in an encoded row."""
         return 0.0 if self.models is None else self.models.column_value(feature, cut, values[feature])
 
     def smoothing(self, path: Sequence[int], values: Sequence[float]) -> tuple[SmoothingStep, ...]:
-        """Return the way of an encoded row's answer from the leaf at the end of `path` back to the root."""
+        """Return the smoothing steps of an encoded row, from the leaf at the end of `path` back to the root."""
         weight = self.tree.weight
         shares = smoothing_shares(weight, path, self.constant)
         steps: list[SmoothingStep] = []
@@ -121,7 +121,7 @@ class LinearAnswers:
         return tuple(steps)
 
     def many(self, leaves: Ints, values: Floats) -> Floats:
-        """Answer rows that ended at `leaves`, float64 (rows), for encoded attributes (attributes, rows)."""
+        """Return the answers to rows at `leaves`, float64 (rows), for encoded attributes (attributes, rows)."""
         table, models = self.table, self.models
         answers = table.intercept[leaves]
         columns = values if models is None else _ranked(models, table, values)
@@ -140,7 +140,7 @@ class LinearAnswers:
 
     @cached_property
     def numbers(self) -> list[int]:
-        """The number by which each leaf is called, from 1 in preorder; at an inner node, that of the leaf before it."""
+        """Number of each leaf, from 1 in preorder; of an inner node, that of the leaf before it."""
         numbers: list[int] = np.cumsum(self.tree.test == LEAF).tolist()
         return numbers
 
@@ -154,7 +154,7 @@ class LinearAnswers:
 
     @property
     def table(self) -> LeafTable:
-        """What each leaf answers, made on first use: the same sums as `leaf_model` takes, shared by the leaves."""
+        """The models of all leaves, computed on first use: the same sums as of `leaf_model`."""
         if self._table is None:
             self._table = _leaf_table(self.tree, self.models, self.constant)
         return self._table
@@ -169,12 +169,12 @@ class LinearAnswers:
 
 
 def within_bounds(answer: float) -> float:
-    """Keep an answer where its square is a number."""
+    """Return the answer, clipped so that its square is finite."""
     return min(max(answer, -MAX_VALUE), MAX_VALUE)
 
 
 def _leaf_table(tree: Tree, models: LinearModels | None, constant: float | None) -> LeafTable:
-    """Walk down once; what a node adds to every answer below it is added up on the way."""
+    """Return the table in one pass down the tree; what a node adds to the leaves below is summed along the path."""
     value, is_leaf = tree.value.tolist(), (tree.test == LEAF).tolist()
     leaves: list[LeafModel] = [LeafModel(0.0)] * tree.n_nodes
     arriving: dict[int, Smoothing] = {0: NOTHING_YET}
@@ -197,7 +197,7 @@ def _leaf_table(tree: Tree, models: LinearModels | None, constant: float | None)
 
 
 def _ranked(models: LinearModels, table: LeafTable, values: Floats) -> Floats:
-    """Put ranks in the place of the codes of attributes that enter as binary columns."""
+    """Return the values, with ranks instead of codes for attributes that enter as binary columns."""
     nominal = np.unique(table.feature[table.cut > 0])
     if not len(nominal):
         return values

@@ -1,7 +1,7 @@
 """Missing values at prediction time: the same model with another strategy than it was trained with.
 
-The nodes, categories and leaves are the same, only the branch of a row without the tested value differs. So it is a
-model of its own, which shares all other arrays with the original.
+The nodes, categories and leaves are the same, only the branch of a row without the tested value differs. So it is
+another model, which shares all other arrays with the original.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from espalier.model.rules import RuleList
 from espalier.model.tree import Tree, cached_on_owner
 
 STOP: Final = -2
-"""In the place of a node's fallback: a row without the value ends here; -1 is every branch."""
+"""A fallback: a row without the value ends at the node; -1 is every branch."""
 
 PREDICTION_STRATEGIES: Final[Mapping[str, str]] = {
     "fractional": "down every branch, each with its share of the training weight; what the leaves say is added up",
@@ -30,11 +30,11 @@ PREDICTION_STRATEGIES: Final[Mapping[str, str]] = {
     "imputed": "the value is replaced by the one kept with the model; only where it keeps some",
     "last_prediction": "the node that asks for the value answers",
 }
-"""What each does with a row at a node that asks for a value it does not have."""
+"""What each does with a row at a node that tests a missing value."""
 
 
 LEARNED: Final[Mapping[str, str]] = {"surrogate": "surrogates", "imputed": "values to put in"}
-"""What a strategy needs that only a training with it leaves behind."""
+"""What a strategy needs that only a training with it learns."""
 
 
 def with_missing_strategy(model: Model, missing: str | None) -> Model:

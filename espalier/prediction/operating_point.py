@@ -1,6 +1,6 @@
 """Operating points: one label is answered if its share reaches a given probability, not only if it is the largest.
 
-The nodes and shares are the same, only the labels differ. So it is a model of its own, which shares all else with the
+The nodes and shares are the same, only the labels differ. So it is another model, which shares all else with the
 original.
 """
 

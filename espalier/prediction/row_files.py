@@ -1,4 +1,4 @@
-"""Rows to be answered, from a file of any format."""
+"""Read rows to be predicted from a file of any format."""
 
 import io
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ def rows_from_csv(schema: Schema, source: str | bytes | Path) -> list[dict[str, 
 def rows_from_file(schema: Schema, path: Path, *, form: str | None = None) -> list[Mapping[str, Any]]:
     """Read rows to be answered from a file in any of `FORMATS`; see `rows_from_csv` for CSV.
 
-    Its ending says the format, unless it is given.
+    Its ending gives the format, if `form` does not.
 
     Raises:
         DataError: No such format, or the file is not in it.

@@ -1,4 +1,4 @@
-"""Answers to the rows of a table, column by column: no Python object is made for a row that one leaf answers alone."""
+"""Predict the rows of a table, column by column: no Python object is made for a row with one leaf."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -25,12 +25,12 @@ MAX_NAMES_SHOWN: Final = 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableAnswers:
-    """What the rows of a table are answered.
+    """The predictions of a table.
 
-    What a leaf (or a rule) answers is the same for every row that it answers alone: `espalier.leaf_prediction` says it.
+    The answer of one leaf or rule alone is the same for all its rows: see `espalier.leaf_prediction`.
 
     Attributes:
-        leaves: int32 (rows): the leaf, or the number of the rule; of the heaviest way where several leaves answer.
+        leaves: int32 (rows): the leaf, or the number of the rule; the heaviest where several leaves answer.
         numbers: float64 (rows), what a regression answers; None for a classification.
         several: The whole answer of each row that several leaves answer together, by the row's place.
         missing: bool (attributes, rows): the row has no value of the attribute.
@@ -45,16 +45,16 @@ class TableAnswers:
 
 
 def predict_table(model: Model, dataset: Dataset, *, missing: str | None = None) -> TableAnswers:
-    r"""Answer every row of a data set; an attribute that it does not have is missing in every row.
+    r"""Predict every row of a data set; an attribute that it does not have is missing in every row.
 
     Args:
         model: The model.
-        dataset: Its columns are matched by name, its categories by label; other columns are not looked at.
-        missing: What is done where a value is missing, one of `PREDICTION_STRATEGIES`; None: as in training.
+        dataset: Its columns are matched by name, its categories by label; other columns are ignored.
+        missing: How a missing value is handled, one of `PREDICTION_STRATEGIES`; None: as in training.
 
     Raises:
         DataError: An attribute is of another kind than the model's.
-        ConfigError: There is no such strategy, or the model has not what it needs.
+        ConfigError: There is no such strategy, or the model lacks what it needs.
 
     >>> import espalier
     >>> data = espalier.dataset_from_csv("wind,play\nweak,yes\nstrong,no\n", target="play")
@@ -87,7 +87,7 @@ def predict_table(model: Model, dataset: Dataset, *, missing: str | None = None)
 
 
 def check_table(model: Model, schema: Schema) -> None:
-    """See whether `predict_table` can take a table of this schema.
+    """Check that `predict_table` can take a table of this schema.
 
     Raises:
         DataError: An attribute is of another kind than the model's, or there is none of them; every fault.

@@ -1,4 +1,4 @@
-"""Rows set aside before anything is learned: which, and what they are asked for."""
+"""Held-out rows: which they are, and whether they may be used for pruning."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -18,11 +18,11 @@ from espalier.model.model import Model
 MAX_INT16_CLASSES: Final = 2**15
 
 PRESET_HOLDOUTS: Final[Mapping[str, float]] = MappingProxyType({"reptree": 1 / 3})
-"""The share of the rows that a preset sets aside for its pruning where nothing else is said."""
+"""The share of the rows that a preset sets aside by default for its pruning."""
 
 
 def held_out_rows(holdout: Holdout, dataset: Dataset) -> npt.NDArray[np.intp]:
-    """Return the rows that `holdout` sets aside, ascending; the same for the same data set, everywhere.
+    """Return the rows that `holdout` sets aside, ascending; always the same for the same data set.
 
     A fraction is the first share of `row_order`; stratified, each class gives its own rounded share.
 
@@ -47,7 +47,7 @@ def held_out_rows(holdout: Holdout, dataset: Dataset) -> npt.NDArray[np.intp]:
 
 
 def needed_holdout(config: TrainingConfig, holdout: Holdout | Dataset | None) -> Holdout | Dataset | None:
-    """Return what a training sets aside: `holdout`, or what the preset sets aside by itself; None for nothing.
+    """Return the holdout of a training: `holdout`, or the preset's own; None without any.
 
     Raises:
         ConfigError: The configuration stops or prunes by held-out rows, and there are none.
@@ -62,7 +62,7 @@ def needed_holdout(config: TrainingConfig, holdout: Holdout | Dataset | None) ->
 
 
 def row_order(n_rows: int, seed: int) -> npt.NDArray[np.intp]:
-    """Return the rows in an order drawn for `seed`: by PCG64's raw numbers, a stream that never changes."""
+    """Return the rows in random order: by PCG64's raw numbers, which are the same in every version of numpy."""
     return np.argsort(_raw_numbers(n_rows, seed), kind="stable")
 
 
@@ -74,7 +74,7 @@ def other_rows(n_rows: int, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
 
 
 def read_holdout(holdout: Any) -> Holdout | Dataset | None:
-    """Return what a caller means by rows set aside; the JSON form of a `Holdout` is read.
+    """Return the holdout that a caller gives, possibly as the JSON form of a `Holdout`.
 
     Raises:
         ConfigError: A field, below /holdout.
@@ -88,7 +88,7 @@ def read_holdout(holdout: Any) -> Holdout | Dataset | None:
 
 
 def split_holdout(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[Dataset, Dataset | None]:
-    """Return the rows that are learned from, and those that are not; None for none.
+    """Return the training rows and the held-out rows; None without any.
 
     Raises:
         ConfigError: `held_out_rows`; or nothing that has weight remains.
@@ -108,16 +108,16 @@ def split_holdout(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[
 def validation_rows(
     model: Model, dataset: Dataset | None, holdout: Holdout | Dataset | None, remembered: Dataset | None
 ) -> Dataset:
-    """Return the rows that a model may be pruned by: of `holdout`, or those it remembers; none that it learned from.
+    """Return the rows to prune a model by: of `holdout`, or those in its record; none of its training rows.
 
     Args:
         model: The parent.
-        dataset: The data set that it was trained on, if that is at hand.
-        holdout: Other rows than those that were set aside at training.
-        remembered: Those that were, where `dataset` is at hand.
+        dataset: The data set that it was trained on, if available.
+        holdout: Other rows than those set aside at training.
+        remembered: Those rows, if `dataset` is available.
 
     Raises:
-        NotApplicable: No such rows are at hand.
+        NotApplicable: There are no such rows.
     """
     if isinstance(holdout, Dataset):
         if holdout.fingerprint == model.training.fingerprint:
@@ -141,7 +141,7 @@ def validation_rows(
 
 
 def _refuse_training_rows(model: Model, dataset: Dataset, asked: npt.NDArray[np.intp]) -> None:
-    """A model is never pruned on rows that it was grown from: they would vote for every subtree."""
+    """Check that no row was a training row: those are in favour of every subtree."""
     aside = held_out_rows(model.training.holdout, dataset) if model.training.holdout is not None else asked[:0]
     learned = int(np.count_nonzero(~np.isin(asked, aside)))
     if learned:
@@ -155,7 +155,7 @@ def _raw_numbers(n_rows: int, seed: int) -> npt.NDArray[np.uint64]:
 
 
 def _drawn(numbers: npt.NDArray[np.uint64], rows: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.intp]:
-    """Return the `count` rows of the smallest numbers, of equals the first; what is not drawn need not be sorted."""
+    """Return the `count` rows with the smallest numbers, of equals the first, without sorting all."""
     if count == 0:
         return rows[:0]
     own = numbers[rows]

@@ -1,4 +1,4 @@
-"""Training and pruning: rows set aside, a tree grown, what remains measured, in that order."""
+"""Training and pruning: split, grow, prune, evaluate, in this order."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ from espalier.training.holdout import needed_holdout, read_holdout, split_holdou
 
 UNPRUNED: Final = "unpruned: the tree is as it was grown"
 USES: Final = ("holdout", "validation")
-"""What held-out rows were used for, by whether they had a part in making the model."""
+"""Use of held-out rows, by whether they had a part in making the model."""
 MAX_EXACT: Final = 2.0**53
 """Sums of whole numbers below this are exact."""
 
@@ -53,7 +53,7 @@ def train(
     progress: Progress | None = None,
     **fields: Any,
 ) -> Model:
-    """Grow a model, and prune it if the configuration says so.
+    """Grow a model, and prune it if so configured.
 
     Args:
         dataset: A `Dataset` with a target, or a table of pandas, polars or pyarrow.
@@ -62,7 +62,7 @@ def train(
         holdout: Rows to set aside before anything is learned (or the JSON form of that), or a data set of its own: to
             measure on, or to stop or prune by. The preset ``reptree`` sets aside a third of the rows if nothing is
             said.
-        progress: Watched from, and stopped by, another thread.
+        progress: Read and stopped by another thread.
         **fields: Fields of `TrainingConfig` that differ from `config`.
 
     Raises:
@@ -88,7 +88,7 @@ def train_traced(
     progress: Progress | None = None,
     **fields: Any,
 ) -> tuple[Model, Mapping[str, Any] | None]:
-    """Do what `train` does, and give besides the trace of the pruning; None where the tree is as it was grown.
+    """Return what `train` returns, and the trace of the pruning; None without pruning.
 
     Raises:
         ConfigError: A field, or a configuration that cannot take this data.
@@ -116,7 +116,7 @@ def prune(
         dataset: The data set that the model was trained on: for methods that look at the training rows, and for the
             held-out rows that the model remembers.
         holdout: Rows to prune by or to measure on, instead of those that were set aside at training.
-        progress: Watched from, and stopped by, another thread.
+        progress: Read and stopped by another thread.
         **params: Parameters of the method that differ from `method`.
 
     Raises:
@@ -150,7 +150,7 @@ def prune(
 
 
 def summary(model: Model) -> dict[str, Any]:
-    """Return what a person asks first, as JSON: size, task, and figures; what does not apply is None."""
+    """Return size, task and figures of a model as JSON; what does not apply is None."""
     record = model.training
     return {
         "task": model.task,
@@ -184,7 +184,7 @@ def _trained(
     *,
     progress: Progress | None,
 ) -> tuple[Model, Pruned | None]:
-    """Train; what was pruned writes its trace only where it is asked for."""
+    """Return the model, and the pruning with its trace."""
     progress = progress or Progress()
     chosen = config if isinstance(config, TrainingConfig) else _read_config(config)
     chosen = changed_config(chosen, fields)
@@ -208,7 +208,7 @@ def _learned(  # noqa: PLR0917 - what one training is made of
     holdout: Holdout | None,
     progress: Progress,
 ) -> tuple[Model, Pruned | None]:
-    """Grow a tree from the rows that are kept, prune it, and measure what remains."""
+    """Grow a tree from the training rows, prune and measure it."""
     with ThreadPoolExecutor(1) as pool:
         # Hashing needs no interpreter, so it goes on beside the growing.
         fingerprint = pool.submit(getattr, dataset, "fingerprint")
@@ -236,7 +236,7 @@ def _learned(  # noqa: PLR0917 - what one training is made of
 
 
 def _after_asking(record: TrainingRecord, chosen: TrainingConfig, voters: str) -> TrainingRecord:
-    """Say in the record of a training what its held-out rows were used for; voters: as `faults_of_backfit` has it."""
+    """Return the record with the use of the held-out rows of the data set with the fingerprint `voters`."""
     had_a_part = chosen.validation_stop or needs_held_out(chosen.pruning)
     return dataclasses.replace(
         record,
@@ -247,7 +247,7 @@ def _after_asking(record: TrainingRecord, chosen: TrainingConfig, voters: str) -
 
 
 def _record_of(model: Model, rows: PruningRows, progress: Progress, *, by: Pruner, voters: str) -> TrainingRecord:
-    """Return the record of a model that was pruned, which has its parent's; voters: as `faults_of_backfit` has it."""
+    """Return the record of a pruned model, from its parent's."""
     parent = model.training
     asked = _with(parent.asked, voters, if_so=needs_held_out(by))
     backfitted = _with(parent.backfitted, voters, if_so=_backfits(by))
@@ -267,7 +267,7 @@ def _record_of(model: Model, rows: PruningRows, progress: Progress, *, by: Prune
 
 
 def _with(before: tuple[str, ...], voters: str, *, if_so: bool) -> tuple[str, ...]:
-    """Return the fingerprints of data sets with one more, once."""
+    """Return the fingerprints with `voters` added, without duplicates."""
     return tuple(dict.fromkeys((*before, voters))) if if_so else before
 
 
@@ -276,7 +276,7 @@ def _backfits(pruner: Pruner | None) -> bool:
 
 
 def _n_cells(model: Model | None, *datasets: Dataset | None) -> int:
-    """Return how much is read: the cells of the rows, and the nodes of the tree that is there already."""
+    """Return the number of cells of the rows plus the number of nodes of the model."""
     nodes = model.body.n_nodes if model is not None and isinstance(model.body, Tree) else 0
     return nodes + sum(each.n_rows * len(each.schema.attributes) for each in datasets if each is not None)
 
@@ -305,7 +305,7 @@ def _read_config(config: Mapping[str, Any] | str) -> TrainingConfig:
 
 
 def _looked_at(schema: Schema) -> Schema:
-    """Leave out the categories of ignored columns: a model must not carry the ids of the rows it was trained on."""
+    """Return the schema without the categories of ignored columns: a model must not hold ids of its training rows."""
     if not any(_may_hold_ids(feature) for feature in schema.features):
         return schema
     return Schema(
@@ -318,7 +318,7 @@ def _looked_at(schema: Schema) -> Schema:
 
 
 def _may_hold_ids(feature: Feature) -> bool:
-    """Return whether an ignored column's categories come of its rows; those of an ordinal one were declared."""
+    """Return whether a column is ignored and its categories come from the rows, not from a declaration."""
     return feature.role is Role.IGNORE and feature.kind is FeatureKind.NOMINAL
 
 
@@ -335,17 +335,14 @@ def _measured(model: Model, rows: Dataset, progress: Progress) -> Mapping[str, f
 
 
 def _figures_of_training(model: Model, kept: Dataset, progress: Progress, *, counted: bool) -> Mapping[str, float]:
-    """Return the training figures; without routing a row, where each was counted whole by the leaf that answers it.
-
-    counted: whether the leaves have counted those rows and no others.
-    """
+    """Return the training figures: from the counts of the leaves, if these have `counted` each row once and no others."""
     told = counted and model.task == "classification" and isinstance(model.body, Tree)
     told = told and model.config.class_weight is None and _has_whole_weights(kept)
     if not told or _divides(model.tree, kept):
         return _measured(model, kept, progress)
     leaves = np.flatnonzero(model.tree.test == LEAF)
     total = float(kept.weight.sum())
-    if float(model.tree.stats[leaves].sum()) != total:  # an old record does not say that they have counted others, too
+    if float(model.tree.stats[leaves].sum()) != total:  # by an old record: the leaves have counted other rows, too
         return _measured(model, kept, progress)
     errors = total - float(model.tree.stats[leaves, model.tree.value[leaves]].sum())
     return {"n_rows": kept.n_rows, "errors": errors, "accuracy": 1 - errors / total}
@@ -359,12 +356,12 @@ def _has_whole_weights(kept: Dataset) -> bool:
 
 
 def _divides(tree: Tree, kept: Dataset) -> bool:
-    """Return whether a value is missing that the tree asks for: by some strategies such a row goes several ways."""
+    """Return whether a tested value is missing: some strategies divide such a row."""
     return not {kept.schema.attributes[place].name for place in tree.tested()}.isdisjoint(kept.has_missing)
 
 
 def _figures_of_leaves(model: Model) -> Mapping[str, float]:
-    """Return the training figures where the rows are not at hand: what the leaves have counted, if that is the answers.
+    """Return the training figures without the rows: by the counts of the leaves, if these are the answers.
 
     It is not where they have counted other rows, too, or weights of classes, or a row in several leaves, nor where the
     nodes above mix in, or leaves answer with medians.

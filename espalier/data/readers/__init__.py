@@ -1,4 +1,4 @@
-"""Data sets from files and streams of bytes: one table of formats, one way in."""
+"""Read data sets from files and streams of bytes, in the formats of one table."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -57,13 +57,13 @@ def read_table(stream: ByteStream | Source, form: str, *, limits: Limits = UNLIM
         stream: Bytes as they come; read once.
         form: One of `FORMATS`.
         limits: How large the table may be.
-        **declared: As in `dataset_from_columns`; overrides what the format says of a column.
+        **declared: As in `dataset_from_columns`; overrides the types of the format.
 
     Raises:
         DataError: It is not in this format, or no table, and all that `dataset_from_columns` raises.
         SchemaError: The declaration is wrong.
         TooLarge: The table exceeds a limit; it was not read further.
-        MemoryError: A Parquet file or an Arrow stream asks for more memory than there is.
+        MemoryError: A Parquet file or an Arrow stream needs more memory than there is.
 
     >>> import io
     >>> table = read_table(io.BytesIO(b"wind,play\nweak,yes\nstrong,no\n"), "csv", target="play")
@@ -105,7 +105,7 @@ def dataset_from_file(path: Path, *, form: str | None = None, **declared: Any) -
     """Read a data set from a file: CSV, JSON, NDJSON, Parquet, Arrow or ARFF, each packed by gzip or not.
 
     Args:
-        path: Its ending says the format, as in ``table.csv`` and ``table.csv.gz``.
+        path: Its ending gives the format, as in ``table.csv`` and ``table.csv.gz``.
         form: The format, one of `FORMATS`, whatever the ending.
         **declared: As in `dataset_from_columns`.
 
@@ -128,7 +128,7 @@ def dataset_from_csv(source: str | bytes | Path, **declared: Any) -> Dataset:
 
     Raises:
         DataError: Not CSV, ragged lines, no rows, and all that `dataset_from_columns` raises. Of text that is one line,
-            such as the name of a file, it is said that it was read as the content.
+            such as the name of a file, the message adds that it was read as the content.
 
     >>> dataset_from_csv("wind,play\nweak,yes\nstrong,no\n", target="play").n_rows
     2

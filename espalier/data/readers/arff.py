@@ -251,7 +251,7 @@ class Rest:
     at: int = 0
 
     def next(self) -> str:
-        """Return the next sign that is not blank, or nothing at the end of the line, or where a comment begins."""
+        """Return the next character that is not blank; "" at the end of the line and at a comment."""
         self.at = _end(BLANK, self.line, self.at)
         sign = self.line[self.at : self.at + 1]
         return "" if sign == "%" else sign

@@ -1,7 +1,7 @@
 """Tables in Arrow's memory format: frames of any library, Parquet files, Arrow streams and files; pyarrow reads them.
 
-What a file says of its own sizes is not to be believed, and pyarrow has no limit on what one page or one buffer may
-unpack to: a caller that does not trust its files reads them in a process whose memory is limited.
+The sizes in a file may be wrong, and pyarrow does not limit the size of an unpacked page or buffer: read files that
+you do not trust in a process with limited memory.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

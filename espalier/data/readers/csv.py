@@ -2,7 +2,7 @@
 
 What pyarrow takes for a number is one here. If a cell of a column of numbers is none, the columns of its block are
 converted one by one; the column is read again from the start if numbers came before (`espalier.data.assembly`). What
-pyarrow does not parse is split by the csv module, which also says what is wrong, and in which line.
+pyarrow does not parse is split by the csv module, which also reports faults by line.
 """
 
 import csv
@@ -96,7 +96,7 @@ def _no_rows(names: Names) -> DataError:
 
 
 def _in_order(parse: Callable[[CsvBlock], Made], blocks: Iterator[CsvBlock]) -> Iterator[Made]:
-    """Parse blocks on other threads while the next are read on this one; the first shows how to keep the columns."""
+    """Parse blocks on other threads while this thread reads the next; the first decides how columns are stored."""
     for first in islice(blocks, 1):
         yield parse(first)
     with ThreadPoolExecutor(THREADS, thread_name_prefix="csv") as pool:
@@ -125,7 +125,7 @@ class _NotANumberError(Exception):
 
 
 def _by_pyarrow(names: Names, assembler: TableAssembler, content: bytes) -> Block | None:
-    """Return the block of some lines; None if pyarrow cannot parse them: the csv module says why."""
+    """Return the block of some lines; None if pyarrow cannot parse them: then the csv module reports the fault."""
     arrow = import_module("pyarrow")
     wanted = [name for name in names if assembler.wants(name)]
     if not wanted:

@@ -79,7 +79,7 @@ def rows_of(block: CsvBlock) -> Iterator[tuple[int, list[str]]]:
 
 
 class _Cutter:
-    """Reads the text and cuts it at line ends; what follows the last one is kept for the next block."""
+    """Reads the text and cuts it at line ends; the rest after the last line end is the start of the next block."""
 
     def __init__(self, stream: ByteStream, size: int) -> None:
         self._stream = stream
@@ -264,7 +264,7 @@ def not_csv(message: str) -> DataError:
 
 
 def unreadable(line: int, error: csv.Error) -> DataError:
-    """Return the error of a line that the csv module refuses; it has a limit of its own for a cell."""
+    """Return the error of a line that the csv module rejects; it also limits the length of a cell."""
     is_long = str(error).startswith("field larger than")
     what = f" has a cell of more than {csv.field_size_limit()} characters" if is_long else f": {error}"
     return DataError([Fault("", LONG_CELL if is_long else "not_csv", f"not CSV: line {line}{what}")])
@@ -279,7 +279,7 @@ def ragged(line: int, n_cells: int, names: Sequence[str]) -> DataError:
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Check that each column has a name of its own.
+    """Check that each column has a unique name.
 
     Raises:
         DataError: Every column that has none.

@@ -25,7 +25,7 @@ BYTE_ORDER_MARK: Final = "\ufeff".encode()
 def dataset_from_json(content: bytes | str, *, limits: Limits = UNLIMITED, **declared: Any) -> Dataset:
     """Read a data set from JSON: ``{"rows": [{…}, …]}`` or ``{"columns": {"name": […], …}}``.
 
-    A declaration may stand beside them as ``"schema"``, unless it is given here.
+    The document may hold a declaration as ``"schema"``, which is used if none is given here.
 
     Args:
         content: The document.
@@ -128,7 +128,7 @@ def _document(content: bytes | str) -> dict[str, Any]:
 
 
 def _moved(error: InvalidInput, prefix: str) -> InvalidInput:
-    """Return the error with its faults placed in the document; those of the declaration keep their paths."""
+    """Return the error with paths in the document; paths of the declaration are unchanged."""
     return type(error)(
         fault
         if fault.path.startswith(("/target", "/task", "/missing_values"))

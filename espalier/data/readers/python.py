@@ -58,15 +58,15 @@ def dataset_from_columns(
     Args:
         columns: Name -> cells: numbers, texts, true, false, None; or one-dimensional numpy arrays of numbers
             (NaN is missing), booleans, dates, texts or Python objects, which are read whole.
-        target: The column to learn; stands over the schema's.
+        target: The column to learn; overrides the schema's.
         schema: A declaration (see `espalier.data.schema.parse_declaration`); columns it leaves out are inferred:
             numbers are numeric, true and false boolean, everything else nominal. A numeric target of at most 20
             distinct whole numbers is a class.
         task: ``classification`` or ``regression``; overrides the inference of the target's kind.
-        missing_values: Texts that stand for missing; default ``?`` and ``NA``. The text of a number stands for that
-            number, too.
+        missing_values: Texts that mean a missing value; default ``?`` and ``NA``. The text of a number also means that
+            number.
         weight: The column of row weights.
-        ignore: Columns that are kept but never looked at.
+        ignore: Columns that are stored but not used.
         like: The schema of another table that this one is to be compared with, in place of `schema`: columns it does
             not have may be there or not, and categories it does not know are listed after its own.
         limits: How large the table may be.

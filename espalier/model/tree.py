@@ -383,7 +383,7 @@ def _amounts(tree: Tree) -> Iterator[Condition]:
 
 
 def _is_preorder(tree: Tree) -> bool:
-    """Return whether first children follow their parents, and each later child follows the subtree of the one before."""
+    """Return whether first children follow their parents, and later children the subtrees of those before."""
     begins = np.empty(tree.n_nodes - 1, dtype=np.int64)
     before = tree.child[:-1]
     begins[1:] = before + tree.size[before]

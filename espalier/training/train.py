@@ -335,7 +335,7 @@ def _measured(model: Model, rows: Dataset, progress: Progress) -> Mapping[str, f
 
 
 def _figures_of_training(model: Model, kept: Dataset, progress: Progress, *, counted: bool) -> Mapping[str, float]:
-    """Return the training figures: from the counts of the leaves, if these have `counted` each row once and no others."""
+    """Return the training figures: by the counts of the leaves, if these `counted` each row once and no others."""
     told = counted and model.task == "classification" and isinstance(model.body, Tree)
     told = told and model.config.class_weight is None and _has_whole_weights(kept)
     if not told or _divides(model.tree, kept):

@@ -85,7 +85,7 @@ class Rule:
     """If all conditions hold, then the value.
 
     Attributes:
-        conditions: One an attribute, none twice; without any the rule holds for every row. A condition on a missing value,
+        conditions: One an attribute, none twice; without any it holds for every row. A condition on a missing value,
             or on a category that the schema does not list, holds only if it is a condition on missing values.
         value: The answer: code of a class (int) or number (float).
         weight: Training weight of the rows that this rule answers.

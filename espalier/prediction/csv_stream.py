@@ -5,30 +5,23 @@ Python objects instead: predicting them reports the wrong cell.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from importlib import import_module
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
-from espalier.data.dataset import Column, Dataset
-from espalier.data.labels import Label, label_text, parse_instant
+from espalier.data.dataset import Dataset
+from espalier.data.inference import resolve
 from espalier.data.missing import MissingValues
-from espalier.data.readers.csv import parse_by_pyarrow
+from espalier.data.readers.csv import UnparsedError, parse_columns
 from espalier.data.readers.csv_blocks import CsvBlock, csv_blocks, ragged, rows_of
 from espalier.data.readers.source import ByteStream
-from espalier.data.schema import Feature, FeatureKind, Schema
+from espalier.data.schema import ColumnDeclaration, FeatureKind, Schema
 from espalier.errors import DataError, Fault, RowError, pointer
 from espalier.prediction.encode_rows import rows_from_text
 
 BATCH_BYTES: Final = 2**22
 """Bytes of CSV in a batch; the first batches are smaller."""
 MAX_NAMES_SHOWN: Final = 20
-Labels = tuple[Label, ...]
-ColumnReader = Callable[[Any], tuple[Labels, Column] | None]
-"""From a pyarrow column to the categories that its feature does not list and the cells; None if a cell is not legal."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,14 +60,9 @@ def batches_from_csv(schema: Schema, stream: ByteStream, *, size: int = BATCH_BY
     """
     blocks = csv_blocks(stream, size=size)
     names = _names(schema, next(blocks, None))
-    readers = {
-        feature.name: (feature, _column_reader(feature, schema.missing_values))
-        for feature in schema.attributes
-        if feature.name in names
-    }
     first_row = 0
     for block in blocks:
-        batch = _batch(schema, names, readers, block, first_row=first_row)
+        batch = _batch(schema, names, block, first_row=first_row)
         if batch.n_rows:
             yield batch
         first_row += batch.n_rows
@@ -100,16 +88,12 @@ def _names(schema: Schema, block: CsvBlock | None) -> list[str]:
     return names
 
 
-Readers = Mapping[str, tuple[Feature, ColumnReader]]
-"""The attributes with a column, by name."""
-
-
-def _batch(schema: Schema, names: Sequence[str], readers: Readers, block: CsvBlock, *, first_row: int) -> RowBatch:
+def _batch(schema: Schema, names: Sequence[str], block: CsvBlock, *, first_row: int) -> RowBatch:
     content = block.content
     if content is not None and not content.strip(b"\r\n"):
         return RowBatch(first_row, None, [])
-    if content is not None and readers and _is_text(content):
-        dataset = _dataset(schema, names, readers, content)
+    if content is not None and _is_text(content):
+        dataset = _dataset(schema, names, content)
         if dataset is not None:
             return RowBatch(first_row, dataset, [])
     lines = []
@@ -128,68 +112,25 @@ def _is_text(content: bytes) -> bool:
         return False
 
 
-def _dataset(schema: Schema, names: Sequence[str], readers: Readers, content: bytes) -> Dataset | None:
+def _dataset(schema: Schema, names: Sequence[str], content: bytes) -> Dataset | None:
     """Return the attributes of some lines; None if pyarrow cannot parse them or a cell is not legal."""
-    arrow = import_module("pyarrow")
-    text = arrow.dictionary(arrow.int32(), arrow.string())
-    types = {
-        name: arrow.float64() if feature.kind is FeatureKind.NUMERIC else text for name, (feature, _) in readers.items()
-    }
-    try:
-        table = parse_by_pyarrow(content, names, types, schema.missing_values)
-    except arrow.ArrowInvalid:
+    given = [feature for feature in schema.attributes if feature.name in names]
+    if not given:
         return None
-    features, columns = [], []
-    for name, (feature, read) in readers.items():
-        found = read(table[name])
-        if found is None:
+    types = {feature.name: "double" if feature.kind is FeatureKind.NUMERIC else "text" for feature in given}
+    try:
+        raw_columns = parse_columns(content, names, types, schema.missing_values)
+    except UnparsedError:
+        return None
+    features, columns, missing = [], [], MissingValues.of(schema.missing_values)
+    for feature, raw in zip(given, raw_columns, strict=True):
+        categories = feature.categories if feature.coded else None
+        declared = ColumnDeclaration(feature.name, feature.kind, feature.role, categories, more_categories=True)
+        found, column, faults = resolve(raw, declared, missing=missing, task=None)
+        # If all categories are numbers or booleans, another text is a cell of a wrong type, or a number.
+        takes_text = not feature.categories or any(isinstance(label, str) for label in feature.categories)
+        if faults or (len(found.categories) > len(feature.categories) and not takes_text):
             return None
-        labels, column = found
-        features.append(replace(feature, categories=(*feature.categories, *labels)) if labels else feature)
+        features.append(found)
         columns.append(column)
     return Dataset(Schema(tuple(features), schema.missing_values), tuple(columns))
-
-
-def _column_reader(feature: Feature, missing_values: Sequence[str]) -> ColumnReader:
-    if feature.kind is FeatureKind.NUMERIC:
-        return partial(_numbers, MissingValues.of(missing_values))
-    if feature.kind is FeatureKind.DATETIME:
-        return _instants
-    by_text = {label_text(label): code for code, label in reversed(list(enumerate(feature.categories)))}
-    # If all categories are numbers or booleans, another text is a cell of a wrong type, or a number.
-    takes_text = not feature.categories or any(isinstance(label, str) for label in feature.categories)
-    return partial(_codes, by_text, len(feature.categories) if takes_text else None)
-
-
-def _numbers(missing: MissingValues, chunks: Any) -> tuple[Labels, Column] | None:
-    numbers = chunks.to_numpy()
-    if int(np.count_nonzero(np.isfinite(numbers))) + chunks.null_count != len(numbers):
-        return None  # pyarrow takes texts such as nan and inf for numbers
-    return (), missing.mask(numbers)
-
-
-def _instants(chunks: Any) -> tuple[Labels, Column] | None:
-    texts, places = _distinct(chunks)
-    try:
-        instants = np.array([*map(parse_instant, texts), np.nan])
-    except (ValueError, OverflowError):
-        return None
-    return (), instants[places]
-
-
-def _codes(by_text: Mapping[str, int], n_listed: int | None, chunks: Any) -> tuple[Labels, Column] | None:
-    texts, places = _distinct(chunks)
-    codes = np.array([*(by_text.get(text, -2) for text in texts), -1], dtype=np.int32)
-    unknown = np.flatnonzero(codes == -2)
-    if not len(unknown):
-        return (), codes[places]
-    if n_listed is None:
-        return None
-    codes[unknown] = n_listed + np.arange(len(unknown), dtype=np.int32)
-    return tuple(texts[place] for place in unknown.tolist()), codes[places]
-
-
-def _distinct(chunks: Any) -> tuple[list[str], Column]:
-    """Return the distinct texts of a column, and the place of each row's text among them, -1 if missing."""
-    whole = chunks.combine_chunks() if chunks.num_chunks != 1 else chunks.chunk(0)
-    return whole.dictionary.to_pylist(), whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)

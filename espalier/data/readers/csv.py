@@ -120,53 +120,71 @@ def _parse(names: Names, assembler: TableAssembler, block: CsvBlock) -> Iterator
 # By pyarrow
 
 
-class _NotANumberError(Exception):
-    """pyarrow took a text such as NaN for a number."""
+class UnparsedError(Exception):
+    """pyarrow cannot parse some lines, or took a text such as NaN for a number."""
+
+
+def parse_columns(
+    content: bytes, names: Names, types: Mapping[str, str], missing_values: Sequence[str]
+) -> tuple[RawColumn, ...]:
+    """Return columns of some lines, parsed by pyarrow.
+
+    Args:
+        content: Whole lines.
+        names: The names of all columns.
+        types: The columns to return: as ``double``, ``text``, or ``any``: as numbers if all cells are numbers.
+        missing_values: Texts that mean a missing value, besides the empty cell.
+
+    Raises:
+        UnparsedError: A cell is not of its column's type, or a line is no CSV.
+    """
+    arrow, arrow_csv = import_module("pyarrow"), import_module("pyarrow.csv")
+    by_word = {
+        "double": arrow.float64(),
+        "text": arrow.dictionary(arrow.int32(), arrow.string()),
+        "any": arrow.string(),
+    }
+    try:
+        table = arrow_csv.read_csv(
+            arrow.BufferReader(content),
+            read_options=arrow_csv.ReadOptions(
+                use_threads=False, block_size=len(content) + 1, column_names=list(names)
+            ),
+            parse_options=arrow_csv.ParseOptions(newlines_in_values=b'"' in content),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types={name: by_word[word] for name, word in types.items()},
+                include_columns=list(types),
+                null_values=["", *missing_values],
+                strings_can_be_null=True,
+            ),
+        )
+        return tuple(_column(arrow, name, table[name]) for name in types)
+    except arrow.ArrowInvalid:
+        raise UnparsedError from None
 
 
 def _by_pyarrow(names: Names, assembler: TableAssembler, content: bytes) -> Block | None:
     """Return the block of some lines; None if pyarrow cannot parse them: then the csv module reports the fault."""
-    arrow = import_module("pyarrow")
     wanted = [name for name in names if assembler.wants(name)]
     if not wanted:
-        return None  # what is wrong with a line must be found, all the same
-    texts = arrow.dictionary(arrow.int32(), arrow.string())
+        return None  # a faulty line must be found all the same
     labelled = frozenset(name for name in wanted if assembler.wants_labels(name))
-    is_first = not assembler.n_rows
-    for numbers in (arrow.string(),) if is_first else (arrow.float64(), arrow.string()):
-        types = {name: texts if name in labelled else numbers for name in wanted}
+    for numbers in ("double", "any") if assembler.n_rows else ("any",):
+        types = {name: "text" if name in labelled else numbers for name in wanted}
         try:
-            table = parse_by_pyarrow(content, names, types, assembler.missing_values)
-            block = Block(len(table), tuple(_column(arrow, name, table[name]) for name in wanted))
-        except (arrow.ArrowInvalid, _NotANumberError):
+            columns = parse_columns(content, names, types, assembler.missing_values)
+        except UnparsedError:
             continue
-        longest = max((len(label) for column in block.columns for label in column.labels or ()), default=0)
-        return block if longest <= csv.field_size_limit() else None
+        longest = max((len(label) for column in columns for label in column.labels or ()), default=0)
+        return Block(len(columns[0].values), columns) if longest <= csv.field_size_limit() else None
     return None
-
-
-def parse_by_pyarrow(content: bytes, names: Names, types: Mapping[str, Any], missing_values: Sequence[str]) -> Any:
-    """Return the columns of some lines that have a type in `types`, as a pyarrow table.
-
-    Raises:
-        pyarrow.ArrowInvalid: pyarrow cannot parse the lines, or a cell is not of its column's type.
-    """
-    arrow, arrow_csv = import_module("pyarrow"), import_module("pyarrow.csv")
-    return arrow_csv.read_csv(
-        arrow.BufferReader(content),
-        read_options=arrow_csv.ReadOptions(use_threads=False, block_size=len(content) + 1, column_names=list(names)),
-        parse_options=arrow_csv.ParseOptions(newlines_in_values=b'"' in content),
-        convert_options=arrow_csv.ConvertOptions(
-            column_types=types, include_columns=list(types), null_values=["", *missing_values], strings_can_be_null=True
-        ),
-    )
 
 
 def _column(arrow: Any, name: str, chunks: Any) -> RawColumn:
     if arrow.types.is_string(chunks.type):
         try:
             return _number_column(name, chunks.cast(arrow.float64()))
-        except (arrow.ArrowInvalid, _NotANumberError):
+        except (arrow.ArrowInvalid, UnparsedError):
             chunks = chunks.dictionary_encode()
     if arrow.types.is_floating(chunks.type):
         return _number_column(name, chunks)
@@ -178,7 +196,7 @@ def _column(arrow: Any, name: str, chunks: Any) -> RawColumn:
 def _number_column(name: str, chunks: Any) -> RawColumn:
     values = np.array(chunks.to_numpy(), dtype=np.float64)
     if int(np.count_nonzero(np.isfinite(values))) + chunks.null_count != len(values):
-        raise _NotANumberError
+        raise UnparsedError
     return RawColumn(name, None, values, copy=False)
 
 

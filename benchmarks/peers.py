@@ -68,10 +68,10 @@ def rows_read(model: espalier.Model) -> dict[str, float]:
 
 def _espalier() -> Peer:
     def answers(model: espalier.Model, features: Floats) -> npt.NDArray[Any]:
-        from espalier.prediction.batch import class_codes, numbers  # noqa: PLC0415 - arrays in, arrays out
+        from espalier.prediction.batch import predict_batch  # noqa: PLC0415 - arrays in, arrays out
 
         values = np.ascontiguousarray(features.T, dtype=np.float64)
-        return class_codes(model, values) if model.schema.classes else numbers(model, values)
+        return predict_batch(model, values).answers
 
     return Peer(
         grow=lambda dataset, depth: espalier.train(dataset, "cart", max_depth=depth),

@@ -42,7 +42,7 @@ from espalier.explanation.explain import Explanation, explain, render_explanatio
 from espalier.explanation.row_flow import visited_nodes
 from espalier.model.model import Model
 from espalier.model.tree import Tree
-from espalier.prediction.batch import apply, class_codes, class_shares, numbers
+from espalier.prediction.batch import apply, predict_batch
 from espalier.prediction.encode_columns import EncodedColumns, EncodedMatrix, encode_columns
 from espalier.pruning.cost_complexity import pruning_path
 from espalier.training.train import train
@@ -286,12 +286,13 @@ class TreeClassifier(ClassifierMixin, _TreeEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: N803
         """Return the class of each row, (n_rows,)."""
         cells = self._encoded(X)
-        return np.asarray(self.classes_[class_codes(self.model_, cells)])
+        return np.asarray(self.classes_[predict_batch(self.model_, cells).answers])
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:  # noqa: N803
         """Return the share of each class among the training rows of each row's leaf, float64 (n_rows, n_classes)."""
         cells = self._encoded(X)
-        return class_shares(self.model_, cells)
+        shares = predict_batch(self.model_, cells, shares=True).shares
+        return shares if shares is not None else np.empty((cells.n_rows, 0))
 
     def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:  # noqa: N803
         """Return the natural logarithm of `predict_proba`; -inf where a share is 0."""
@@ -316,7 +317,7 @@ class TreeRegressor(RegressorMixin, _TreeEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> npt.NDArray[np.float64]:  # noqa: N803
         """Return the number of each row, float64 (n_rows,)."""
         cells = self._encoded(X)
-        return numbers(self.model_, cells)
+        return predict_batch(self.model_, cells).answers
 
 
 def _ancestors(tree: Tree, node: int) -> list[int]:

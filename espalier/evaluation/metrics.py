@@ -138,15 +138,3 @@ def _regression(
         mae=float((weight * np.abs(miss)).sum()) / total,
         r2=1 - squares / deviation if deviation > 0 else 0.0,
     )
-
-
-def answers_and_shares(model: Model, dataset: Dataset) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64]]:
-    """Answer every row of `dataset`, whose columns are matched by name.
-
-    Returns:
-        Class codes int32 or numbers float64, (n_rows); shares of the classes, float64 (n_rows, classes), with no
-        columns for a regression.
-    """
-    cells = encode_columns(model, dataset)
-    answered = predict_batch(model, cells, shares=True)
-    return answered.answers, answered.shares if answered.shares is not None else np.empty((dataset.n_rows, 0))

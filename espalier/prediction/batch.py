@@ -121,22 +121,6 @@ def apply(model: Model, cells: EncodedColumns | Array) -> Ints:
     return leaves
 
 
-def class_shares(model: Model, cells: EncodedColumns | Array) -> Floats:
-    """Return the share of each class, float64 (rows, classes)."""
-    shares = predict_batch(model, cells, shares=True).shares
-    return shares if shares is not None else np.empty((0, 0))
-
-
-def class_codes(model: Model, cells: EncodedColumns | Array) -> Ints:
-    """Return the class of each row as its place among the schema's classes, int32 (rows)."""
-    return predict_batch(model, cells).answers
-
-
-def numbers(model: Model, cells: EncodedColumns | Array) -> Floats:
-    """Return the number that a regression predicts for each row, float64 (rows)."""
-    return predict_batch(model, cells).answers
-
-
 def _uses_compiled_code(tree: Tree, n_rows: int) -> bool:
     if n_rows >= MIN_ROWS_TO_LOAD:
         return True

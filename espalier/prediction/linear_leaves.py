@@ -1,6 +1,6 @@
 """Answers of a model tree's leaves: linear models, smoothed by the nodes above, for one row and for many."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -143,14 +143,6 @@ class LinearAnswers:
         """Number of each leaf, from 1 in preorder; of an inner node, that of the leaf before it."""
         numbers: list[int] = np.cumsum(self.tree.test == LEAF).tolist()
         return numbers
-
-    def leaf_models(self) -> Iterator[tuple[int, LeafModel]]:
-        """Return each leaf in preorder with what it answers."""
-        table = self.table
-        terms = list(zip(table.feature.tolist(), table.cut.tolist(), table.coefficient.tolist(), strict=True))
-        for node in np.flatnonzero(self.tree.test == LEAF).tolist():
-            part = terms[table.start[node] : table.start[node + 1]]
-            yield node, LeafModel(float(table.intercept[node]), tuple(part))
 
     @property
     def table(self) -> LeafTable:

@@ -191,9 +191,9 @@ def _deviation(confidence: float, quantile: str) -> float:
 def _pruned_tree(tree: Tree, steps: _Steps) -> Tree:
     from espalier.pruning.kernels.distribute import preorder  # noqa: PLC0415
 
-    nodes, parent, size = preorder(tree.child_start, tree.child, steps.shape)
+    nodes, _, _ = preorder(tree.child_start, tree.child, steps.shape)
     changed = dataclasses.replace(tree, branch_weight=steps.shares, stats=steps.stats)
-    pruned = changed.arranged(nodes, steps.shape[nodes], outline=(parent, size))
+    pruned = changed.arranged(nodes, steps.shape[nodes])
     moved = np.any(steps.stats != tree.stats, axis=1)[nodes]
     counted, weight, value = pruned.stats[moved], pruned.weight.copy(), pruned.value.copy()
     weight[moved] = counted.sum(axis=1)

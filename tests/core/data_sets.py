@@ -2,6 +2,9 @@
 
 import pytest
 
+from espalier.prediction.batch import predict_batch
+from espalier.prediction.encode_columns import encode_columns
+
 
 def kinds(data):
     return {feature.name: str(feature.kind) for feature in data.schema.features}
@@ -15,3 +18,9 @@ def refused(error, call):
     with pytest.raises(error) as caught:
         call()
     return [(fault.path, fault.code) for fault in caught.value.faults]
+
+
+def answers_and_shares(model, dataset):
+    """The answer of each row of a data set, and the shares of the classes."""
+    batch = predict_batch(model, encode_columns(model, dataset), shares=True)
+    return batch.answers, batch.shares

@@ -18,7 +18,7 @@ STOP = "stop"
 Row = tuple[Any, ...]
 
 
-def encode_columns(schema: Schema, root: Node) -> list[list[Any]]:
+def cells_of(schema: Schema, root: Node) -> list[list[Any]]:
     """Cells of each attribute between which the tree can tell: at each cut, just above it, missing, never seen."""
     cuts = sorted({node.threshold for node in nodes_of(root) if isinstance(node, Cut)})
     found: list[list[Any]] = []

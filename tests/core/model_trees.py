@@ -3,6 +3,8 @@
 import functools
 import json
 
+import numpy as np
+
 from espalier import (
     dataset_from_csv,
     dataset_from_rows,
@@ -24,8 +26,9 @@ def line():
 
 
 def leaf_equations(model):
-    answers = tree_predictor(model).linear
-    return [{None: leaf.intercept, **named(model.tree.linear, leaf.terms)} for _, leaf in answers.leaf_models()]
+    predictor = tree_predictor(model)
+    leaves = [predictor.linear.leaf_model(predictor.nodes_to(leaf)) for leaf in np.flatnonzero(model.tree.test == 0)]
+    return [{None: leaf.intercept, **named(model.tree.linear, leaf.terms)} for leaf in leaves]
 
 
 def named(models, terms):

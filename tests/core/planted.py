@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from espalier import Feature, FeatureKind, Model, Role, Schema, TrainingRecord, training_config
 from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC, UNKNOWN
 from espalier.model.preparation import Preparation
-from espalier.model.tree import Tree, tree_from_parents
+from espalier.model.tree import Tree
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,18 @@ def plant(schema: Schema, root: Node, *, imputed: tuple[float, ...] | None = Non
     n_rows = round(float(tree.weight[0]))
     record = TrainingRecord(n_rows, n_rows, "0" * 64, None, {"n_rows": n_rows})
     return Model(schema, config, Preparation(imputed), tree, record)
+
+
+def tree_from_parents(arrays: dict[str, Any]) -> Tree:
+    """Make a tree of its arrays, in preorder, without those that follow from ``parent``: size, child_start, child."""
+    parent = np.asarray(arrays["parent"], dtype=np.int32)
+    size = np.ones(len(parent), dtype=np.int32)
+    for node in range(len(parent) - 1, 0, -1):
+        size[parent[node]] += size[node]
+    child = (np.argsort(parent[1:], kind="stable") + 1).astype(np.int32)
+    counts = np.bincount(parent[1:], minlength=len(parent))
+    child_start = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+    return Tree(**{**arrays, "parent": parent, "size": size, "child_start": child_start, "child": child})
 
 
 def planted_tree(schema: Schema, root: Node) -> Tree:

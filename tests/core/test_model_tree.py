@@ -23,8 +23,8 @@ from espalier import (
     train,
 )
 from espalier.config.presets import resolved, training_config
-from espalier.evaluation.metrics import answers_and_shares
 from espalier.growing.linear_models import fit_linear_models
+from tests.core.data_sets import answers_and_shares
 from tests.core.growing_bridge import dataset_of, grow, node_of
 from tests.core.model_trees import line, named, reference_data
 from tests.factories import needs_reference

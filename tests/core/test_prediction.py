@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from espalier import Feature, FeatureKind, Role, RowError, Schema, dataset_from_rows, predict, train
-from espalier.evaluation.metrics import answers_and_shares
 from espalier.prediction.answers import wilson_lower_bound
 from espalier.prediction.batch import apply
 from espalier.prediction.encode_rows import RowEncoder
 from espalier.prediction.tree_predictor import tree_predictor
+from tests.core.data_sets import answers_and_shares
 from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, mixed_rows, node_numbered, plant, roots, walk
 from tests.factories import REFERENCE, needs_reference
 

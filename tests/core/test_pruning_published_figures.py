@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from espalier import CostComplexity, Dataset, Holdout, Model, evaluate, prune, train
-from espalier.evaluation.metrics import answers_and_shares
 from espalier.pruning import pruning_path
+from tests.core.data_sets import answers_and_shares
 from tests.core.growing_bridge import config_of, dataset_of, node_of
 from tests.factories import REFERENCE, needs_reference
 from tests.reference import published, replay, test_twin_matches_published_figures

@@ -20,7 +20,7 @@ from espalier import (
     train,
 )
 from espalier.explanation.reasons import MAX_REASONS
-from tests.core.every_row import STOP, answer, as_cells, encode_columns, rows_like, with_strategy
+from tests.core.every_row import STOP, answer, as_cells, cells_of, rows_like, with_strategy
 from tests.core.planted import MIXED, NUMBERS, A, Ask, B, C, Cut, Known, Leaf, mixed_rows, plant, roots
 from tests.service.served import TENNIS
 
@@ -45,7 +45,7 @@ def flips(schema, root, cells, row, kept):
 def test_nothing_else_changes_the_answer_and_of_a_minimal_reason_all_is_needed(data, schema, missing):
     root, row = data.draw(roots(schema)), data.draw(mixed_rows())
     found = of(plant(schema, root), row, missing=missing)
-    asked, cells = with_strategy(root, STRATEGIES[missing]), encode_columns(schema, root)
+    asked, cells = with_strategy(root, STRATEGIES[missing]), cells_of(schema, root)
     cut = as_cells(schema, row)
     assert 1 <= len(found.reasons) <= MAX_REASONS
     for reason in found.reasons:

@@ -5,7 +5,7 @@ import dataclasses
 from hypothesis import given, settings, strategies as st
 
 from espalier import explain, predict
-from tests.core.every_row import as_cells, encode_columns
+from tests.core.every_row import as_cells, cells_of
 from tests.core.planted import MIXED, NUMBERS, Leaf, mixed_rows, plant, roots
 from tests.core.rule_lists import rule_lists
 from tests.reference.sentences import parsed
@@ -69,7 +69,7 @@ def test_the_conditions_of_a_path_hold_for_the_row_and_its_sentence_says_the_sam
     model, row = plant(schema, root), data.draw(mixed_rows() | whole_rows())
     (found,) = explain(model, [row])
     holds, answer = parsed(found.rule, ORDERS)
-    cells, own = encode_columns(schema, root), as_cells(schema, row)
+    cells, own = cells_of(schema, root), as_cells(schema, row)
     assert list(holds) == [condition.attribute.name for condition in found.conditions]
     if schema is MIXED:
         assert answer == found.prediction.label
@@ -92,7 +92,7 @@ def test_a_row_for_which_a_sentence_holds_is_answered_as_it_says(data):
     holds, answer = parsed(found.rule, ORDERS)
     other = dict(row)
     for name, wanted in holds.items():
-        legal = [cell for cell in encode_columns(MIXED, root)[PLACES[name]] if wanted(cell)]
+        legal = [cell for cell in cells_of(MIXED, root)[PLACES[name]] if wanted(cell)]
         other[name] = data.draw(st.sampled_from(legal))
     assert predict(model, [other])[0].label == answer
 

@@ -29,7 +29,7 @@ from espalier import (
     train,
 )
 from espalier.model.node_tests import LEAF
-from espalier.prediction.batch import apply, class_codes, class_shares, numbers
+from espalier.prediction.batch import apply, predict_batch
 from espalier.prediction.encode_columns import encode_matrix
 from espalier.prediction.rule_predictor import _fired_by_kernel
 from espalier.rules.extract import edge_condition, merged
@@ -103,8 +103,10 @@ def test_many_rows_get_the_answers_that_single_rows_get(root, rows):
     answers = predict(model, rows)
     values = np.array([answer.row.values for answer in answers]).T
     assert apply(model, values).tolist() == [answer.leaf for answer in answers]
-    assert class_codes(model, values).tolist() == [answer.code for answer in answers]
-    assert class_shares(model, values).tolist() == [[share for _, share in each.distribution] for each in answers]
+    assert predict_batch(model, values).answers.tolist() == [answer.code for answer in answers]
+    assert predict_batch(model, values, shares=True).shares.tolist() == [
+        [share for _, share in each.distribution] for each in answers
+    ]
 
 
 @given(root=roots(MIXED), rows=st.lists(mixed_rows(), min_size=1, max_size=6))
@@ -121,7 +123,7 @@ def test_many_rows_get_the_numbers_that_single_rows_get(root, rows):
     model = extract_rules(plant(NUMBERS, root))
     answers = predict(model, rows)
     values = np.array([answer.row.values for answer in answers]).T
-    assert numbers(model, values).tolist() == [answer.value for answer in answers]
+    assert predict_batch(model, values).answers.tolist() == [answer.value for answer in answers]
 
 
 @given(root=roots(MIXED), row=full_rows)
@@ -162,8 +164,8 @@ def test_the_rules_of_a_trained_tree_give_its_answers(name, preset):
     coded = np.array([feature.coded for feature in model.schema.attributes])
     whole = np.flatnonzero(~np.any(np.isnan(values) | (coded[:, None] & (values < 0)), axis=0))
     assert len(whole) > 50
-    expected = class_codes(model, values[:, whole])
-    assert class_codes(extract_rules(model), values[:, whole]).tolist() == expected.tolist()
+    expected = predict_batch(model, values[:, whole]).answers
+    assert predict_batch(extract_rules(model), values[:, whole]).answers.tolist() == expected.tolist()
 
 
 @needs_reference

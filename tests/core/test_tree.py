@@ -10,8 +10,20 @@ from hypothesis import given, strategies as st
 from espalier import DocumentError
 from espalier.model.node_tests import LEAF, NUMERIC
 from espalier.model.surrogates import Surrogates
-from espalier.model.tree import Tree, tree_from_parents
-from tests.core.planted import MIXED, NUMBERS, Ask, Cut, Known, Leaf, n_nodes, node_numbered, planted_tree, roots
+from espalier.model.tree import Tree
+from tests.core.planted import (
+    MIXED,
+    NUMBERS,
+    Ask,
+    Cut,
+    Known,
+    Leaf,
+    n_nodes,
+    node_numbered,
+    planted_tree,
+    roots,
+    tree_from_parents,
+)
 
 A, B, C = Leaf((4.0, 0.0, 0.0)), Leaf((0.0, 2.0, 0.0)), Leaf((0.0, 1.0, 3.0))
 ROOT = Cut(0, 1.5, (Ask(1, (0, 1, -1), (A, B), fallback=0), Known(2, (C, A))), fallback=1)

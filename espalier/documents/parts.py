@@ -4,7 +4,6 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -18,18 +17,11 @@ from espalier.model.linear import LinearModels
 from espalier.model.model import TrainingRecord
 from espalier.model.preparation import MAX_SPAN, STEPS, Preparation, Scale
 
-LINEAR_DTYPES: Final[Mapping[str, type]] = MappingProxyType(
-    {
-        "start": np.int32,
-        "feature": np.int32,
-        "cut": np.int32,
-        "coefficient": np.float64,
-        "intercept": np.float64,
-        "squares": np.float64,
-        "rank_start": np.int32,
-        "rank": np.int32,
-    }
-)
+LINEAR_DTYPES: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("start", "feature", "cut"), np.int32),
+    **dict.fromkeys(("coefficient", "intercept", "squares"), np.float64),
+    **dict.fromkeys(("rank_start", "rank"), np.int32),
+}
 SCALE_PARTS: Final = ("span", "middle", "step")
 RARE: Final = ("asked", "backfitted", "divided")
 

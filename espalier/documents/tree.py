@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -16,36 +15,20 @@ from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC
 from espalier.model.surrogates import Surrogates
 from espalier.model.tree import MAX_NODES, Tree
 
-TREE_DTYPES: Final[Mapping[str, type]] = MappingProxyType(
-    {
-        "parent": np.int32,
-        "size": np.int32,
-        "child_start": np.int32,
-        "child": np.int32,
-        "feature": np.int32,
-        "test": np.int8,
-        "threshold": np.float64,
-        "code_start": np.int32,
-        "code_branch": np.int32,
-        "fallback": np.int32,
-        "branch_weight": np.float64,
-        "weight": np.float64,
-        "gain": np.float64,
-        "stats": np.float64,
-    }
-)
-SURROGATE_DTYPES: Final[Mapping[str, type]] = MappingProxyType(
-    {
-        "start": np.int32,
-        "feature": np.int32,
-        "test": np.int8,
-        "threshold": np.float64,
-        "below": np.int32,
-        "code_start": np.int32,
-        "code_branch": np.int32,
-        "agreement": np.float64,
-    }
-)
+TREE_DTYPES: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("parent", "size", "child_start", "child", "feature"), np.int32),
+    "test": np.int8,
+    "threshold": np.float64,
+    **dict.fromkeys(("code_start", "code_branch", "fallback"), np.int32),
+    **dict.fromkeys(("branch_weight", "weight", "gain", "stats"), np.float64),
+}
+SURROGATE_DTYPES: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("start", "feature"), np.int32),
+    "test": np.int8,
+    "threshold": np.float64,
+    **dict.fromkeys(("below", "code_start", "code_branch"), np.int32),
+    "agreement": np.float64,
+}
 
 
 def tree_document(tree: Tree) -> dict[str, Any]:

@@ -66,7 +66,8 @@ def scales_of(attributes: Sequence[Feature], columns: Sequence[npt.NDArray[Any]]
 def _scale(feature: Feature, column: npt.NDArray[Any]) -> Scale | None:
     if feature.coded:
         return None
-    low, high = _ends(column)
+    low = float(np.fmin.reduce(column, initial=np.inf))
+    high = float(np.fmax.reduce(column, initial=-np.inf))
     if low > high:
         return None
     # Halves: the difference of two numbers may be too large for a number.
@@ -75,15 +76,6 @@ def _scale(feature: Feature, column: npt.NDArray[Any]) -> Scale | None:
     if feature.kind is FeatureKind.DATETIME:
         middle = min(max(middle, EARLIEST_INSTANT), LATEST_INSTANT)
     return Scale(float(f"{span:.2g}"), middle, _step(STEPS[feature.kind], column, max(-low, high)))
-
-
-def _ends(column: npt.NDArray[Any]) -> tuple[float, float]:
-    """Return the least and the greatest number; infinity and its opposite where there is none."""
-    if len(column):
-        low, high = float(column.min()), float(column.max())
-        if low < high:  # nothing is missing; if all are zeros, the sign could differ
-            return low, high
-    return float(np.fmin.reduce(column, initial=np.inf)), float(np.fmax.reduce(column, initial=-np.inf))
 
 
 def _roughly(middle: float, span: float) -> float:
@@ -103,11 +95,7 @@ def _step(steps: Sequence[float], column: npt.NDArray[np.float64], largest: floa
 def _are_multiples(column: npt.NDArray[np.float64], step: float) -> bool:
     for first in range(0, len(column), BLOCK):
         block = column[first : first + BLOCK]
-        times = block if step == 1.0 else block / step
-        whole = np.rint(times)
-        if np.array_equal(times, whole):
-            continue
-        off = times - whole
-        if np.fmin.reduce(off, initial=0.0) < 0 or np.fmax.reduce(off, initial=0.0) > 0:
+        times = block[~np.isnan(block)] / step
+        if not np.array_equal(times, np.rint(times)):
             return False
     return True

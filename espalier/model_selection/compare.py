@@ -2,8 +2,9 @@
 
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -218,7 +219,8 @@ def compare(
     noisy = with_label_noise(dataset, label_noise, seed=seed) if label_noise else dataset
     results = []
     for place, candidate in enumerate(candidates):
-        results.append(_run(dataset, noisy, candidate, tests, Span(progress, place, len(candidates))))
+        progress_of = partial(_progress_of, progress, place, len(candidates))
+        results.append(_run(dataset, noisy, candidate, tests, progress_of))
     progress.begin("done")
     measure = "accuracy" if dataset.schema.task == "classification" else "rmse"
     best = _best(results, measure)
@@ -234,28 +236,27 @@ def compare(
     return Comparison(measure, *of_rows, tuple(results), differences, effects)
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Which part of a comparison's progress is one candidate's."""
-
-    whole: Progress
-    place: int
-    n_candidates: int
-
-    def fold(self, number: int, n_folds: int) -> Progress:
-        """Return the progress of one of the candidate's trainings."""
-        start = (self.place * n_folds + number) / (self.n_candidates * n_folds)
-        self.whole.check()
-        self.whole.phase = f"candidate {self.place + 1} of {self.n_candidates}"
-        if n_folds > 1:
-            self.whole.phase += f", fold {number + 1} of {n_folds}"
-        return self.whole.part(start, start + 1 / (self.n_candidates * n_folds))
+def _progress_of(progress: Progress, place: int, n_candidates: int, number: int, n_folds: int) -> Progress:
+    """Return the progress of one of a candidate's trainings."""
+    progress.check()
+    progress.phase = f"candidate {place + 1} of {n_candidates}" + (
+        f", fold {number + 1} of {n_folds}" if n_folds > 1 else ""
+    )
+    n_trainings = n_candidates * n_folds
+    start = (place * n_folds + number) / n_trainings
+    return progress.part(start, start + 1 / n_trainings)
 
 
-def _run(dataset: Dataset, noisy: Dataset, candidate: Candidate, tests: Sequence[Test], span: Span) -> Result:
+def _run(
+    dataset: Dataset,
+    noisy: Dataset,
+    candidate: Candidate,
+    tests: Sequence[Test],
+    progress_of: Callable[[int, int], Progress],
+) -> Result:
     evaluations, leaves, seconds, misses, weights = [], [], [], [], []
     for number, each in enumerate(tests):
-        progress = span.fold(number, len(tests))
+        progress = progress_of(number, len(tests))
         kept, test = parts_of(dataset, noisy, each)
         begun = time.perf_counter()
         model = _trained(kept, candidate, progress)
@@ -266,7 +267,7 @@ def _run(dataset: Dataset, noisy: Dataset, candidate: Candidate, tests: Sequence
         counted = test.weight > 0
         misses.append(missed[counted])
         weights.append(test.weight[counted])
-    # A fold is what it is by the draw; rows that somebody has chosen may be others than were meant.
+    # Folds are drawn; the rows of a holdout are chosen, perhaps by mistake.
     notes = notes_on_rows(model, test, in_parts=False).get("notes", []) if len(tests) == 1 else []
     tested = np.concatenate(misses), np.concatenate(weights)
     return Result(candidate, tuple(evaluations), tuple(leaves), tuple(seconds), *tested, tuple(notes))

@@ -15,8 +15,6 @@ from espalier.data.dataset import Dataset
 from espalier.errors import ConfigError, Fault, NotApplicable, within
 from espalier.model.model import Model
 
-MAX_INT16_CLASSES: Final = 2**15
-
 PRESET_HOLDOUTS: Final[Mapping[str, float]] = MappingProxyType({"reptree": 1 / 3})
 """The share of the rows that a preset sets aside by default for its pruning."""
 
@@ -37,9 +35,10 @@ def held_out_rows(holdout: Holdout, dataset: Dataset) -> npt.NDArray[np.intp]:
             raise ConfigError([Fault("/rows", "not_legal", message)])
         chosen = np.array(sorted(holdout.rows), dtype=np.intp)
     else:
-        numbers, share = _raw_numbers(dataset.n_rows, holdout.seed), float(holdout.fraction or 0.0)
+        numbers, share = np.random.PCG64(holdout.seed).random_raw(dataset.n_rows), float(holdout.fraction or 0.0)
         groups = _strata(dataset) if holdout.stratified else [np.arange(dataset.n_rows)]
-        chosen = np.sort(np.concatenate([_drawn(numbers, group, round(share * len(group))) for group in groups]))
+        drawn = [group[np.argsort(numbers[group], kind="stable")][: round(share * len(group))] for group in groups]
+        chosen = np.sort(np.concatenate(drawn))
     if not 0 < len(chosen) < dataset.n_rows:
         message = f"sets aside {len(chosen)} of {dataset.n_rows} rows: some must be set aside and some must remain"
         raise ConfigError([Fault("", "not_legal", message)])
@@ -63,7 +62,7 @@ def needed_holdout(config: TrainingConfig, holdout: Holdout | Dataset | None) ->
 
 def row_order(n_rows: int, seed: int) -> npt.NDArray[np.intp]:
     """Return the rows in random order: by PCG64's raw numbers, which are the same in every version of numpy."""
-    return np.argsort(_raw_numbers(n_rows, seed), kind="stable")
+    return np.argsort(np.random.PCG64(seed).random_raw(n_rows), kind="stable")
 
 
 def other_rows(n_rows: int, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
@@ -150,27 +149,10 @@ def _refuse_training_rows(model: Model, dataset: Dataset, asked: npt.NDArray[np.
         )
 
 
-def _raw_numbers(n_rows: int, seed: int) -> npt.NDArray[np.uint64]:
-    return np.random.PCG64(seed).random_raw(n_rows)
-
-
-def _drawn(numbers: npt.NDArray[np.uint64], rows: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.intp]:
-    """Return the `count` rows with the smallest numbers, of equals the first, without sorting all."""
-    if count == 0:
-        return rows[:0]
-    own = numbers[rows]
-    largest = np.partition(own, count - 1)[count - 1]
-    below = rows[own < largest]
-    return np.concatenate([below, rows[own == largest][: count - len(below)]])
-
-
 def _strata(dataset: Dataset) -> Sequence[npt.NDArray[np.intp]]:
     """Return the rows of each class, ascending; all together where there are none."""
     if dataset.schema.task != "classification" or dataset.target is None:
         return [np.arange(dataset.n_rows)]
-    n_classes = len(dataset.schema.classes)
-    # Short whole numbers are sorted in as many steps as there are bytes.
-    target = np.asarray(dataset.target).astype(np.int16 if n_classes < MAX_INT16_CLASSES else np.int32)
-    order = np.argsort(target, kind="stable")
-    bounds = np.searchsorted(target[order], np.arange(n_classes + 1))
+    order = np.argsort(dataset.target, kind="stable")
+    bounds = np.searchsorted(dataset.target[order], np.arange(len(dataset.schema.classes) + 1))
     return [order[low:high] for low, high in itertools.pairwise(bounds.tolist())]

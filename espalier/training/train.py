@@ -30,13 +30,13 @@ from espalier.growing.linear_models import fit_linear_models
 from espalier.model.model import Model, TrainingRecord
 from espalier.model.node_tests import LEAF
 from espalier.model.record import DIVIDING, training_record, was_used
-from espalier.model.rules import RuleList
 from espalier.model.tree import Tree
 from espalier.progress import Progress
 from espalier.pruning import PRUNING_FUNCTIONS, Pruned, PruningRows, faults_of_backfit
 from espalier.small_work import run_uncompiled_if_small
 from espalier.training.holdout import needed_holdout, read_holdout, split_holdout, validation_rows
 
+SIZES: Final = ("n_leaves", "n_nodes", "depth", "n_rules", "n_conditions")
 UNPRUNED: Final = "unpruned: the tree is as it was grown"
 USES: Final = ("holdout", "validation")
 """Use of held-out rows, by whether they had a part in making the model."""
@@ -158,7 +158,7 @@ def summary(model: Model) -> dict[str, Any]:
         "n_rows": record.n_rows,
         "n_training_rows": record.n_training_rows,
         "n_attributes": len(model.schema.attributes),
-        **_sizes(model.body),
+        **{name: getattr(model.body, name, None) for name in SIZES},
         "train_errors": record.train.get("errors"),
         "train_accuracy": record.train.get("accuracy"),
         "rmse": record.train.get("rmse"),
@@ -286,18 +286,6 @@ def _with_linear_models(grown: Grown, kept: Dataset, config: TrainingConfig, pro
         return grown
     linear = fit_linear_models(grown.tree, kept, grown.preparation.imputed or (), progress=progress)
     return dataclasses.replace(grown, tree=dataclasses.replace(grown.tree, linear=linear))
-
-
-def _sizes(body: Tree | RuleList) -> dict[str, int | None]:
-    tree = body if isinstance(body, Tree) else None
-    rules = body if isinstance(body, RuleList) else None
-    return {
-        "n_leaves": tree.n_leaves if tree else None,
-        "n_nodes": tree.n_nodes if tree else None,
-        "depth": tree.depth if tree else None,
-        "n_rules": rules.n_rules if rules else None,
-        "n_conditions": rules.n_conditions if rules else None,
-    }
 
 
 def _read_config(config: Mapping[str, Any] | str) -> TrainingConfig:

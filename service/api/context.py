@@ -45,7 +45,7 @@ class Service:
         away: Warns that requests are answered 503.
         check_schema_revision: Raises `SchemaMismatch` if the tables are those of another release, `Unavailable` if the
             database cannot be reached; looks once a second.
-        is_stopping: Whether the process was asked to end; those who wait then answer at once.
+        is_stopping: Whether the process was asked to end; requests that wait for a job then answer at once.
     """
 
     settings: Settings
@@ -86,17 +86,17 @@ class Service:
 
 
 def current_service() -> Service:
-    """Give the service that the current request came to."""
+    """Return the service of the current request."""
     return cast(Service, current_app.extensions[EXTENSION])
 
 
 def current_caller() -> Caller:
-    """Give the one who asks, as `service.api.auth` found out before the view began."""
+    """Return the caller, as `service.api.auth` identified it before the view began."""
     return cast(Caller, g.caller)
 
 
 def request_id() -> str:
-    """Give what the current request is called in the log and towards the caller: a name of our own.
+    """Return the id of the current request, in the log and in the answer.
 
     Behind a proxy that is trusted, it is the proxy's, so that one name leads through the logs of both.
     """

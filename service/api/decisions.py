@@ -120,7 +120,7 @@ def explain_decision(query: dict[str, Any], decision_id: str) -> Response:
 @asking.arguments(schemas.CounterfactualRequest)
 @asking.response(200, schemas.Counterfactuals)
 @asking.refuses(400, 404, 409, 413, 415, 422)
-def find_counterfactuals(asked: dict[str, Any], decision_id: str) -> Response:
+def find_counterfactuals(wanted: dict[str, Any], decision_id: str) -> Response:
     """Ask what would have to be otherwise for another answer: the nearest changes, each answered by the version.
 
     They are exact: of each leaf the nearest row that it answers, by the spans of the training values and the costs of
@@ -129,7 +129,7 @@ def find_counterfactuals(asked: dict[str, Any], decision_id: str) -> Response:
     with read_session(current_service().sessions) as session:
         decision = _find(session, decision_id)
         version = current_service().models.get(session, decision.version_id)
-    request = {CHANGE_NAMES.get(name, name): value for name, value in asked.items()}
+    request = {CHANGE_NAMES.get(name, name): value for name, value in wanted.items()}
     found = usecases.counterfactuals(version, decision, request)
     head = {"decision_id": decision.id, "model": decision.model_name, "version": decision.version}
     return _document({**head, **found.to_dict()})
@@ -140,15 +140,15 @@ def find_counterfactuals(asked: dict[str, Any], decision_id: str) -> Response:
 @asking.arguments(ConsultationRequest)
 @asking.response(200, Consultation)
 @asking.refuses(400, 404, 409, 413, 415, 422)
-def consult(query: Mapping[str, Any], asked: Mapping[str, Any], name: str) -> Response:
+def consult(query: Mapping[str, Any], payload: Mapping[str, Any], name: str) -> Response:
     """Ask only for what is needed: the next attribute to find out, or the answer once nothing can change it any more.
 
     Nothing is remembered: each time all that is known is sent. The version is found as for a prediction.
     """
     service = current_service()
     version = service.versions.resolve(name, alias=query["alias"]).version
-    check_cells([asked["known"]], limit=service.settings.max_cell_chars)
-    found = usecases.consult(version, asked["known"], missing=asked["missing"])
+    check_cells([payload["known"]], limit=service.settings.max_cell_chars)
+    found = usecases.consult(version, payload["known"], missing=payload["missing"])
     return _document({"model": version.model_name, "version": version.number, **found.to_dict()})
 
 

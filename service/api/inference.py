@@ -139,8 +139,8 @@ def infer_by_version(name: str, number: int) -> Response:
 @inference.refuses_inference(400, 413, 415)
 def list_inference_models() -> Response:
     """List the versions of models that the key reaches, archived ones as not ready; with `ready` only the others."""
-    asked = _read_body(optional=True).json.get("ready", False)
-    if not isinstance(asked, bool):
+    ready_only = _read_body(optional=True).json.get("ready", False)
+    if not isinstance(ready_only, bool):
         raise ValidationFailed(
             [Fault("/ready", "wrong_type", "must be true or false; archived versions are not ready")]
         )
@@ -149,7 +149,7 @@ def list_inference_models() -> Response:
     entries = [
         {"name": name, "version": str(number), **(READY if answers_still else ARCHIVED)}
         for name, number, answers_still in found
-        if answers_still or not asked
+        if answers_still or not ready_only
     ]
     return json_answer(entries)
 
@@ -175,25 +175,25 @@ def _infer(name: str, number: int | None) -> Response:
     service, body = current_service(), _read_body()
     resolved = service.versions.resolve(name, number)
     model, settings = resolved.version.model, service.settings
-    asked = read_inference(body, model.schema, limit=settings.max_predict_rows)
-    names = [output.name for output in asked.outputs]
-    options = PredictionOptions("path" if "decision_path" in names else "none", subject=asked.subject)
-    check_cells(asked.rows, limit=settings.max_cell_chars)
-    check_explanations(model, len(asked.rows), explain=options.explain, limit=settings.max_full_nodes)
+    wanted = read_inference(body, model.schema, limit=settings.max_predict_rows)
+    names = [output.name for output in wanted.outputs]
+    options = PredictionOptions("path" if "decision_path" in names else "none", subject=wanted.subject)
+    check_cells(wanted.rows, limit=settings.max_cell_chars)
+    check_explanations(model, len(wanted.rows), explain=options.explain, limit=settings.max_full_nodes)
     try:
         answers = answer_rows(
             resolved,
-            asked.rows,
+            wanted.rows,
             options,
             recorder=service.recorder,
             key_id=current_caller().key_id,
             began=began,
-            pointer=asked.pointer,
+            pointer=wanted.pointer,
         )
     except espalier.RowError as error:
         raise ValidationFailed(error.faults) from None
-    binary = {output.name for output in asked.outputs if output.binary}
-    content, behind = inference_body(_head(resolved, asked.id), model.schema, answers, names=names, binary=binary)
+    binary = {output.name for output in wanted.outputs if output.binary}
+    content, behind = inference_body(_head(resolved, wanted.id), model.schema, answers, names=names, binary=binary)
     sent, encoding = packed(b"".join([content, *behind]), request.headers.get("Accept-Encoding"))
     response = Response(sent, content_type=BYTES if behind else JSON)
     if behind:

@@ -127,17 +127,17 @@ def _read_request(body: object, *, limit: int) -> PredictionRequest:
     options = read_options(body, beside=TABLES, faults=faults)
     if ("rows" in body) == ("columns" in body):
         raise ValidationFailed([*faults, Fault("", "required", "give either rows or columns")])
-    asked = PredictionRequest(body.get("rows") if "rows" in body else None, body.get("columns", {}), options)
+    payload = PredictionRequest(body.get("rows") if "rows" in body else None, body.get("columns", {}), options)
     if "columns" in body:
-        faults += _column_faults(asked.columns)
-    elif not (isinstance(asked.rows, list) and asked.rows):
+        faults += _column_faults(payload.columns)
+    elif not (isinstance(payload.rows, list) and payload.rows):
         message = "must be a list of at least one object of attribute names and values"
         faults.append(Fault("/rows", "wrong_type", message))
     if faults:
         raise ValidationFailed(faults)
-    check_size("rows", given=asked.n_rows, limit=limit)
+    check_size("rows", given=payload.n_rows, limit=limit)
     check_subject(options.subject)
-    return asked
+    return payload
 
 
 def _answer(name: str, number: int | None = None) -> Response:
@@ -147,10 +147,10 @@ def _answer(name: str, number: int | None = None) -> Response:
     if request.query_string:
         _check_query()
     service = current_service()
-    asked = _read_request(read_json(request), limit=service.settings.max_predict_rows)
+    payload = _read_request(read_json(request), limit=service.settings.max_predict_rows)
     resolved = service.versions.resolve(name, number, _alias(number))
-    model, options = resolved.version.model, asked.options
-    check_explanations(model, asked.n_rows, explain=options.explain, limit=service.settings.max_full_nodes)
+    model, options = resolved.version.model, payload.options
+    check_explanations(model, payload.n_rows, explain=options.explain, limit=service.settings.max_full_nodes)
     given: dict[str, Any] = {"recorder": service.recorder, "key_id": current_caller().key_id, "began": began}
     head = {
         "model": resolved.version.model_name,
@@ -158,16 +158,16 @@ def _answer(name: str, number: int | None = None) -> Response:
         "operating_point": resolved.settings.operating_point,
         **service.audited,
     }
-    table = asked.as_table(model)
+    table = payload.as_table(model)
     if table is not None:
         with suppress(ValidationFailed):  # a strategy the model does not have: refused and logged row by row
             with_strategy(model, options.missing)
             batch = answer_table(resolved, table, options, **given)
             content = b"".join((orjson.dumps(head)[:-1], b',"predictions":[', json_items(batch), b"]}"))
             return Response(content, content_type=JSON)
-    rows = asked.as_rows()
+    rows = payload.as_rows()
     check_cells(rows, limit=service.settings.max_cell_chars)
-    answers = answer_rows(resolved, rows, options, pointer=asked.pointer, **given)
+    answers = answer_rows(resolved, rows, options, pointer=payload.pointer, **given)
     content = orjson.dumps({**head, "predictions": answers}, option=orjson.OPT_NON_STR_KEYS)
     return Response(content, content_type=JSON)
 

@@ -20,7 +20,7 @@ from espalier import Fault
 
 Cells = list[Any]
 LENGTH = struct.Struct("<I")
-MOST_FAULTS = 100  # told of one tensor
+MAX_FAULTS = 100  # of one tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Datatype:
 
     Attributes:
         name: As the protocol writes it.
-        dtype: Of a cell in bytes, little-endian; None where each cell has a length of its own.
+        dtype: Of a cell in bytes, little-endian; None if the cells differ in length.
         legal: What a cell may be in JSON, in words.
     """
 
@@ -82,7 +82,7 @@ def cells_from_json(
 
     Args:
         data: As decoded; NaN has become None.
-        datatype: What the cells are said to be.
+        datatype: Of the cells.
         shape: One or two dimensions, each checked already.
         pointer: To the data, for faults.
     """
@@ -99,7 +99,7 @@ def cells_from_json(
     wrong = (place for place, sound in enumerate(_sound(flat, datatype)) if not sound)
     faults = [
         Fault(f"{at[place // width]}/{place % width}", "wrong_type", f"must be {datatype.legal} ({datatype.name})")
-        for place in islice(wrong, MOST_FAULTS)
+        for place in islice(wrong, MAX_FAULTS)
     ]
     return ([] if faults else _rounded(flat, datatype)), faults
 
@@ -137,7 +137,7 @@ def tensor_bytes(tensor: Tensor) -> bytes:
 
 
 def _sound(cells: Cells, datatype: Datatype) -> Iterator[bool]:
-    """Say of each cell whether it is of the type and in its range."""
+    """Yield for each cell whether it is of the type and in its range."""
     kind, dtype = datatype.kind, datatype.dtype
     if kind in "iu" and dtype is not None:
         low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
@@ -150,7 +150,7 @@ def _sound(cells: Cells, datatype: Datatype) -> Iterator[bool]:
 
 
 def _rounded(cells: Cells, datatype: Datatype) -> Cells:
-    """Give numbers as the type can hold them, so that JSON and bytes say the same."""
+    """Return numbers as the type can hold them, so that JSON and bytes give the same."""
     if datatype.kind != "f":
         return cells
     return _without_nan(

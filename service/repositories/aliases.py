@@ -1,18 +1,18 @@
-"""Aliases: names such as `production` that point at a version of a model, and the whole story of where they pointed.
+"""Aliases: names such as `production` that point at a version of a model, and the history of where they pointed.
 
-Nothing is ever overwritten: each change is an event, the last one is in force. An event remembers which one was in
-force before, so that going back twice goes back two steps::
+Nothing is overwritten: each change is an event, and the last event is in force. An event refers to the one that was in
+force before it, so that two rollbacks go back two steps::
 
-    1 set v1 ← 2 set v2 ← 3 set v3         going back from 3: in force is what was before 3, event 2
+    1 set v1 ← 2 set v2 ← 3 set v3         a rollback of 3 puts event 2 in force again
                  ↑________________
-                                  4 rollback to v2, before it: what was before 2, event 1
+                                  4 rollback to v2; before it is what was before 2: event 1
 """
 
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, tuple_
 from sqlalchemy.orm import Session
 
 from service.database.clock import now
@@ -34,7 +34,7 @@ def point(
     if_current: object = ANY,
     key_id: str | None = None,
 ) -> AliasEvent:
-    """Have an alias point at a version.
+    """Point an alias at a version.
 
     Args:
         session: Of a transaction for writing.
@@ -42,7 +42,7 @@ def point(
         alias: Its alias; made if it is not there.
         version: The number of the version.
         if_current: Only if the alias points at this version now; None: only if there is no such alias.
-        key_id: Of the key that asks.
+        key_id: Of the caller.
 
     Raises:
         NotFound: There is no such model or version.
@@ -60,7 +60,7 @@ def point(
 
 
 def roll_back(session: Session, name: str, alias: str, *, key_id: str | None = None) -> AliasEvent:
-    """Have an alias point again at what it pointed at before; doing so again goes back one step more.
+    """Point an alias again at what it pointed at before; a second rollback goes back one more step.
 
     Raises:
         NotFound: There is no such model or alias.
@@ -89,7 +89,7 @@ def history(
     limit: int = 50,
     cursor: int | None = None,
 ) -> Page[AliasEvent]:
-    """Every change of an alias, newest first; with `at` only the one that was in force at that moment, if any was.
+    """Return every change of an alias, newest first; with `at` only the one in force at that moment, if any.
 
     Raises:
         NotFound: There is no such model or alias.
@@ -109,7 +109,7 @@ def history(
 
 
 def list_current(session: Session, name: str, *, limit: int = 50, cursor: str | None = None) -> Page[AliasEvent]:
-    """Of each alias of a model the event that is in force, in the order of their names; `cursor` is a name.
+    """Return the event in force of each alias of a model, in the order of their names; `cursor` is a name.
 
     Raises:
         NotFound: There is no such model.
@@ -117,14 +117,7 @@ def list_current(session: Session, name: str, *, limit: int = 50, cursor: str | 
     """
     check_page(limit=limit, cursor=None)
     model = find_model(session, name)
-    last = (
-        select(func.max(AliasEvent.number).label("number"), AliasEvent.alias)
-        .where(AliasEvent.model_id == model.id)
-        .group_by(AliasEvent.alias)
-        .subquery()
-    )
-    in_force = (AliasEvent.alias == last.c.alias) & (AliasEvent.number == last.c.number)
-    query = select(AliasEvent).join(last, in_force).where(AliasEvent.model_id == model.id)
+    query = select(AliasEvent).where(AliasEvent.model_id == model.id, _is_last(model.id))
     if cursor is not None:
         query = query.where(AliasEvent.alias > cursor)
     found = session.scalars(query.order_by(AliasEvent.alias).limit(limit + 1)).all()
@@ -132,7 +125,7 @@ def list_current(session: Session, name: str, *, limit: int = 50, cursor: str | 
 
 
 def version_id(session: Session, name: str, alias: str) -> str | None:
-    """Give the id of the version that an alias points at now; None where there is no such model or alias."""
+    """Return the id of the version that an alias points at; None if there is no such model or alias."""
     return session.scalar(
         select(AliasEvent.version_id)
         .join(ModelName, AliasEvent.model_id == ModelName.id)
@@ -143,16 +136,19 @@ def version_id(session: Session, name: str, alias: str) -> str | None:
 
 
 def pointing_at(session: Session, model_id: str, version_id: str) -> Sequence[str]:
-    """Give the aliases of a model that point at one of its versions now."""
+    """Return the aliases of a model that point at one of its versions."""
+    mine = AliasEvent.model_id == model_id, AliasEvent.version_id == version_id
+    return session.scalars(select(AliasEvent.alias).where(*mine, _is_last(model_id))).all()
+
+
+def _is_last(model_id: str) -> Any:
+    """Return the condition that an event of a model is the last one of its alias."""
     last = (
-        select(func.max(AliasEvent.number).label("number"), AliasEvent.alias)
+        select(AliasEvent.alias, func.max(AliasEvent.number))
         .where(AliasEvent.model_id == model_id)
         .group_by(AliasEvent.alias)
-        .subquery()
     )
-    in_force = (AliasEvent.alias == last.c.alias) & (AliasEvent.number == last.c.number)
-    mine = AliasEvent.model_id == model_id, AliasEvent.version_id == version_id
-    return session.scalars(select(AliasEvent.alias).join(last, in_force).where(*mine)).all()
+    return tuple_(AliasEvent.alias, AliasEvent.number).in_(last)
 
 
 def _check_answers(version: Version) -> None:

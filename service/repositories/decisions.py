@@ -1,8 +1,8 @@
-"""The decision log: what was asked, what was answered, by which document, and the proof that it would be so again.
+"""Records of the decision log: made, found and listed.
 
-A record is one prediction request, or a part of a stream. One row makes a decision named by the record's id; of more
-rows, and of a table, the i-th (from 0) is named "id:i". The path is not stored as prose: `usecases.decisions` derives
-it again from the immutable version and compares. What the model's mask names is not stored at all.
+A record is one prediction request, or a part of a stream. The decision on a single row has the record's id; of more
+rows, and of a table, the i-th (from 0) has the id "id:i". The path is not stored as text: `usecases.decisions` derives
+it again from the immutable version and compares. Values of attributes in the model's mask are not stored.
 """
 
 import re
@@ -50,14 +50,14 @@ class Decision:
     document_sha256: str
     alias: str | None
     time: datetime
-    input: dict[str, Any]  # attributes as they were given
+    input: dict[str, Any]  # attribute values as they were given
     missing: str  # the strategy for missing values
     answer: dict[str, Any]  # ANSWER_FIELDS, as far as the task has them; of a row that was refused only `errors`
     nodes: tuple[int, ...]  # node ids, root first; none of a row that was refused
     subject: str | None
-    key_id: str | None  # of the key that asked; None where keys were off
+    key_id: str | None  # of the caller; None where keys were off
     milliseconds: float  # of the whole request
-    masked: tuple[str, ...]  # attributes whose values were not kept
+    masked: tuple[str, ...]  # attributes whose values were not stored
     erased: datetime | None  # when all values were erased
     operating_point: dict[str, Any] | None  # that was in force: {"label", "probability"}
 
@@ -157,7 +157,7 @@ def n_rows_of_job(session: Session, job_id: str) -> int:
 
 
 def answers_of_job(source: Sessions, job_id: str, *, n_rows: int) -> Iterator[TableBatch]:
-    """Yield the answers of a prediction job record by record, each read in a transaction of its own.
+    """Yield the answers of a prediction job record by record, each read in its own transaction.
 
     Args:
         source: The database.
@@ -205,7 +205,7 @@ def check_subject(subject: str | None, *, pointer: str = "/subject") -> None:
 
 
 def label_of(answer: Mapping[str, Any]) -> str:
-    """Name what was answered, to be counted by it: a label as text, "" of a number, REFUSED of a row with faults."""
+    """Return the label of an answer as text, to count by: "" for a number, REFUSED for a row with faults."""
     if "errors" in answer:
         return REFUSED
     label = answer.get("label", "")
@@ -213,12 +213,12 @@ def label_of(answer: Mapping[str, Any]) -> str:
 
 
 def decision_ids(record_id: str, n_rows: int) -> list[str]:
-    """The ids of a record's decisions: its own for a single row, else numbered from 0."""
+    """Return the ids of a record's decisions: the record's for a single row, else numbered from 0."""
     return [record_id] if n_rows == 1 else [f"{record_id}:{position}" for position in range(n_rows)]
 
 
 def find(session: Session, decision_id: str) -> Decision:
-    """The decision of this id.
+    """Return the decision of this id.
 
     Raises:
         NotFound: there is none; also for the id of a record of many rows without the number of one.
@@ -237,7 +237,7 @@ def find(session: Session, decision_id: str) -> Decision:
 
 
 def list_decisions(session: Session, wanted: Filter, *, limit: int = 50, cursor: str | None = None) -> Page[Decision]:
-    """Decisions, newest request first, its rows in their order.
+    """Return decisions, newest request first, its rows in their order.
 
     A packed record is opened to see which of its rows match. To bound the work, a page may end early, even empty,
     with a cursor at which the next one goes on.
@@ -314,7 +314,7 @@ class _Opened:
         self._first, self._rows = 0, None  # type: tuple[int, TableRecord | None]
 
     def matching(self, wanted: Filter, *, first: int) -> Iterator[int]:
-        """Give the positions of the rows from `first` on that were answered as is wanted."""
+        """Yield the positions of the rows from `first` on that match the filter."""
         labels = None if wanted.label is None else _label_texts(wanted.label)
         if wanted.leaf is None and labels is None:
             yield from range(first, self.n_rows)
@@ -335,7 +335,7 @@ class _Opened:
                 yield position
 
     def decision(self, position: int) -> Decision:
-        """Give the decision on one row."""
+        """Return the decision on one row."""
         logged, row = self.logged, self._row(position)
         return Decision(
             id=self.id if self.has_one_name else f"{self.id}:{position}",

@@ -10,7 +10,7 @@ with the other rows of its leaf. Shared answers are written once for each combin
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -52,28 +52,6 @@ class _SharedAnswer:
     unseen: Sequence[str] = ()
 
 
-class AnswerLines(Protocol):
-    """A text format of answers."""
-
-    content_type: str
-
-    def begin(self) -> bytes:
-        """Return what precedes the first answer."""
-        ...
-
-    def table(self, batch: TableBatch) -> bytes:
-        """Return the lines of a table record."""
-        ...
-
-    def rows(self, first_row: int, answers: Sequence[Mapping[str, Any]]) -> bytes:
-        """Return the lines of rows that were answered one by one, each with its ``decision_id``."""
-        ...
-
-    def failure(self, row: int, problem: Mapping[str, Any]) -> bytes:
-        """Return the line that says at which row the answers end, and why."""
-        ...
-
-
 class CsvLines:
     """CSV (RFC 4180) with a header line.
 
@@ -92,7 +70,7 @@ class CsvLines:
         self._names = ("row", "decision_id", *own, "support", "leaf", "missing", "unseen", *rule, "error")
 
     def begin(self) -> bytes:
-        """Return the header line."""
+        """Return what precedes the first answer: the header line."""
         return _csv_line(self._names).encode()
 
     def table(self, batch: TableBatch) -> bytes:
@@ -112,7 +90,7 @@ class CsvLines:
         return "".join(lines).encode()
 
     def rows(self, first_row: int, answers: Sequence[Mapping[str, Any]]) -> bytes:
-        """Return the lines of rows that were answered one by one."""
+        """Return the lines of rows that were answered one by one, each with its ``decision_id``."""
         return "".join(self._line(row, answer) for row, answer in enumerate(answers, first_row)).encode()
 
     def failure(self, row: int, problem: Mapping[str, Any]) -> bytes:
@@ -157,7 +135,7 @@ class JsonLines:
         self._with_rule = with_rule
 
     def begin(self) -> bytes:
-        """Return nothing: there is no header."""
+        """Return what precedes the first answer: nothing."""
         return b""
 
     def table(self, batch: TableBatch) -> bytes:
@@ -167,7 +145,7 @@ class JsonLines:
         return "".join(f'{{"row":{row},{item}\n' for row, item in zip(rows, items, strict=True)).encode()
 
     def rows(self, first_row: int, answers: Sequence[Mapping[str, Any]]) -> bytes:
-        """Return the lines of rows that were answered one by one."""
+        """Return the lines of rows that were answered one by one, each with its ``decision_id``."""
         option = orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE
         return b"".join(
             orjson.dumps({"row": row, **answer}, option=option) for row, answer in enumerate(answers, first_row)
@@ -176,6 +154,9 @@ class JsonLines:
     def failure(self, row: int, problem: Mapping[str, Any]) -> bytes:
         """Return the last line: the row at which the stream ends, and the problem."""
         return orjson.dumps({"row": row, "problem": problem}, option=orjson.OPT_APPEND_NEWLINE)
+
+
+AnswerLines = CsvLines | JsonLines
 
 
 def lines_of(content_type: str, *, is_regression: bool, with_rule: bool) -> AnswerLines:

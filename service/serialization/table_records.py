@@ -59,7 +59,7 @@ class Answer:
     Attributes:
         document: Its JSON form. Without flags where a leaf answered the row alone: flags then belong to the row.
         nodes: Node ids, root first.
-        rule: The sentence, if it was asked for.
+        rule: The sentence, if it is wanted.
     """
 
     document: dict[str, Any]

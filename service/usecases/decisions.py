@@ -20,9 +20,9 @@ class Replay:
     """A decision explained again.
 
     Attributes:
-        explanation: The answer with what led to it; None where values that it was made of are not there, or not taken.
-        verified: Is it the answer that was given, by the document that gave it? None where that cannot be known.
-        erased: The attributes whose values are not there.
+        explanation: The answer with its path; None if the input is not stored as a whole, or would be refused now.
+        verified: Whether the same document gives the same answer; None if that cannot be known.
+        erased: The attributes whose values are not stored.
         reason: Why it cannot be known.
     """
 
@@ -45,7 +45,7 @@ def replay(version: LoadedVersion, decision: Decision, *, detail: str = "path") 
     model = model_at_point(version.model, decision.operating_point)
     try:
         [explanation] = espalier.explain(model, [decision.input], detail=detail, missing=decision.missing)
-    except espalier.RowError:  # what may stand in a row was less strict once
+    except espalier.RowError:  # rows were checked less strictly then
         return Replay(None, None, (), "the row was answered then, and would be refused now")
     again = orjson.loads(orjson.dumps(explanation.to_dict(), option=orjson.OPT_NON_STR_KEYS))
     verified = (
@@ -70,17 +70,17 @@ def as_logged(model: espalier.Model, decision: Decision, reason: str) -> espalie
     return espalier.Explanation(prediction=prediction, paths=((),), conditions=(), rule=f"nodes {path}; {reason}")
 
 
-def counterfactuals(version: LoadedVersion, decision: Decision, asked: Mapping[str, Any]) -> espalier.Counterfactuals:
-    """Give the nearest changes of a logged row that lead to another answer of the version that answered it.
+def counterfactuals(version: LoadedVersion, decision: Decision, wanted: Mapping[str, Any]) -> espalier.Counterfactuals:
+    """Return the nearest changes of a logged row for which its version gives another answer.
 
     Args:
         version: The version.
-        decision: The decision, whose strategy for missing values is kept.
-        asked: As in `espalier.counterfactuals`.
+        decision: The decision; its strategy for missing values is used.
+        wanted: The keyword arguments of `espalier.counterfactuals`.
 
     Raises:
         Conflict: The row was refused, or its values are not there any more.
-        ValidationFailed: What is asked for is not legal; every fault.
+        ValidationFailed: `wanted` is not legal; every fault.
         espalier.NotApplicable: The leaves are linear models.
     """
     if decision.leaf is None:
@@ -92,26 +92,26 @@ def counterfactuals(version: LoadedVersion, decision: Decision, asked: Mapping[s
     if decision.masked:
         names = ", ".join(map(repr, decision.masked))
         raise Conflict(f"the model's mask kept inputs of decision {decision.id} out of the log: {names}")
-    with _refused():
+    with _config_refused():
         model = model_at_point(version.model, decision.operating_point)
-        return espalier.counterfactuals(model, decision.input, missing=decision.missing, **asked)
+        return espalier.counterfactuals(model, decision.input, missing=decision.missing, **wanted)
 
 
 def consult(version: LoadedVersion, known: Mapping[str, Any], *, missing: str | None) -> espalier.Consultation:
-    """Say what is to be found out next, or what the answer is.
+    """Return the attribute to find out next, or the answer.
 
     Raises:
-        ValidationFailed: The known values cannot be read, or the model cannot take missing values in this way.
+        ValidationFailed: The known values cannot be read, or the model cannot handle missing values in this way.
     """
     try:
-        with _refused():
+        with _config_refused():
             return espalier.consult(version.model, known, missing=missing)
     except espalier.RowError as error:
         raise ValidationFailed([Fault(f"/known{one.path}", one.code, one.message) for one in error.faults]) from None
 
 
 @contextmanager
-def _refused() -> Iterator[None]:
+def _config_refused() -> Iterator[None]:
     try:
         yield
     except espalier.ConfigError as error:

@@ -210,7 +210,7 @@ def test_the_cache_decodes_a_version_once(source: Sessions) -> None:
 
 def test_the_least_recently_used_model_makes_room(source: Sessions) -> None:
     ids = [keep_version(source).id for _ in range(3)]
-    cache = ModelCache(capacity=2)
+    cache = ModelCache(max_models=2)
 
     with read_session(source) as session:
         first, second = cache.get(session, ids[0]), cache.get(session, ids[1])
@@ -227,7 +227,7 @@ def test_models_of_many_nodes_make_room_for_each_other_and_one_is_kept_anyway(
     ids = [keep_version(source).id for _ in range(3)]
     with read_session(source) as session:
         n_nodes = models.load_version(session, ids[0]).model.tree.n_nodes
-        cache = ModelCache(most_nodes=int(share * n_nodes))
+        cache = ModelCache(max_nodes=int(share * n_nodes))
         before = [cache.get(session, one) for one in ids]
         again = [cache.get(session, one) for one in reversed(ids)]
 

@@ -38,7 +38,7 @@ MAX_WAITING: Final = 1024
 """Records that wait in `append`; beyond that a request is refused."""
 MAX_SUBMITTED: Final = 10_000
 """Records that wait after `submit`; more are dropped and counted."""
-LINGER_SECONDS: Final = 0.0007
+LINGER_SECONDS: Final = 0.001
 """How long a leader waits for more records, if its predecessor had several."""
 RETRY_AFTER: Final = 1.0
 """Seconds after which a refused request may come again."""

@@ -1,9 +1,8 @@
 """Grow a tree of complete data and binary tests by gini or squared error: the binary grower.
 
-While more rows wait than there are threads to work on them, the largest nodes are split one by one, the columns shared
-among all threads. Then every thread takes nodes on its own (`espalier.growing.parallel`): a large one is split, a small
-one grown to its leaves by one kernel call. All of it uses the same scans, so the tree does not depend on the number of
-threads.
+The largest nodes are split one by one, their columns shared among all threads, until each thread has enough nodes. Then
+every thread takes nodes separately (`espalier.growing.parallel`): a large one is split, a small one is grown to its
+leaves by one kernel call. Both use the same kernels, so the tree does not depend on the number of threads.
 """
 
 import itertools
@@ -16,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from espalier.growing.binary_data import BinaryData
+from espalier.growing.binary_data import BinaryData, binary_data
 from espalier.growing.finalize import Nodes, Part, joined
 from espalier.growing.kernels import binary_nodes, binary_partition, binary_tree, constants as c, presorted_split
 from espalier.growing.kernels.binary_nodes import (
@@ -32,35 +31,47 @@ from espalier.growing.kernels.binary_nodes import (
 from espalier.growing.kernels.nodes import write_thresholds
 from espalier.growing.parallel import run_jobs
 from espalier.growing.training_data import TrainingData
+from espalier.kernels.jit import phase_of
+from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC
+from espalier.progress import Progress
 
 Array = npt.NDArray[Any]
 
 MIN_JOB_ROWS: Final = 20_000
 MIN_JOB_SORTED_CELLS: Final = 200_000
-"""A job copies its sorted columns: what is too little for a job of its own need not be copied in large parts either."""
+"""Sorted cells of a subtree that is grown whole: it is copied, and should fit into the processor's cache."""
 JOBS_PER_THREAD: Final = 16
 MIN_ROWS_TO_SHARE: Final = 20_000
 MAX_POOL_BYTES: Final = 64_000_000
 MIN_THRESHOLDS_TO_SHARE: Final = 50_000
 
 
-def grow_binary_parts(
-    parameters: Any, data: BinaryData, state: Array, pool: ThreadPoolExecutor, n_threads: int
-) -> list[Part]:
-    """Grow the tree; return its parts, the top first.
+def grow_binary(
+    parameters: Any, data: TrainingData, progress: Progress, pool: ThreadPoolExecutor, n_threads: int
+) -> Nodes:
+    """Grow the tree.
 
     Args:
         parameters: The configuration, as `espalier.growing.kernels.constants.GrowParameters`.
-        data: Columns and target.
-        state: float64 (2): share of the weight in finished leaves (written), stop flag (read).
+        data: The training rows.
+        progress: The share of the weight in finished leaves is written, the stop flag is read.
         pool: At least `n_threads` free threads.
         n_threads: Number of threads.
+
+    Raises:
+        Cancelled: The stop flag was set.
     """
-    return _BinaryGrower(parameters, data, state, pool, n_threads).grow()
+    columns = binary_data(parameters, data, pool, n_threads)
+    progress.check()
+    progress.begin(phase_of(binary_tree.grow_subtree, "growing"))
+    parts = _BinaryGrower(parameters, columns, progress.state, pool, n_threads).grow()
+    progress.check()
+    del columns  # orders and codes take as much memory as the data themselves
+    return _nodes_of(parameters, parts, data, pool)
 
 
-def binary_nodes_of(parameters: Any, parts: Sequence[Part], data: TrainingData, pool: ThreadPoolExecutor) -> Nodes:
-    """Return the nodes of all parts; what the binary grower does not keep follows from what it keeps."""
+def _nodes_of(parameters: Any, parts: Sequence[Part], data: TrainingData, pool: ThreadPoolExecutor) -> Nodes:
+    """Return the nodes of all parts; columns that the binary grower does not store are derived."""
     first_child = joined(parts, lambda part: part.numbers(part.ints[:, FIRST_CHILD]))
     feature = joined(parts, lambda part: part.ints[:, FEATURE])
     beside = joined(parts, lambda part: part.ints[:, LAST_LEFT : FIRST_RIGHT + 1])
@@ -77,8 +88,8 @@ def binary_nodes_of(parameters: Any, parts: Sequence[Part], data: TrainingData, 
     if parameters.missing not in (c.FRACTIONAL, c.SPREAD):
         fallback[is_inner] = weight[right] > weight[left]
     by_category = np.array([*(attribute.unordered for attribute in data.attributes), False])[feature]
-    test = np.where(by_category, c.NOMINAL, c.NUMERIC).astype(np.int8)
-    test[~is_inner] = c.LEAF
+    test = np.where(by_category, NOMINAL, NUMERIC).astype(np.int8)
+    test[~is_inner] = LEAF
     nodes = Nodes(
         first_child=first_child,
         n_children=2 * is_inner.astype(np.int32),
@@ -102,7 +113,7 @@ def _write_thresholds(
     nodes: Nodes, beside: Array, data: TrainingData, pool: ThreadPoolExecutor, *, observed: bool
 ) -> None:
     """Read the threshold of every numeric test from the rows beside it; observed ones are training values."""
-    tests = np.flatnonzero(nodes.test == c.NUMERIC)
+    tests = np.flatnonzero(nodes.test == NUMERIC)
     tests = tests[np.argsort(nodes.feature[tests], kind="stable")]
     ends = np.searchsorted(nodes.feature[tests], np.arange(len(data.attributes) + 1))
 
@@ -123,7 +134,7 @@ def _write_thresholds(
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A subtree that is still to be grown: its root's number and rows, and the columns that are constant there."""
+    """A subtree that is still to be grown: number and rows of its root, and the columns that are constant there."""
 
     node: int
     depth: int
@@ -152,7 +163,7 @@ class _Scratch:
 
 
 class _BinaryGrower:
-    """One growing of one tree: the tables of the nodes that are split here, and the parts that grow below them."""
+    """Grows one tree: the tables of the nodes that are split here, and the parts that are grown below them."""
 
     def __init__(
         self, parameters: Any, data: BinaryData, state: Array, pool: ThreadPoolExecutor, n_threads: int
@@ -196,7 +207,7 @@ class _BinaryGrower:
         self.state[0] = sum(float(each.finished[0]) for each in self.scratch) / self.parameters.root_weight
 
     def _split_largest(self, root: _Job) -> list[_Job]:
-        """Split with all threads at one node what would keep one of them busy after the others have ended."""
+        """Split, with all threads at one node, nodes so large that one thread would finish after the others."""
         pending, rest = [root], []
         while pending and not self.state[1]:
             job = pending.pop()
@@ -264,7 +275,7 @@ class _BinaryGrower:
         if len(scratch) == 1:
             scan(0, self.n_sorted, 0, self.n_coded)
         else:
-            # Two a thread: one whose columns need few comparisons does not keep the others waiting.
+            # Two a thread: columns differ in how many comparisons they need.
             parts = [(low, high, 0, 0) for low, high in _even_parts(self.n_sorted, 2 * len(scratch))]
             parts += [(0, 0, low, high) for low, high in _even_parts(self.n_coded, len(scratch))]
             _run(self.pool, scan, parts)
@@ -316,7 +327,7 @@ class _BinaryGrower:
 
 
 def _begun(root: Array, n_nodes: int) -> Array:
-    """Return a table of so many nodes at most, with its root."""
+    """Return a table for at most `n_nodes` nodes, with its root."""
     table = np.empty((n_nodes, len(root)), root.dtype)
     table[0] = root
     return table

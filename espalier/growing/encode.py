@@ -24,11 +24,11 @@ NO_CODES: Final = np.zeros(0, np.int32)
 NO_STEPS: Final = np.zeros(0, np.uint8)
 
 
-def encoded_columns(data: TrainingData, config: TrainingConfig, watch: Progress) -> tuple[Any, Ints]:
+def encoded_columns(data: TrainingData, config: TrainingConfig, progress: Progress) -> tuple[Any, Ints]:
     """Return the kernels' Columns and the presorted orders, int32 (ordered attributes, n).
 
     Raises:
-        Cancelled: `watch` was stopped.
+        Cancelled: `progress` was stopped.
     """
     n_rows, features = data.n_rows, data.attributes
     kind = np.array([_kind(feature, config) for feature in features], np.int32)
@@ -36,7 +36,7 @@ def encoded_columns(data: TrainingData, config: TrainingConfig, watch: Progress)
     order_place = np.cumsum(is_ordered, dtype=np.int32) - 1
     coded = np.empty((len(features), n_rows), np.int32)
     orders = np.empty((int(np.sum(is_ordered)), n_rows), np.int32)
-    encoder = _Encoder(data, watch, kind, has_steps=config.window is not None)
+    encoder = _Encoder(data, progress, kind, has_steps=config.window is not None)
 
     def encode_column(place: int) -> _Encoded:
         return encoder.encode(place, coded[place], orders[order_place[place]] if is_ordered[place] else None)
@@ -84,13 +84,13 @@ class _Encoder:
     """
 
     data: TrainingData
-    watch: Progress
+    progress: Progress
     kind: Ints
     has_steps: bool
 
     def encode(self, place: int, coded: Ints, order: Ints | None) -> _Encoded:
         """Write the codes of one attribute, and its rows ascending by them."""
-        self.watch.check()
+        self.progress.check()
         if self.data.attributes[place].coded:
             return self._encode_categories(place, coded, order)
         return self._encode_numbers(self.data.columns[place], coded, order)

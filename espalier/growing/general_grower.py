@@ -1,9 +1,9 @@
 """Grow any tree that a configuration can ask for: the general grower.
 
-A job splits a node of many rows with `grow_tree`, which leaves its children to other jobs; a node of few rows it grows
-to its leaves. Before that the node is copied: its rows are numbered from 0, and their codes, targets and orders lie in
-tables of their own, which are grown as if they were a whole tree's. Each node sees the same rows in the same order
-either way, so the tree does not depend on the number of threads.
+A job splits a node of many rows with `grow_tree`, which leaves its children to other jobs, or grows a node of few rows
+to its leaves. The node is copied first: its rows are numbered from 0, and their codes, targets and orders are copied to
+separate tables, which are grown like those of a whole tree. Each node sees the same rows in the same order in both
+cases, so the tree does not depend on the number of threads.
 """
 
 import threading
@@ -24,6 +24,7 @@ from espalier.growing.kernels.partition import copy_rows
 from espalier.growing.parallel import run_jobs
 from espalier.kernels.jit import phase_of
 from espalier.model.tree import MAX_NODES
+from espalier.progress import Progress
 
 Array = npt.NDArray[Any]
 
@@ -55,29 +56,15 @@ class Task:
         return len(self.targets.weight)
 
 
-@dataclass(frozen=True, slots=True)
-class GrownParts:
-    """The parts of a tree, each with its tests of categories; the surrogates of a tree that is grown in one call."""
-
-    parts: list[Part]
-    code_tables: list[Array]
-    surrogates: tuple[Array, Array, Array]
-
-
-def phase(task: Task, state: Array) -> str:
-    """Return the name of the phase in which `grow_general_parts` runs, as `phase_of` does."""
-    return phase_of(grow_tree, "growing", _arguments(task, state, 0, 0))
-
-
-def grow_general_parts(
-    task: Task, attributes: tuple[Feature, ...], state: Array, pool: ThreadPoolExecutor, n_threads: int
-) -> GrownParts:
-    """Grow the tree; return its parts, the top first.
+def grow_general(
+    task: Task, attributes: tuple[Feature, ...], progress: Progress, pool: ThreadPoolExecutor, n_threads: int
+) -> tuple[Nodes, Array]:
+    """Grow the tree. Return its nodes, and a mask of those whose subsets of categories need not be the best ones.
 
     Args:
         task: The whole table.
-        attributes: For what an error says.
-        state: float64 (2): share of the weight in finished leaves (written), stop flag (read).
+        attributes: For the text of an error.
+        progress: The share of the weight in finished leaves is written, the stop flag is read.
         pool: At least `n_threads` free threads.
         n_threads: Number of threads.
 
@@ -85,6 +72,8 @@ def grow_general_parts(
         Cancelled: The stop flag was set.
         DataError: The tree would be larger than memory may hold.
     """
+    state = progress.state
+    progress.begin(phase_of(grow_tree, "growing", _arguments(task, state, 0, 0)))
     grower = _GeneralGrower(task, state, n_threads)
     if task.is_grown_whole or task.n_rows < MIN_ROWS_TO_SHARE:
         grower.grow_subtree(task, 0, 0, state, 0)
@@ -92,12 +81,11 @@ def grow_general_parts(
         root = _Job(0, 0, task, np.zeros(0, np.int32), np.zeros(0), task.orders, 0, task.n_rows)
         run_jobs([root], grower.advance, grower.report, state=state, pool=pool, n_threads=n_threads)
     _raise_for(grower.status(), attributes)
-    return GrownParts(grower.parts, grower.code_tables, grower.surrogates)
+    return _nodes_of(grower)
 
 
-def general_nodes_of(grown: GrownParts, *, has_surrogates: bool) -> tuple[Nodes, Array]:
-    """Return the nodes of all parts, and a mask of those whose subsets of categories need not be the best ones."""
-    parts = grown.parts
+def _nodes_of(grower: "_GeneralGrower") -> tuple[Nodes, Array]:
+    parts = grower.parts
 
     def ints(k: int) -> Array:
         return joined(parts, lambda part: part.ints[:, k])
@@ -118,10 +106,10 @@ def general_nodes_of(grown: GrownParts, *, has_surrogates: bool) -> tuple[Nodes,
         value=reals(n.VALUE),
         stats=joined(parts, lambda part: part.stats),
         first_code=joined(parts, lambda part: part.ints[:, n.CODE_START] + np.int32(part.first_code)),
-        code_table=np.concatenate(grown.code_tables),
+        code_table=np.concatenate(grower.code_tables),
     )
-    if has_surrogates:
-        nodes.surrogates = SurrogateTable(ints(n.FIRST_SURROGATE), ints(n.N_SURROGATES), *grown.surrogates)
+    if grower.task.parameters.missing == c.SURROGATE:
+        nodes.surrogates = SurrogateTable(ints(n.FIRST_SURROGATE), ints(n.N_SURROGATES), *grower.surrogates)
     return nodes, ints(n.HEURISTIC) == 1
 
 
@@ -168,7 +156,7 @@ class _Job:
 
 
 class _GeneralGrower:
-    """One growing of one tree."""
+    """Grows one tree."""
 
     def __init__(self, task: Task, state: Array, n_threads: int) -> None:
         self.task, self.state = task, state
@@ -192,7 +180,7 @@ class _GeneralGrower:
         return self.grow_subtree(task, job.node, job.depth, state, max_rows_to_delegate)
 
     def grow_subtree(self, task: Task, node: int, depth: int, state: Array, max_rows_to_delegate: int) -> list[_Job]:
-        """Grow a subtree but for nodes of at most so many rows; return jobs for these."""
+        """Grow a subtree except nodes of at most `max_rows_to_delegate` rows. Return jobs for these."""
         answer = grow_tree(*_arguments(task, state, depth, max_rows_to_delegate))
         status, n_nodes, ints, reals, stats, code_table, n_codes, s_ints, s_reals, n_s, s_codes, n_s_codes = answer[:12]
         left, master, master_weight, orders = answer[12:]
@@ -211,7 +199,7 @@ class _GeneralGrower:
         ]
 
     def report(self) -> None:
-        """Write the share of finished weight; stop the threads if all must stop or pass a limit together."""
+        """Write the share of finished weight. Stop the threads if all must stop or exceed a limit together."""
         states = self.states.copy()
         for each in states:
             each[1] = self.state[1] or self._limit_passed() != c.DONE
@@ -222,13 +210,13 @@ class _GeneralGrower:
         return c.STOPPED if self.state[1] else max(self._limit_passed(), *self.statuses)
 
     def _limit_passed(self) -> int:
-        """Return the limit that all parts pass together; DONE if none."""
+        """Return the limit that all parts exceed together; DONE if none."""
         if self.n_nodes > MAX_NODES:
             return c.TOO_MANY_NODES
         return c.TOO_MANY_CATEGORIES if self.n_codes > MAX_CODE_ENTRIES else c.DONE
 
     def _copied_task(self, job: _Job) -> Task:
-        """Copy what a job needs into tables of its own."""
+        """Copy the rows of a job to separate tables."""
         task, n_rows, own = job.task, job.n_rows, self.scratch
         if not hasattr(own, "number"):
             own.number = np.empty(self.task.n_rows, np.int32)

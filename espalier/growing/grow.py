@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from espalier.config.training import TrainingConfig
 from espalier.data.dataset import Column, Dataset
-from espalier.errors import Cancelled, ConfigError, Fault
+from espalier.errors import ConfigError, Fault
 from espalier.growing.training_data import TrainingData, many_valued, training_data, with_imputed
 from espalier.model.preparation import Preparation
 from espalier.model.tree import Tree
@@ -55,14 +55,14 @@ def grow(
         DataError: No rows, a missing or infinite target, a negative weight, or a tree larger than memory may hold.
         Cancelled: `progress` was stopped.
     """
-    watch = progress if progress is not None else Progress()
+    progress = progress if progress is not None else Progress()
     if config.validation_stop and validation is None:
         raise ConfigError([Fault("/validation_stop", "required", "needs held-out rows: give a holdout")])
     data = training_data(dataset, config)
-    watch.check()
+    progress.check()
     rows = _validation_rows(validation, data) if config.validation_stop and validation is not None else None
     with thread_pool(n_threads()) as pool:
-        tree, notes = _grown_tree(data, config, watch, rows, pool)
+        tree, notes = _grown_tree(data, config, progress, rows, pool)
     return Grown(tree, data.preparation, notes)
 
 
@@ -77,19 +77,28 @@ def _validation_rows(validation: Dataset, data: TrainingData) -> Validation:
 
 
 def _grown_tree(
-    data: TrainingData, config: TrainingConfig, watch: Progress, validation: Validation | None, pool: ThreadPoolExecutor
+    data: TrainingData,
+    config: TrainingConfig,
+    progress: Progress,
+    validation: Validation | None,
+    pool: ThreadPoolExecutor,
 ) -> tuple[Tree, tuple[str, ...]]:
     # numba is loaded when a tree is grown, not before.
-    from espalier.growing import finalize  # noqa: PLC0415
-    from espalier.growing.binary_data import is_for_binary_grower  # noqa: PLC0415
+    from espalier.growing import binary_data, binary_grower, finalize, general_grower  # noqa: PLC0415
+    from espalier.growing.encode import encoded_columns  # noqa: PLC0415
+    from espalier.growing.workspace import looks_beyond_node, workspace  # noqa: PLC0415
 
-    parameters = _grow_parameters(data, config)
-    threads = n_threads()
-    n_categories = [len(feature.categories) for feature in data.attributes]
-    if validation is None and not config.cut_points and is_for_binary_grower(parameters, data):
-        nodes, is_heuristic = _grown_by_binary_grower(parameters, data, watch, pool, threads), None
+    parameters, threads = _grow_parameters(data, config), n_threads()
+    is_heuristic = None
+    if validation is None and not config.cut_points and binary_data.is_for_binary_grower(parameters, data):
+        nodes = binary_grower.grow_binary(parameters, data, progress, pool, threads)
     else:
-        nodes, is_heuristic = _grown_by_general_grower(parameters, data, config, watch, validation, pool, threads)
+        columns, orders = encoded_columns(data, config, progress)
+        work = workspace(data, config, columns, validation, progress)
+        is_grown_whole = looks_beyond_node(config, validation)
+        task = general_grower.Task(parameters, columns, _targets(data), work, orders, is_grown_whole)
+        nodes, is_heuristic = general_grower.grow_general(task, data.attributes, progress, pool, threads)
+    n_categories = [len(feature.categories) for feature in data.attributes]
     tree, made = finalize.finalize(nodes, n_categories, n_classes=data.n_classes, collapse=config.collapse)
     if is_heuristic is None:
         return tree, ()
@@ -99,45 +108,6 @@ def _grown_tree(
         "(by each class's share and the first principal component), which need not hold the best one"
         for place in sorted(searched)
     )
-
-
-def _grown_by_binary_grower(
-    parameters: Any, data: TrainingData, watch: Progress, pool: ThreadPoolExecutor, threads: int
-) -> Any:
-    from espalier.growing import binary_data, binary_grower  # noqa: PLC0415
-    from espalier.growing.kernels import binary_tree  # noqa: PLC0415
-    from espalier.kernels.jit import phase_of  # noqa: PLC0415
-
-    columns = binary_data.binary_data(parameters, data, pool, threads)
-    watch.check()
-    watch.begin(phase_of(binary_tree.grow_subtree, "growing"))
-    parts = binary_grower.grow_binary_parts(parameters, columns, watch.state, pool, threads)
-    if watch.state[1]:
-        raise Cancelled("stopped on request")
-    del columns  # orders and codes take as much memory as the data themselves
-    return binary_grower.binary_nodes_of(parameters, parts, data, pool)
-
-
-def _grown_by_general_grower(  # noqa: PLR0917 - what a growing is made of
-    parameters: Any,
-    data: TrainingData,
-    config: TrainingConfig,
-    watch: Progress,
-    validation: Validation | None,
-    pool: ThreadPoolExecutor,
-    threads: int,
-) -> tuple[Any, Any]:
-    from espalier.growing import general_grower  # noqa: PLC0415
-    from espalier.growing.encode import encoded_columns  # noqa: PLC0415
-    from espalier.growing.workspace import looks_beyond_node, workspace  # noqa: PLC0415
-
-    columns, orders = encoded_columns(data, config, watch)
-    work = workspace(data, config, columns, validation, watch)
-    is_grown_whole = looks_beyond_node(config, validation)
-    task = general_grower.Task(parameters, columns, _targets(data), work, orders, is_grown_whole)
-    watch.begin(general_grower.phase(task, watch.state))
-    grown = general_grower.grow_general_parts(task, data.attributes, watch.state, pool, threads)
-    return general_grower.general_nodes_of(grown, has_surrogates=config.missing == "surrogate")
 
 
 def _grow_parameters(data: TrainingData, config: TrainingConfig) -> Any:

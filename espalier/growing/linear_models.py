@@ -66,8 +66,8 @@ def fit_linear_models(
     """
     from espalier.growing.kernels import constants, linear  # noqa: PLC0415
 
-    watch = progress if progress is not None else Progress()
-    watch.begin("fitting")
+    progress = progress if progress is not None else Progress()
+    progress.begin("fitting")
     kept = np.flatnonzero(dataset.weight > 0)
     values = _filled_values(dataset, imputed, kept)
     order, first_row = linear.order_rows(
@@ -87,7 +87,7 @@ def fit_linear_models(
         dataset.weight[kept][order],
         np.ascontiguousarray(tree.stats),
         MAX_COLUMNS,
-        watch.state,
+        progress.state,
     )
     if status == constants.STOPPED:
         raise Cancelled("stopped on request")

@@ -133,7 +133,7 @@ class Workspace(NamedTuple):
 
 
 def workspace(
-    data: TrainingData, config: TrainingConfig, columns: Any, validation: Validation | None, watch: Progress
+    data: TrainingData, config: TrainingConfig, columns: Any, validation: Validation | None, progress: Progress
 ) -> Workspace:
     """Return the work arrays of one tree.
 
@@ -142,7 +142,7 @@ def workspace(
         config: The training configuration.
         columns: The kernels' EncodedColumns of the same rows.
         validation: Values or codes, float64 (F, v); target and weight, float64 (v).
-        watch: Its stop flag ends a long scan.
+        progress: Its stop flag ends a long scan.
     """
     width = data.n_classes or 4
     n_categories = max([1, *(len(feature.categories) for feature in data.attributes if feature.unordered)])
@@ -165,7 +165,7 @@ def workspace(
     return Workspace(
         sums=Sums(**sums),
         categories=categories,
-        medians=_medians(data, config, watch, n_present),
+        medians=_medians(data, config, progress, n_present),
         cut_points=_cut_points(data, config, columns),
         validation=ValidationRows(*(np.ascontiguousarray(each, dtype=np.float64) for each in validation)),
     )
@@ -185,7 +185,7 @@ def looks_beyond_node(config: TrainingConfig, validation: Validation | None) -> 
     )
 
 
-def _medians(data: TrainingData, config: TrainingConfig, watch: Progress, n_present: int) -> Medians:
+def _medians(data: TrainingData, config: TrainingConfig, progress: Progress, n_present: int) -> Medians:
     rank, value, n_rows = np.zeros(1, np.int32), np.zeros(1), 1
     if config.criterion == "absolute_error":
         value, inverse = np.unique(data.target, return_inverse=True)
@@ -199,7 +199,7 @@ def _medians(data: TrainingData, config: TrainingConfig, watch: Progress, n_pres
         **{name: np.zeros(n_rows) for name in ("forward", "backward", "forward_all", "backward_all")},
         weight_tree=np.zeros(len(value) + 1),
         sum_tree=np.zeros(len(value) + 1),
-        progress=watch.state,
+        progress=progress.state,
     )
 
 

@@ -127,9 +127,9 @@ def prune_cost_complexity(
         NotApplicable: Rows that the selection needs are not at hand, or the risk cannot be computed.
         Cancelled: `progress` was stopped.
     """
-    watch = progress if progress is not None else Progress()
+    progress = progress if progress is not None else Progress()
     tree, path = model.tree, pruning_path(model, parameters.risk)
-    measured = _measured(model, parameters, path, rows, watch)
+    measured = _measured(model, parameters, path, rows, progress)
     place = path.place(parameters.alpha or 0.0) if measured is None else _selected(measured, parameters.rule)
     gone = path.collapsed(place)
     pruned, _ = collapsed(tree, gone)
@@ -257,14 +257,14 @@ MEASURES: Final[Mapping[str, Callable[[Floats], Floats]]] = {
 
 
 def _measured(
-    model: Model, parameters: CostComplexity, path: PruningPath, rows: PruningRows, watch: Progress
+    model: Model, parameters: CostComplexity, path: PruningPath, rows: PruningRows, progress: Progress
 ) -> Measured | None:
     if parameters.select == "validation":
         if rows.held_out is None:
             raise NotApplicable("selection by validation needs rows that the model has not learned from")
         loss, squares, weight = _losses_over_path(model, path, rows.held_out)
         return _mean_and_deviation(loss, squares, weight, n_rows=_n_counted(rows.held_out))
-    return _cross_validated(model, parameters, path, rows.training, watch) if parameters.select == "cv" else None
+    return _cross_validated(model, parameters, path, rows.training, progress) if parameters.select == "cv" else None
 
 
 def _losses_over_path(model: Model, path: PruningPath, dataset: Dataset) -> tuple[Floats, Floats, float]:
@@ -292,7 +292,7 @@ def _mean_and_deviation(loss: Floats, squares: Floats, weight: float, *, n_rows:
 
 
 def _cross_validated(
-    model: Model, parameters: CostComplexity, path: PruningPath, training: Dataset | None, watch: Progress
+    model: Model, parameters: CostComplexity, path: PruningPath, training: Dataset | None, progress: Progress
 ) -> Measured:
     if training is None:
         raise NotApplicable(
@@ -310,8 +310,8 @@ def _cross_validated(
     fold_of_row = _folds(training, parameters)
     loss, squares, weight = np.zeros(len(prices)), np.zeros(len(prices)), 0.0
     for fold in range(parameters.folds):
-        watch.check()
-        watch.state[0] = fold / parameters.folds
+        progress.check()
+        progress.state[0] = fold / parameters.folds
         other, scale = _grown_without(model, training, fold_of_row != fold, parameters.risk)
         own = _path(other.tree, node_risks(other, parameters.risk))
         places = np.searchsorted(own.alpha, prices * scale * (1 + ROUNDING), side="right") - 1

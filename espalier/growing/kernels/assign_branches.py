@@ -1,10 +1,9 @@
 """The test of a node and the branch of each of its rows."""
 
-from espalier.growing.kernels import constants as c
+from espalier.growing.kernels import constants as c, nodes as n
 from espalier.growing.kernels.candidate import INT_ABOVE, INT_BELOW, INT_CUT_POINT, INT_HEURISTIC, INT_TEST
 from espalier.growing.kernels.choose_split import node_context
 from espalier.growing.kernels.criterion import weight_of
-from espalier.growing.kernels.nodes import CODE_START, FEATURE, HEURISTIC, TEST, THRESHOLD, WEIGHT, middle_of
 from espalier.growing.kernels.nominal_split import best_nominal_split
 from espalier.kernels.jit import inner
 
@@ -84,7 +83,7 @@ def threshold_of(parameters, columns, cut_points, chosen, ints):
         return cut_points.value[ints[INT_CUT_POINT]]
     first = columns.value_start[chosen]
     below, above = ints[INT_BELOW], ints[INT_ABOVE]
-    middle = middle_of(columns.value[first + below], columns.value[first + above])
+    middle = n.middle_of(columns.value[first + below], columns.value[first + above])
     if parameters.observed == 0:
         return middle
     low, high = below, above
@@ -100,16 +99,16 @@ def threshold_of(parameters, columns, cut_points, chosen, ints):
 @inner
 def write_test(parameters, columns, cut_points, node_ints, node_reals, node, chosen, ints, code_start):
     """Write the test of a node without its table of categories. Return the length of that table."""
-    node_ints[node, FEATURE] = chosen
-    node_ints[node, HEURISTIC] = ints[INT_HEURISTIC]
-    node_ints[node, CODE_START] = code_start
-    node_ints[node, TEST] = ints[INT_TEST]
+    node_ints[node, n.FEATURE] = chosen
+    node_ints[node, n.HEURISTIC] = ints[INT_HEURISTIC]
+    node_ints[node, n.CODE_START] = code_start
+    node_ints[node, n.TEST] = ints[INT_TEST]
     if ints[INT_TEST] == c.UNKNOWN:
         return 0
     if ints[INT_TEST] == c.NUMERIC and columns.kind[chosen] == c.ORDERED_KIND:
-        node_reals[node, THRESHOLD] = threshold_of(parameters, columns, cut_points, chosen, ints)
+        node_reals[node, n.THRESHOLD] = threshold_of(parameters, columns, cut_points, chosen, ints)
         return 0
-    node_ints[node, TEST] = c.NOMINAL
+    node_ints[node, n.TEST] = c.NOMINAL
     return columns.n_codes[chosen]
 
 
@@ -209,7 +208,7 @@ def heaviest_child(node_reals, first_child, n_branches):
     """Return the branch of the heaviest child, the first of equal ones."""
     heaviest = 0
     for branch in range(1, n_branches):
-        if node_reals[first_child + branch, WEIGHT] > node_reals[first_child + heaviest, WEIGHT]:
+        if node_reals[first_child + branch, n.WEIGHT] > node_reals[first_child + heaviest, n.WEIGHT]:
             heaviest = branch
     return heaviest
 

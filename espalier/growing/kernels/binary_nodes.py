@@ -23,7 +23,7 @@ from espalier.growing.kernels.presorted_split import (
     WEIGHTED_PAIR,
     best_split_presorted,
 )
-from espalier.kernels.jit import compiled, inner
+from espalier.kernels.jit import compiled, inlined, inner
 
 FEATURE = 0
 FIRST_CHILD = 1
@@ -194,7 +194,30 @@ def best_splits(
     min_weight = min_branch_weight(parameters, kind)
     left = np.empty(max(2, stats.size), np.float64)
     right = np.empty(max(2, stats.size), np.float64)
-    n_sorted = codes.shape[0]
+    best_sorted_splits(
+        kind, orders, codes, low, high, start, stop, sorted_attribute, rows_of, totals, weight, min_weight, tie, offset,
+        scale, left, right, is_constant, gains, places, progress,
+    )  # fmt: skip
+    if coded_high > coded_low:
+        n_sorted, width = codes.shape[0], totals.size
+        active, base = np.empty(n_codes.size, np.uint64), np.empty(n_codes.size, np.uint64)
+        count_rows(
+            kind, counts, orders[n_sorted, start:stop], cells, first, n_codes, is_constant[n_sorted:], width, coded_low,
+            coded_high, row_class, row_value, row_weight, active, base,
+        )  # fmt: skip
+        best_coded_splits(
+            kind, counts, coded_low, coded_high, n_sorted, first, n_codes, width, coded_attribute, totals, weight,
+            min_weight, tie, offset, scale, left, right, is_constant, gains, places,
+        )  # fmt: skip
+
+
+@inlined
+def best_sorted_splits(
+    kind, orders, codes, low, high, start, stop, sorted_attribute, rows_of, totals, weight, min_weight, tie, offset,
+    scale, left, right, is_constant, gains, places, progress,
+):  # fmt: skip
+    """Write the gain and the place of the best split of the sorted columns low:high."""
+    row_class, row_value, row_weight = rows_of
     highest = -1.0
     for column in range(low, high):
         if progress[1] != 0.0:
@@ -213,20 +236,18 @@ def best_splits(
             highest = max(highest, numerator / denominator)
             gains[attribute] = offset + scale * (numerator / denominator)
             places[attribute] = place
-    width = totals.size
-    if coded_high > coded_low:
-        active, base = np.empty(n_codes.size, np.uint64), np.empty(n_codes.size, np.uint64)
-        count_rows(
-            kind, counts, orders[n_sorted, start:stop], cells, first, n_codes, is_constant[n_sorted:], width, coded_low,
-            coded_high, row_class, row_value, row_weight, active, base,
-        )  # fmt: skip
-    for column in range(coded_low, coded_high):
+
+
+@inlined
+def best_coded_splits(
+    kind, counts, low, high, n_sorted, first, n_codes, width, coded_attribute, totals, weight, min_weight, tie, offset,
+    scale, left, right, is_constant, gains, places,
+):  # fmt: skip
+    """Write the gain and the place of the best split of the coded columns low:high, from their counts."""
+    for column in range(low, high):
         attribute = coded_attribute[column]
         gains[attribute] = math.nan
         if is_constant[n_sorted + column] == 1:
-            continue
-        if has_one_value(kind, counts, first[column], n_codes[column], width):
-            is_constant[n_sorted + column] = 1
             continue
         numerator, denominator, code, _ = best_split_histogram(
             kind, counts, first[column], n_codes[column], width, totals, weight, min_weight, tie, left, right
@@ -234,3 +255,5 @@ def best_splits(
         if code >= 0:
             gains[attribute] = offset + scale * (numerator / denominator)
             places[attribute] = code
+        elif has_one_value(kind, counts, first[column], n_codes[column], width):
+            is_constant[n_sorted + column] = 1

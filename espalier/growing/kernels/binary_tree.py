@@ -30,6 +30,8 @@ from espalier.growing.kernels.binary_nodes import (
     LAST_LEFT,
     WEIGHT,
     best_attribute,
+    best_coded_splits,
+    best_sorted_splits,
     count_classes,
     impurity_and_form,
     is_leaf,
@@ -50,20 +52,16 @@ from espalier.growing.kernels.histogram_split import (
     SMALL_OF_MANY_CODES,
     WORDS,
     best_split_few_rows,
-    best_split_histogram,
     count_rows,
-    has_one_value,
 )
 from espalier.growing.kernels.nodes import enlarge_rows
 from espalier.growing.kernels.presorted_split import (
     CLASSES,
-    CONSTANT,
     MAX_CODES,
     ROW_MASK,
     WEIGHTED_PAIR,
-    best_split_presorted,
 )
-from espalier.kernels.jit import compiled
+from espalier.kernels.jit import compiled, maker
 
 CLASS_MASK = np.uint32(0xFF000000)
 
@@ -170,10 +168,10 @@ def grow_subtree(
     home = copy_subset(all_orders, start_at_root, stop_at_root, places_of, orders)
     codes = take_codes(all_codes, constant_at_root, home)
     cells = take_cells(all_cells, home)
-    row_class = take_bytes(all_rows_of[0], home) if kind >= WEIGHTED_PAIR else all_rows_of[0]
-    row_value = take_numbers(all_rows_of[1], home)
-    row_weight = take_numbers(all_rows_of[2], home)
-    target = take_numbers(all_target, home)
+    row_class = take(all_rows_of[0], home) if kind >= WEIGHTED_PAIR else all_rows_of[0]
+    row_value = take(all_rows_of[1], home)
+    row_weight = take(all_rows_of[2], home)
+    target = take(all_target, home)
     rows_of = (row_class, row_value, row_weight)
     rows = orders[n_sorted]
     is_right = np.zeros(n_here // 32 + 1, np.uint32)
@@ -217,22 +215,10 @@ def grow_subtree(
         impurity, offset, scale = impurity_and_form(numeric, kind, stats[node], weight)
         tie = 1e-9 * impurity / scale
         split_totals(numeric, kind, stats[node], totals)
-        highest = -1.0
-        for column in range(n_sorted):
-            attribute = sorted_attribute[column]
-            gains[attribute] = math.nan
-            if is_constant[column] == 1:
-                continue
-            numerator, denominator, place = best_split_presorted(
-                kind, orders, codes, column, start, stop, row_class, row_value, row_weight, totals, weight, min_weight,
-                tie, highest - 10.0 * tie, left, right,
-            )  # fmt: skip
-            if place == CONSTANT:
-                is_constant[column] = 1
-            elif place >= 0:
-                highest = max(highest, numerator / denominator)
-                gains[attribute] = offset + scale * (numerator / denominator)
-                places[attribute] = place
+        best_sorted_splits(
+            kind, orders, codes, 0, n_sorted, start, stop, sorted_attribute, rows_of, totals, weight, min_weight, tie,
+            offset, scale, left, right, is_constant, gains, places, progress,
+        )  # fmt: skip
         small = stop - start <= few
         if n_coded > 0 and not small and slot < 0:
             n_free -= 1
@@ -241,31 +227,20 @@ def grow_subtree(
                 kind, pool[slot], here, cells, first, n_codes, is_constant[n_sorted:], width, 0, n_coded, row_class,
                 row_value, row_weight, active, base,
             )  # fmt: skip
-        for column in range(n_coded):
+        if not small:
+            best_coded_splits(
+                kind, pool[slot], 0, n_coded, n_sorted, first, n_codes, width, coded_attribute, totals, weight,
+                min_weight, tie, offset, scale, left, right, is_constant, gains, places,
+            )  # fmt: skip
+        for column in range(n_coded if small else 0):
             attribute = coded_attribute[column]
             gains[attribute] = math.nan
             if is_constant[n_sorted + column] == 1:
                 continue
-            if small:
-                numerator, denominator, code, _, constant = best_split_few_rows(
-                    kind, here, cells, column, row_class, row_value, row_weight, totals, weight, min_weight, tie, left,
-                    right, bits, by_code, keys, small_counts, width,
-                )  # fmt: skip
-            else:
-                numerator, denominator, code, _ = best_split_histogram(
-                    kind,
-                    pool[slot],
-                    first[column],
-                    n_codes[column],
-                    width,
-                    totals,
-                    weight,
-                    min_weight,
-                    tie,
-                    left,
-                    right,
-                )
-                constant = code < 0 and has_one_value(kind, pool[slot], first[column], n_codes[column], width)
+            numerator, denominator, code, _, constant = best_split_few_rows(
+                kind, here, cells, column, row_class, row_value, row_weight, totals, weight, min_weight, tie, left,
+                right, bits, by_code, keys, small_counts, width,
+            )  # fmt: skip
             if constant:
                 is_constant[n_sorted + column] = 1
             elif code >= 0:
@@ -396,23 +371,12 @@ def copy_subset(orders, start, stop, places, own_orders):
     return home
 
 
-@compiled
-def take_numbers(values, home):
+@maker
+def take(values, home):
     """Return values[home]; an array of one entry, which is never read, is returned unchanged."""
     if values.size <= 1:
         return values
-    taken = np.empty(home.size, np.float64)
-    for at in range(home.size):
-        taken[at] = values[home[at]]
-    return taken
-
-
-@compiled
-def take_bytes(values, home):
-    """Return values[home] like `take_numbers`, of uint8."""
-    if values.size <= 1:
-        return values
-    taken = np.empty(home.size, np.uint8)
+    taken = np.empty(home.size, values.dtype)
     for at in range(home.size):
         taken[at] = values[home[at]]
     return taken

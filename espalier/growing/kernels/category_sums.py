@@ -26,14 +26,9 @@ def sum_categories(parameters, columns, targets, work, context, master, attribut
         code = codes[row]
         if code < 0:
             add_row(
-                work.sums.unknown,
-                row,
-                work.sums.weight[row],
-                parameters.n_classes,
-                targets.target_class,
-                targets.target,
-                context.centre,
-            )
+                work.sums.unknown, row, work.sums.weight[row], parameters.n_classes, targets.target_class,
+                targets.target, context.centre,
+            )  # fmt: skip
             continue
         slot = work.categories.slot[code]
         if slot < 0:
@@ -46,14 +41,9 @@ def sum_categories(parameters, columns, targets, work, context, master, attribut
         work.categories.n_rows_of[slot] += 1
         group = work.categories.group[slot]
         add_row(
-            group,
-            row,
-            work.sums.weight[row],
-            parameters.n_classes,
-            targets.target_class,
-            targets.target,
+            group, row, work.sums.weight[row], parameters.n_classes, targets.target_class, targets.target,
             context.centre,
-        )
+        )  # fmt: skip
     for slot in range(n_present):
         work.categories.slot[work.categories.present[slot]] = -1
         work.categories.ascending[slot] = slot

@@ -2,7 +2,7 @@
 
 import math
 
-from espalier.growing.kernels import constants as c
+from espalier.growing.kernels import constants as c, nodes as n
 from espalier.growing.kernels.candidate import (
     INT_TEST,
     REAL_GAIN,
@@ -15,7 +15,6 @@ from espalier.growing.kernels.candidate import (
 from espalier.growing.kernels.constants import NodeContext
 from espalier.growing.kernels.criterion import clear, term
 from espalier.growing.kernels.median import group_deviation
-from espalier.growing.kernels.nodes import DEPTH, FEATURE, HIGHEST, LOWEST, PAID_LINK, WEIGHT
 from espalier.growing.kernels.nominal_split import best_nominal_split
 from espalier.growing.kernels.numeric_split import best_numeric_split
 from espalier.kernels.jit import inner
@@ -31,7 +30,7 @@ def choose_split(
     """Compute the candidates of all attributes at a node. Return the attribute of the best one, -1 for a leaf."""
     if must_stop(parameters, node_ints, node_reals, node_stats, node):
         return -1
-    weight = node_reals[node, WEIGHT]
+    weight = node_reals[node, n.WEIGHT]
     context = node_context(parameters, targets, work, master, master_weight, start, stop, weight, node_stats[node])
     for attribute in range(columns.codes.shape[0]):
         if progress[1] != 0.0:
@@ -127,10 +126,10 @@ def _winner(parameters, columns, context, candidate_ints, candidate_reals):
 @inner
 def must_stop(parameters, node_ints, node_reals, node_stats, node):
     """Return whether a node is a leaf before any attribute is tried."""
-    weight = node_reals[node, WEIGHT]
+    weight = node_reals[node, n.WEIGHT]
     if weight <= 0.0 or weight < max(parameters.min_weight_split, 2.0 * parameters.min_weight_leaf) - WEIGHT_TOLERANCE:
         return True
-    if parameters.max_depth >= 0 and node_ints[node, DEPTH] >= parameters.max_depth:
+    if parameters.max_depth >= 0 and node_ints[node, n.DEPTH] >= parameters.max_depth:
         return True
     if parameters.n_classes > 0:
         n_present = 0
@@ -138,7 +137,7 @@ def must_stop(parameters, node_ints, node_reals, node_stats, node):
             if node_stats[node, k] > 0.0:
                 n_present += 1
         return n_present < 2
-    if node_reals[node, LOWEST] == node_reals[node, HIGHEST]:
+    if node_reals[node, n.LOWEST] == node_reals[node, n.HIGHEST]:
         return True
     variance = node_stats[node, 2] / weight
     return variance < parameters.min_variance or math.sqrt(variance) < parameters.min_sd
@@ -163,9 +162,9 @@ def _impurity_of_node(parameters, targets, work, master, start, stop, weight):
 @inner
 def is_paid(node_ints, node, attribute):
     """Return whether the path above a node has tested an attribute. Visits only the nodes that paid for a new one."""
-    link = node_ints[node, PAID_LINK]
+    link = node_ints[node, n.PAID_LINK]
     while link >= 0:
-        if node_ints[link, FEATURE] == attribute:
+        if node_ints[link, n.FEATURE] == attribute:
             return True
-        link = node_ints[link, PAID_LINK]
+        link = node_ints[link, n.PAID_LINK]
     return False

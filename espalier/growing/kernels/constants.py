@@ -1,16 +1,9 @@
-"""Small whole numbers shared by Python and compiled code, and the named tuples that kernels take.
-
-Names stand here once; a kernel compares whole numbers, Python looks them up in the tables.
-"""
+"""Integer constants shared by Python and the kernels, and the named tuples that kernels take."""
 
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-# The kinds of test of a node, as in espalier.model.tree.
-LEAF: Final = 0
-NUMERIC: Final = 1
-NOMINAL: Final = 2
-UNKNOWN: Final = 3
+from espalier.model.node_tests import LEAF, NOMINAL, NUMERIC, UNKNOWN  # noqa: F401 - kernels read them here, too
 
 # Criteria. The first three use Shannon's entropy; those from SQUARED_ERROR on are for a numeric target.
 INFORMATION_GAIN: Final = 0
@@ -96,7 +89,7 @@ COST_FUNCTIONS: Final = MappingProxyType(
 
 
 class GrowParameters(NamedTuple):
-    """A configuration as numbers; what is not asked for is -1 (whole numbers) or NaN (real ones)."""
+    """A configuration as numbers; unset parameters are -1 (whole numbers) or NaN (real ones)."""
 
     criterion: int
     n_classes: int  # 0: regression

@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from espalier.growing.kernels import constants as c
+from espalier.growing.kernels import constants as c, nodes as n
 from espalier.growing.kernels.assign_branches import (
     assign_branches,
     assign_unknown,
@@ -33,28 +33,6 @@ from espalier.growing.kernels.assign_branches import (
 )
 from espalier.growing.kernels.candidate import INT_TEST, INT_UNKNOWN, N_INTS, N_REALS, REAL_GAIN
 from espalier.growing.kernels.choose_split import choose_split, is_paid, must_stop
-from espalier.growing.kernels.nodes import (
-    CODE_START,
-    FALLBACK,
-    FIRST_CHILD,
-    FIRST_SURROGATE,
-    GAIN,
-    N_CHILDREN,
-    N_NODE_INTS,
-    N_NODE_REALS,
-    N_SURROGATES,
-    PAID_LINK,
-    TEST,
-    WEIGHT,
-    enlarge,
-    enlarge_columns,
-    enlarge_rows,
-    set_median,
-    set_medians,
-    start_children,
-    start_root,
-    undo_split,
-)
 from espalier.growing.kernels.partition import partition_order, partition_rows, place_branches
 from espalier.growing.kernels.surrogates import N_S_INTS, N_S_REALS, add_surrogates
 from espalier.growing.kernels.validation import loses_by_split, partition_validation
@@ -82,8 +60,8 @@ def grow_tree(parameters, columns, targets, work, orders, progress, depth, max_r
     spare, spare_weight = np.empty(capacity + 1, np.int32), np.empty(capacity + 1, np.float64)
     branch_of_row = np.empty(n_rows, np.int32)
 
-    node_ints = np.empty((64, N_NODE_INTS), np.int32)
-    node_reals = np.empty((64, N_NODE_REALS), np.float64)
+    node_ints = np.empty((64, n.N_NODE_INTS), np.int32)
+    node_reals = np.empty((64, n.N_NODE_REALS), np.float64)
     node_stats = np.empty((64, width), np.float64)
     code_table = np.empty(64, np.int32)
     n_code_entries = 0
@@ -131,7 +109,7 @@ def grow_tree(parameters, columns, targets, work, orders, progress, depth, max_r
         valid_weight[row] = work.validation.weight[row]
     valid_top = n_validation
 
-    start_root(parameters, targets, node_ints, node_reals, node_stats, master, master_weight, depth)
+    n.start_root(parameters, targets, node_ints, node_reals, node_stats, master, master_weight, depth)
     n_nodes = 1
     top = n_rows
     finished = 0.0
@@ -141,7 +119,7 @@ def grow_tree(parameters, columns, targets, work, orders, progress, depth, max_r
         n_pending = 1
         pending[0, 4] = n_validation
         if parameters.criterion == c.ABSOLUTE_ERROR:
-            set_median(work.medians, master, master_weight, 0, n_rows, node_reals, 0)
+            n.set_median(work.medians, master, master_weight, 0, n_rows, node_reals, 0)
         if best_first:
             chosen = choose_split(
                 parameters, columns, targets, work, orders, master, master_weight, node_ints, node_reals, node_stats, 0,
@@ -167,7 +145,7 @@ def grow_tree(parameters, columns, targets, work, orders, progress, depth, max_r
         if stop - start <= max_rows_to_delegate:
             # Its rows stay in place for the call that grows it.
             if n_left == left.shape[0]:
-                left = enlarge_rows(left, n_left, 2 * n_left)
+                left = n.enlarge_rows(left, n_left, 2 * n_left)
             left[n_left, 0], left[n_left, 1], left[n_left, 2] = node, start, stop
             n_left += 1
             continue
@@ -200,9 +178,9 @@ def grow_tree(parameters, columns, targets, work, orders, progress, depth, max_r
             chosen = -1
         if chosen >= 0 and n_nodes + n_branches > node_ints.shape[0]:
             more = max(n_nodes + n_branches, 2 * node_ints.shape[0])
-            node_ints = enlarge_rows(node_ints, n_nodes, more)
-            node_reals = enlarge_rows(node_reals, n_nodes, more)
-            node_stats = enlarge_rows(node_stats, n_nodes, more)
+            node_ints = n.enlarge_rows(node_ints, n_nodes, more)
+            node_reals = n.enlarge_rows(node_reals, n_nodes, more)
+            node_stats = n.enlarge_rows(node_stats, n_nodes, more)
         if chosen >= 0 and n_nodes + n_branches > max_nodes:
             status = c.TOO_MANY_NODES
             break
@@ -211,7 +189,7 @@ def grow_tree(parameters, columns, targets, work, orders, progress, depth, max_r
         unknown_weight, n_unknown = 0.0, 0
         if chosen >= 0:
             assign_branches(
-                parameters, columns, targets, work, master, master_weight, start, stop, node_reals[node, WEIGHT],
+                parameters, columns, targets, work, master, master_weight, start, stop, node_reals[node, n.WEIGHT],
                 node_stats[node], chosen, chosen_ints, branch_of_row, branch_of_code, again_ints, again_reals,
             )  # fmt: skip
             unknown_weight, n_unknown = weigh_branches(
@@ -229,7 +207,7 @@ def grow_tree(parameters, columns, targets, work, orders, progress, depth, max_r
                         reset_categories(columns, master, start, stop, chosen, branch_of_code)
                     chosen = -1
         if chosen < 0:
-            finished += node_reals[node, WEIGHT]
+            finished += node_reals[node, n.WEIGHT]
             progress[0] = finished / parameters.root_weight
             if stop == top:
                 top = start
@@ -242,7 +220,7 @@ def grow_tree(parameters, columns, targets, work, orders, progress, depth, max_r
         known_weight = 0.0
         for branch in range(n_branches):
             known_weight += branch_weight[branch]
-        node_ints[node, FIRST_SURROGATE] = n_surrogates
+        node_ints[node, n.FIRST_SURROGATE] = n_surrogates
         if parameters.missing == c.SURROGATE and n_branches == 2 and parameters.max_surrogates > 0:
             surrogate_ints, surrogate_reals, surrogate_codes, n_found, n_surrogate_codes = add_surrogates(
                 parameters, targets, columns, orders, master, start, stop, work.sums.weight, branch_of_row,
@@ -250,27 +228,27 @@ def grow_tree(parameters, columns, targets, work, orders, progress, depth, max_r
                 scratch_left, scratch_right, scratch_count, surrogate_ints, surrogate_reals, surrogate_codes,
                 n_surrogates, n_surrogate_codes,
             )  # fmt: skip
-            node_ints[node, N_SURROGATES] = n_found
+            node_ints[node, n.N_SURROGATES] = n_found
             n_surrogates += n_found
         if fallback >= 0 and n_unknown > 0:
             assign_unknown(master, start, stop, branch_of_row, fallback, branch_count)
 
         # The children, with their statistics; the test.
         first_child = n_nodes
-        paid_link = node_ints[node, PAID_LINK]
+        paid_link = node_ints[node, n.PAID_LINK]
         if parameters.cost_function != c.NO_COSTS and not is_paid(node_ints, node, chosen):
             paid_link = node
-        start_children(
+        n.start_children(
             parameters, targets, node_ints, node_reals, node_stats, node, first_child, n_branches, paid_link, master,
             master_weight, start, stop, branch_of_row, branch_weight, known_weight, branch_count,
         )  # fmt: skip
-        node_ints[node, FIRST_CHILD] = first_child
-        node_ints[node, N_CHILDREN] = n_branches
+        node_ints[node, n.FIRST_CHILD] = first_child
+        node_ints[node, n.N_CHILDREN] = n_branches
         if parameters.missing == c.SURROGATE:
             # By all rows of the children, including those assigned by surrogates, like rpart.
             fallback = heaviest_child(node_reals, first_child, n_branches)
-        node_ints[node, FALLBACK] = fallback
-        node_reals[node, GAIN] = chosen_reals[REAL_GAIN]
+        node_ints[node, n.FALLBACK] = fallback
+        node_reals[node, n.GAIN] = chosen_reals[REAL_GAIN]
         n_codes = write_test(
             parameters, columns, work.cut_points, node_ints, node_reals, node, chosen, chosen_ints, n_code_entries
         )
@@ -279,18 +257,18 @@ def grow_tree(parameters, columns, targets, work, orders, progress, depth, max_r
                 status = c.TOO_MANY_CATEGORIES
                 break
             if n_code_entries + n_codes > code_table.size:
-                code_table = enlarge(code_table, n_code_entries, max(n_code_entries + n_codes, 2 * code_table.size))
+                code_table = n.enlarge(code_table, n_code_entries, max(n_code_entries + n_codes, 2 * code_table.size))
             write_codes(parameters, columns, chosen, chosen_ints, branch_of_code, code_table, n_code_entries)
             n_code_entries += n_codes
         if (
             parameters.nominal != c.MULTIWAY
             and columns.kind[chosen] == c.NOMINAL_KIND
-            and node_ints[node, TEST] == c.NOMINAL
+            and node_ints[node, n.TEST] == c.NOMINAL
         ):
             reset_categories(columns, master, start, stop, chosen, branch_of_code)
         valid_start, valid_stop, n_routed = pending[entry, 3], pending[entry, 4], 0
         if parameters.criterion == c.ABSOLUTE_ERROR:
-            set_medians(
+            n.set_medians(
                 work.medians, master, master_weight, start, stop, branch_of_row, n_branches, branch_weight,
                 known_weight, branch_count, spare, spare_weight, node_reals, first_child,
             )  # fmt: skip
@@ -300,10 +278,10 @@ def grow_tree(parameters, columns, targets, work, orders, progress, depth, max_r
                 surrogate_reals, surrogate_codes, node, n_branches, valid_row, valid_weight, valid_start, valid_stop,
             )  # fmt: skip
             if worse:
-                n_code_entries = node_ints[node, CODE_START]
-                n_surrogates = node_ints[node, FIRST_SURROGATE]
-                undo_split(node_ints, node_reals, node)
-                finished += node_reals[node, WEIGHT]
+                n_code_entries = node_ints[node, n.CODE_START]
+                n_surrogates = node_ints[node, n.FIRST_SURROGATE]
+                n.undo_split(node_ints, node_reals, node)
+                finished += node_reals[node, n.WEIGHT]
                 progress[0] = finished / parameters.root_weight
                 if stop == top:
                     top = start
@@ -320,7 +298,7 @@ def grow_tree(parameters, columns, targets, work, orders, progress, depth, max_r
             child = first_child + branch
             if must_stop(parameters, node_ints, node_reals, node_stats, child) or branch_count[branch] == 0:
                 branch_count[branch] = -1
-                finished += node_reals[child, WEIGHT]
+                finished += node_reals[child, n.WEIGHT]
             else:
                 needed += branch_count[branch]
                 n_live += 1
@@ -336,11 +314,11 @@ def grow_tree(parameters, columns, targets, work, orders, progress, depth, max_r
             base = top
         if base + needed > capacity:
             more = max(base + needed, capacity + capacity // 2)
-            master, master_weight = enlarge(master, top, more), enlarge(master_weight, top, more)
-            orders = enlarge_columns(orders, top, more)
+            master, master_weight = n.enlarge(master, top, more), n.enlarge(master_weight, top, more)
+            orders = n.enlarge_columns(orders, top, more)
             capacity = more
         if needed >= spare.size:  # one entry more than is needed: see `partition`
-            spare, spare_weight = enlarge(spare, 0, capacity + 1), enlarge(spare_weight, 0, capacity + 1)
+            spare, spare_weight = n.enlarge(spare, 0, capacity + 1), n.enlarge(spare_weight, 0, capacity + 1)
         place_branches(n_branches, branch_count, branch_at)
         partition_rows(
             master, master_weight, start, stop, base, branch_of_row, n_branches, branch_weight, known_weight, branch_at,
@@ -359,10 +337,10 @@ def grow_tree(parameters, columns, targets, work, orders, progress, depth, max_r
         # The pending children.
         if n_pending + n_live > pending.shape[0]:
             more = max(n_pending + n_live, 2 * pending.shape[0])
-            pending = enlarge_rows(pending, n_pending, more)
-            pending_ints = enlarge_rows(pending_ints, n_pending, more)
-            pending_reals = enlarge_rows(pending_reals, n_pending, more)
-            heap = enlarge(heap, n_heap, more)
+            pending = n.enlarge_rows(pending, n_pending, more)
+            pending_ints = n.enlarge_rows(pending_ints, n_pending, more)
+            pending_reals = n.enlarge_rows(pending_reals, n_pending, more)
+            heap = n.enlarge(heap, n_heap, more)
         first_new = n_pending
         n_pending = add_pending(pending, n_pending, first_child, n_branches, branch_count, base)
         if n_validation > 0:
@@ -371,11 +349,11 @@ def grow_tree(parameters, columns, targets, work, orders, progress, depth, max_r
                 valid_base = valid_top
             if valid_base + n_routed > valid_row.size:
                 more = 2 * (valid_base + n_routed)
-                valid_row = enlarge(valid_row, valid_top, more)
-                valid_weight = enlarge(valid_weight, valid_top, more)
+                valid_row = n.enlarge(valid_row, valid_top, more)
+                valid_weight = n.enlarge(valid_weight, valid_top, more)
             if n_routed > valid_spare.size:
-                valid_spare = enlarge(valid_spare, 0, 2 * n_routed)
-                valid_spare_weight = enlarge(valid_spare_weight, 0, 2 * n_routed)
+                valid_spare = n.enlarge(valid_spare, 0, 2 * n_routed)
+                valid_spare_weight = n.enlarge(valid_spare_weight, 0, 2 * n_routed)
             valid_at = partition_validation(
                 columns, work.validation, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals,
                 surrogate_codes, node, valid_row, valid_weight, valid_start, valid_stop, valid_base, pending, first_new,
@@ -393,7 +371,7 @@ def grow_tree(parameters, columns, targets, work, orders, progress, depth, max_r
                 )  # fmt: skip
                 store_split(pending_ints, pending_reals, entry, chosen, candidate_ints, candidate_reals)
                 if chosen < 0:
-                    finished += node_reals[pending[entry, 0], WEIGHT]
+                    finished += node_reals[pending[entry, 0], n.WEIGHT]
                 else:
                     push(heap, n_heap, entry, pending, pending_ints, pending_reals, node_reals)
                     n_heap += 1
@@ -434,7 +412,7 @@ def _priority(entry, pending, pending_ints, pending_reals, node_reals):
     """Return weight · gain of a pending node to 30 bits, so that rounding does not decide between equal ones."""
     if pending_ints[entry, N_INTS] < 0:
         return -math.inf
-    fraction, exponent = math.frexp(node_reals[pending[entry, 0], WEIGHT] * pending_reals[entry, REAL_GAIN])
+    fraction, exponent = math.frexp(node_reals[pending[entry, 0], n.WEIGHT] * pending_reals[entry, REAL_GAIN])
     return math.ldexp(math.floor(fraction * ROUNDING + 0.5) / ROUNDING, exponent)
 
 

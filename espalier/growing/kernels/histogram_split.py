@@ -112,22 +112,9 @@ def _last_code(counts, first, n_codes, width):
 
 @inner
 def count_rows(
-    kind,
-    counts,
-    rows,
-    cells,
-    first,
-    n_codes,
-    is_constant,
-    width,
-    low,
-    high,
-    row_class,
-    row_value,
-    row_weight,
-    active,
+    kind, counts, rows, cells, first, n_codes, is_constant, width, low, high, row_class, row_value, row_weight, active,
     base,
-):
+):  # fmt: skip
     """Sum the statistics of some rows per code, for the coded columns low:high that are not constant.
 
     rows: uint32. cells: uint8 (n, H). first: int64 (H), where a column's counts begin. is_constant: uint8 (H), 1:
@@ -145,18 +132,9 @@ def count_rows(
     even = rows.size & ~1
     for at in range(0, even, 2):
         _count_two(
-            kind,
-            counts,
-            rows[at],
-            rows[at + 1],
-            cells,
-            active[:n_active],
-            base,
-            width,
-            row_class,
-            row_value,
+            kind, counts, rows[at], rows[at + 1], cells, active[:n_active], base, width, row_class, row_value,
             row_weight,
-        )
+        )  # fmt: skip
     if even < rows.size:
         _count_one(kind, counts, rows[even], cells, active[:n_active], base, width, row_class, row_value, row_weight)
 

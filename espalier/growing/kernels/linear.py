@@ -158,7 +158,7 @@ def _list_columns(node, size, tested, node_stats, heaviest, listed, width):
 
 @inner
 def _standardise(first, last, listed, n_listed, column_feature, column_cut, values, weight, mean, deviation, active):
-    """Write mean and population deviation of each listed column that varies; `active` lists those. Returns how many.
+    """Write mean and population deviation of each listed column that varies into `active`. Return how many.
 
     A column with a value beyond `LARGEST_CELL`, or whose deviation is 0 for its size, does not take part.
     """
@@ -228,7 +228,7 @@ def _fit_and_drop(
     first, last, active, n_active, column_feature, column_cut, values, target, weight, node_stats, node, mean,
     deviation, gram, factor, moment, beta, trial, step, residual, kept,
 ):  # fmt: skip
-    """Solve, leave out the largest coefficient while it is too large, then drop the smallest while that pays.
+    """Solve, leave out the largest coefficient while it is too large, then drop the smallest while that improves.
 
     It pays while SSE/SSE_full·(n − p_full) + 2p falls; "full" is what is left once no coefficient is too large.
 
@@ -282,7 +282,7 @@ def _fit_and_drop(
 
 @inner
 def _largest(beta, n_kept):
-    """Return the place of the largest of the first so many coefficients; of equals the first."""
+    """Return the place of the largest of the first coefficients, the first of equal ones."""
     largest = 0.0
     for j in range(n_kept):
         largest = max(largest, abs(beta[j]))
@@ -294,7 +294,7 @@ def _largest(beta, n_kept):
 
 @inner
 def _smallest(beta, n_kept):
-    """Return the place of the smallest of them; of equals the first."""
+    """Return the place of the smallest coefficient, the first of equal ones."""
     smallest, largest = np.inf, 0.0
     for j in range(n_kept):
         smallest, largest = min(smallest, abs(beta[j])), max(largest, abs(beta[j]))
@@ -326,7 +326,7 @@ def solve(
     first, last, active, column_feature, column_cut, values, target, weight, node_stats, node, mean, deviation, factor,
     moment, kept, n_kept, beta, step, residual,
 ):  # fmt: skip
-    """Write the coefficients of the kept columns and give the weighted squared residuals.
+    """Write the coefficients of the kept columns and return the weighted squared residuals.
 
     Where the columns are nearly dependent, the solution is refined once with residuals of the rows themselves (Björck
     1987, corrected seminormal equations), and the squares are taken from them.
@@ -391,7 +391,7 @@ def _back_substitute(factor, n_columns, right):
 
 @inner
 def take_out(factor, kept, n_kept, dropped):
-    """Take one of the kept columns out of the factor and the list; gives how many are left."""
+    """Remove one of the kept columns from the factor and the list. Return how many are left."""
     _drop(factor, n_kept, dropped)
     for j in range(dropped, n_kept - 1):
         kept[j] = kept[j + 1]
@@ -400,7 +400,7 @@ def take_out(factor, kept, n_kept, dropped):
 
 @inner
 def _drop(factor, n_columns, dropped):
-    """Take one column out of the factor: shift the later ones left, and turn their new subdiagonal to 0 (Givens)."""
+    """Remove one column from the factor: shift the later ones left, and rotate their new subdiagonal to 0 (Givens)."""
     for j in range(dropped, n_columns - 1):
         for i in range(j + 2):
             factor[i, j] = factor[i, j + 1]

@@ -107,20 +107,9 @@ def _multiway_split(parameters, columns, targets, work, context, attribute, n_pr
     ints[INT_UNKNOWN] = -1
     if both:
         return _multiway_with_unknown(
-            parameters,
-            columns,
-            targets,
-            work,
-            context,
-            attribute,
-            n_present,
-            inner,
-            offset,
-            scale,
-            margin,
-            ints,
+            parameters, columns, targets, work, context, attribute, n_present, inner, offset, scale, margin, ints,
             reals,
-        )
+        )  # fmt: skip
     if n_heavy < 2:
         return 0.0, 0.0
     ints[INT_TEST] = c.NOMINAL

@@ -258,25 +258,15 @@ def _split_known(parameters, targets, sums, context, sequence, end):
     for at in range(context.start, end):
         row = sequence[at]
         add_row(
-            sums.known,
-            row,
-            sums.weight[row],
-            parameters.n_classes,
-            targets.target_class,
-            targets.target,
+            sums.known, row, sums.weight[row], parameters.n_classes, targets.target_class, targets.target,
             context.centre,
-        )
+        )  # fmt: skip
     for at in range(end, context.stop):
         row = sequence[at]
         add_row(
-            sums.unknown,
-            row,
-            sums.weight[row],
-            parameters.n_classes,
-            targets.target_class,
-            targets.target,
+            sums.unknown, row, sums.weight[row], parameters.n_classes, targets.target_class, targets.target,
             context.centre,
-        )
+        )  # fmt: skip
 
 
 @inner
@@ -292,22 +282,16 @@ def _sum_two_classes(by_class, sequence, sums):
 @inner
 def _changes_class(parameters, targets, codes, sequence, at, start, end):
     """Return whether the rows with the value before `at` and those with the value at `at` belong to several classes."""
-    first = sequence[at]
-    chosen = float(targets.target_class[first]) if parameters.n_classes > 0 else targets.target[first]
-    near = at - 1
-    code = codes[sequence[near]]
-    while near >= start and codes[sequence[near]] == code:
-        row = sequence[near]
-        if (float(targets.target_class[row]) if parameters.n_classes > 0 else targets.target[row]) != chosen:
+    first, last = at - 1, at
+    while first > start and codes[sequence[first - 1]] == codes[sequence[at - 1]]:
+        first -= 1
+    while last + 1 < end and codes[sequence[last + 1]] == codes[sequence[at]]:
+        last += 1
+    for row in sequence[first : last + 1]:
+        if parameters.n_classes > 0 and targets.target_class[row] != targets.target_class[sequence[at]]:
             return True
-        near -= 1
-    near = at
-    code = codes[first]
-    while near < end and codes[sequence[near]] == code:
-        row = sequence[near]
-        if (float(targets.target_class[row]) if parameters.n_classes > 0 else targets.target[row]) != chosen:
+        if parameters.n_classes == 0 and targets.target[row] != targets.target[sequence[at]]:
             return True
-        near += 1
     return False
 
 

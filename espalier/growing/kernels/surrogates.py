@@ -289,18 +289,9 @@ def write_surrogate_codes(
 
 @inner
 def assign_by_surrogates(
-    columns,
-    master,
-    start,
-    stop,
-    branch_of_row,
-    branch_count,
-    surrogate_ints,
-    surrogate_reals,
-    surrogate_codes,
-    first,
+    columns, master, start, stop, branch_of_row, branch_count, surrogate_ints, surrogate_reals, surrogate_codes, first,
     last,
-):
+):  # fmt: skip
     """Assign the rows whose value is unknown to the branch of the first surrogate that has one."""
     for at in range(start, stop):
         row = master[at]

@@ -5,19 +5,7 @@ The validation rows of a node are a range ``start:stop`` of a sequence of (row, 
 
 import math
 
-from espalier.growing.kernels import constants as c
-from espalier.growing.kernels.nodes import (
-    CODE_START,
-    FALLBACK,
-    FEATURE,
-    FIRST_CHILD,
-    FIRST_SURROGATE,
-    N_SURROGATES,
-    SHARE,
-    TEST,
-    THRESHOLD,
-    VALUE,
-)
+from espalier.growing.kernels import constants as c, nodes as n
 from espalier.growing.kernels.surrogates import N_S_INTS, S_ATTRIBUTE, S_BELOW, S_TEST, S_THRESHOLD
 from espalier.kernels.jit import inner
 
@@ -32,11 +20,11 @@ def loses_by_split(
     """Return (whether the split raises the loss of the validation rows, how many row parts reach the children)."""
     n_routed = 0
     before, after = 0.0, 0.0
-    first_child = node_ints[node, FIRST_CHILD]
+    first_child = node_ints[node, n.FIRST_CHILD]
     for at in range(start, stop):
-        before += _loss(parameters, validation, valid_row[at], valid_weight[at], node_reals[node, VALUE])
+        before += _loss(parameters, validation, valid_row[at], valid_weight[at], node_reals[node, n.VALUE])
     for branch in range(n_branches - 1, -1, -1):
-        answer = node_reals[first_child + branch, VALUE]
+        answer = node_reals[first_child + branch, n.VALUE]
         for at in range(start, stop):
             share = share_of_branch(
                 columns, validation, node_ints, node_reals, code_table, surrogate_ints, surrogate_reals,
@@ -66,7 +54,7 @@ def partition_validation(
 
     pending: as in `grow_tree`; the validation ranges of the entries ``first_new:n_pending`` are written.
     """
-    first_child = node_ints[node, FIRST_CHILD]
+    first_child = node_ints[node, n.FIRST_CHILD]
     to = 0
     for entry in range(first_new, n_pending):
         pending[entry, 3] = base + to
@@ -92,22 +80,22 @@ def share_of_branch(
     branch,
 ):  # fmt: skip
     """Return the share of a validation row that goes down a branch: 0 or 1, or between if its value is unknown."""
-    attribute = node_ints[node, FEATURE]
+    attribute = node_ints[node, n.FEATURE]
     value = validation.codes[attribute, row]
-    test = node_ints[node, TEST]
+    test = node_ints[node, n.TEST]
     taken = -1
     if test == c.UNKNOWN:
         taken = 1 if math.isnan(value) else 0
     elif not math.isnan(value):
         if test == c.NUMERIC:
-            taken = 0 if value <= node_reals[node, THRESHOLD] else 1
+            taken = 0 if value <= node_reals[node, n.THRESHOLD] else 1
         elif value < columns.n_codes[attribute]:
-            taken = code_table[node_ints[node, CODE_START] + int(value)]
-    if taken < 0 and node_ints[node, FALLBACK] < 0:
-        return node_reals[node_ints[node, FIRST_CHILD] + branch, SHARE]
+            taken = code_table[node_ints[node, n.CODE_START] + int(value)]
+    if taken < 0 and node_ints[node, n.FALLBACK] < 0:
+        return node_reals[node_ints[node, n.FIRST_CHILD] + branch, n.SHARE]
     if taken < 0:
-        first = node_ints[node, FIRST_SURROGATE]
-        for i in range(first, first + node_ints[node, N_SURROGATES]):
+        first = node_ints[node, n.FIRST_SURROGATE]
+        for i in range(first, first + node_ints[node, n.N_SURROGATES]):
             other = surrogate_ints[i, S_ATTRIBUTE]
             value = validation.codes[other, row]
             if math.isnan(value):
@@ -121,5 +109,5 @@ def share_of_branch(
             if taken >= 0:
                 break
     if taken < 0:
-        taken = node_ints[node, FALLBACK]
+        taken = node_ints[node, n.FALLBACK]
     return 1.0 if taken == branch else 0.0

@@ -1,4 +1,4 @@
-"""The columns as the binary grower takes them: those of few values coded, the others sorted, once a training."""
+"""Columns of the binary grower: those of few values are coded, the others are sorted, once per training."""
 
 import queue
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ CRITERIA: Final = frozenset({c.GINI, c.SQUARED_ERROR})
 
 @dataclass(frozen=True, slots=True)
 class BinaryData:
-    """The columns and the target, in the arrays that the kernels take.
+    """The columns and the target, as arrays for the kernels.
 
     Attributes:
-        kind: What a row adds (scans.TWO_CLASSES …). numeric: 1 if the target is a number.
-        orders: uint32 (sorted columns + 1, n). codes: uint32 (sorted columns, n), ordered as the values are.
-        cells: uint8 (n, coded columns); first, n_codes: int64 (coded columns), where their counts begin, how many.
+        kind: The statistics of a row (`presorted_split.TWO_CLASSES` …). numeric: 1 if the target is a number.
+        orders: uint32 (sorted columns + 1, n). codes: uint32 (sorted columns, n), ordered like the values.
+        cells: uint8 (n, coded columns); first, n_codes: int64 (coded columns), start of their counts, number of codes.
         sorted_attribute, coded_attribute: int64, attribute of a column; sorted_column, coded_column: int64 (F), -1.
-        rows_of: (class uint8 (n), value float64 (n), weight float64 (n)), each of one entry if nothing reads it.
+        rows_of: (class uint8 (n), value float64 (n), weight float64 (n)), each of one entry if it is not read.
         target: float64 (n), for numbers.
     """
 
@@ -122,7 +122,7 @@ def _begin_sorting(  # noqa: PLR0917 - arrays that are read and written
     pool: ThreadPoolExecutor,
     n_threads: int,
 ) -> list[Future[None]]:
-    """Begin to sort columns; their codes and orders are written."""
+    """Start to sort columns on the pool; their codes and orders are written."""
     n_rows = codes.shape[1]
     scratch: queue.SimpleQueue[tuple[Array, Array]] = queue.SimpleQueue()
     for _ in range(min(n_threads, len(columns))):
@@ -156,7 +156,7 @@ def _kind(n_classes: int, *, unit: bool) -> int:
 
 
 def _coded_columns(data: TrainingData, pool: ThreadPoolExecutor, n_threads: int) -> list[tuple[Array, int] | None]:
-    """Return `_coded` of each column; short ones several at a time, since to submit one would take as long."""
+    """Return `_coded` of each column; short columns are submitted in groups, as submitting takes as long."""
     n_columns = len(data.columns)
     at_once = -(-n_columns // n_threads) if data.n_rows <= ROWS_OF_A_BLOCK else 1
 
@@ -168,7 +168,7 @@ def _coded_columns(data: TrainingData, pool: ThreadPoolExecutor, n_threads: int)
 
 
 def _coded(column: Array, n_categories: int) -> tuple[Array, int] | None:
-    """Return (ranks as bytes, how many) of a column of few values; None if there are more."""
+    """Return (ranks as bytes, their number) of a column of few values; None if there are more."""
     if column.dtype == np.int32:
         return None if n_categories > presorted_split.MAX_CODES else (column.astype(np.uint8), n_categories)
     distinct = np.empty(presorted_split.MAX_CODES)

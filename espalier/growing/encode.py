@@ -1,4 +1,4 @@
-"""The columns as the general grower takes them: ranks and codes, sorted once, columns shared among threads."""
+"""Columns of the general grower: ranks and codes, presorted once; threads share the columns."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -25,7 +25,7 @@ NO_STEPS: Final = np.zeros(0, np.uint8)
 
 
 def encoded_columns(data: TrainingData, config: TrainingConfig, progress: Progress) -> tuple[Any, Ints]:
-    """Return the kernels' Columns and the presorted orders, int32 (ordered attributes, n).
+    """Return the kernels' EncodedColumns and the presorted orders, int32 (ordered attributes, n).
 
     Raises:
         Cancelled: `progress` was stopped.
@@ -76,11 +76,11 @@ class _Encoded:
 
 @dataclass(frozen=True, slots=True)
 class _Encoder:
-    """Encodes one attribute after the other, on any number of threads.
+    """Encodes single attributes, on any number of threads.
 
     Attributes:
         kind: int32 (F).
-        has_steps: C4.5's window looks at distances between values.
+        has_steps: Whether C4.5's window needs distances between values.
     """
 
     data: TrainingData
@@ -130,14 +130,14 @@ def rank_sorted(ascending: Floats) -> tuple[Ints, Floats]:
 
 
 def steps_between(distinct: Floats) -> Bytes:
-    """Return by how many ranks, FAR_APART at most, the next value lies above that is NEIGHBOUR_GAP away, uint8."""
+    """Return the number of ranks, at most FAR_APART, to the next value that is NEIGHBOUR_GAP away, uint8."""
     above = np.searchsorted(distinct, distinct + NEIGHBOUR_GAP, side="right")
     steps: Bytes = np.minimum(above - np.arange(len(distinct)), FAR_APART).astype(np.uint8)
     return steps
 
 
 def _ranked(column: Ints, n_categories: int) -> Floats:
-    """Replace each code by its rank among the codes that occur; return those codes: the possible thresholds."""
+    """Replace each code by its rank among the codes that occur. Return those codes: the possible thresholds."""
     occurs = np.zeros(n_categories, dtype=bool)
     occurs[column[column >= 0]] = True
     rank = np.append(np.cumsum(occurs) - 1, -1).astype(np.int32)

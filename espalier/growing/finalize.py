@@ -1,8 +1,8 @@
-"""Node tables of a finished growing -> the preorder arrays of `Tree`.
+"""Node tables of a grown tree -> the preorder arrays of `Tree`.
 
-Both growers describe their nodes as `Nodes`, numbered in the order of their making: children have larger numbers than
-their parent, and the children of one node are numbered one after the other. Subtrees that do not pay are collapsed on
-the way; nodes below them are left out.
+Both growers describe their nodes as `Nodes`, numbered in order of creation: children have larger numbers than their
+parent, and the children of a node are numbered consecutively. Subtrees that do not reduce training errors are
+collapsed; the nodes below them are left out.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ class Part:
         root: Number of its first node in the whole tree.
         first: Number of its second node in the whole tree; the others follow.
         ints: int32 (nodes, k), reals: float64 (nodes, k), stats: float64 (nodes, width).
-        first_code: Where its tests of categories begin in the table of the whole tree.
+        first_code: Start of its tests of categories in the table of the whole tree.
     """
 
     root: int
@@ -53,7 +53,7 @@ class SurrogateTable:
 
     Attributes:
         first, count: int32 (n); the surrogates of a node.
-        ints: int32 (surrogates, 4); reals: float64 (surrogates, 2); codes: int32, sides of categories.
+        ints: int32 (surrogates, 4); reals: float64 (surrogates, 2); codes: int32, branches of categories.
     """
 
     first: Ints
@@ -65,12 +65,12 @@ class SurrogateTable:
 
 @dataclass(slots=True)
 class Nodes:
-    """The nodes of a tree in the order of their making; `Tree` says what each array holds.
+    """The nodes of a tree in order of creation; `Tree` describes each array.
 
     Attributes:
         first_child, n_children: int32 (n).
         share: float64 (n), of the parent's known weight.
-        first_code: int32 (n), where the branches of a NOMINAL test begin in `code_table`.
+        first_code: int32 (n), start of the branches of a NOMINAL test in `code_table`.
     """
 
     first_child: Ints
@@ -93,9 +93,9 @@ def joined(parts: Sequence[Part], column: Callable[[Part], Array], *, keeps_root
     """Return one column of all parts, in the numbering of the whole tree.
 
     Args:
-        parts: A part after the one that its root is a leaf of.
+        parts: Each part after the one that contains its root as a leaf.
         column: Returns the entries of a part.
-        keeps_root: A part's own entry of its root counts for nothing: the part above has written it.
+        keeps_root: Whether the entry of a part's root is taken from the part above.
     """
     values = column(parts[0])
     whole = np.empty((sum(len(part.ints) - 1 for part in parts) + 1, *values.shape[1:]), values.dtype)
@@ -108,13 +108,13 @@ def joined(parts: Sequence[Part], column: Callable[[Part], Array], *, keeps_root
 
 
 def finalize(nodes: Nodes, n_categories: Sequence[int], *, n_classes: int, collapse: bool) -> tuple[Tree, Ints]:
-    """Return the tree, and the number that each of its nodes had when it was made, int32 (n).
+    """Return the tree, and the number of each of its nodes in order of creation, int32 (n).
 
     Args:
-        nodes: Of no more use afterwards: the tree takes over their arrays.
+        nodes: Its arrays are moved into the tree.
         n_categories: Of each attribute.
         n_classes: 0 for a regression.
-        collapse: Make a leaf of each subtree that makes no fewer training errors than a leaf would.
+        collapse: Turn each subtree into a leaf that makes no fewer training errors than a leaf would.
     """
     if collapse:
         _collapse(nodes)
@@ -153,7 +153,7 @@ def finalize(nodes: Nodes, n_categories: Sequence[int], *, n_classes: int, colla
 
 
 def _rearrange(nodes: Nodes, order: Ints) -> None:
-    """Bring one column after the other into preorder, so that only one of them is in memory twice."""
+    """Bring columns into preorder one by one, so that only one of them is in memory twice."""
     for name in ("feature", "test", "threshold", "fallback", "weight", "gain", "value", "stats", "first_code"):
         setattr(nodes, name, getattr(nodes, name)[order])
 
@@ -205,7 +205,7 @@ def _codes(table: Ints, first: Ints, lengths: Ints) -> tuple[Ints, Ints]:
 
 
 def _slices(first: Ints, count: Ints) -> tuple[Ints, Ints]:
-    """Return where each of some slices begins among all, int32 (n + 1), and the indexes that they hold."""
+    """Return the start of each slice in their concatenation, int32 (n + 1), and the concatenated indexes."""
     start = _starts(count)
     return start, np.arange(start[-1], dtype=np.int32) + np.repeat(first - start[:-1], count)
 

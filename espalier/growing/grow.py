@@ -46,9 +46,9 @@ def grow(
 
     Args:
         dataset: With a target.
-        config: With its criterion filled in (`espalier.config.presets.resolved`).
-        progress: Watched from, and stopped by, another thread.
-        validation: The rows that ``validation_stop`` looks at.
+        config: With its criterion filled in (`espalier.config.training.resolved`).
+        progress: Read, and stopped, by other threads.
+        validation: The held-out rows of ``validation_stop``.
 
     Raises:
         ConfigError: ``validation_stop`` without validation rows.
@@ -150,7 +150,6 @@ def _grow_parameters(data: TrainingData, config: TrainingConfig) -> Any:
 
 
 def _targets(data: TrainingData) -> Any:
-    """Return the target and the weights as the kernels take them."""
     from espalier.growing.kernels import constants  # noqa: PLC0415
 
     none = np.zeros(data.n_rows)

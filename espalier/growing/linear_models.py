@@ -51,15 +51,15 @@ def fit_linear_models(
     """Fit a linear model at every node of a regression tree on the rows that it was grown from.
 
     Ordinary least squares with a ridge of 1e-8 on standardised columns. While a standardised coefficient exceeds 1.5
-    standard deviations of the target, columns are collinear, and the one of the largest is left out, as Weka does; then
-    the column of the smallest is dropped while SSE/SSE_full·(n − p_full) + 2p falls (Wang and Witten 1997; Quinlan
+    standard deviations of the target, columns are collinear, and the one of the largest is left out, like Weka does;
+    then the column of the smallest is dropped while SSE/SSE_full·(n − p_full) + 2p falls (Wang and Witten 1997; Quinlan
     1992).
 
     Args:
         tree: Grown from `dataset` with two branches a test, nominal attributes by ``ordered_binaries``.
-        dataset: With its target; rows of weight 0 take no part.
-        imputed: What stands in for a missing value of each attribute.
-        progress: Watched from, and stopped by, another thread.
+        dataset: With its target; rows of weight 0 are ignored.
+        imputed: The value that replaces a missing value of each attribute.
+        progress: Read, and stopped, by other threads.
 
     Raises:
         Cancelled: `progress` was stopped.
@@ -104,7 +104,7 @@ def fit_linear_models(
 
 
 def _filled_values(dataset: Dataset, imputed: tuple[float, ...], kept: npt.NDArray[np.intp]) -> Floats:
-    """Return numbers and codes of the attributes, float64 (attributes, rows), with nothing missing that was imputed."""
+    """Return numbers and codes of the attributes, float64 (attributes, rows), with missing values imputed."""
     values = np.empty((len(dataset.schema.attributes), len(kept)))
     for place, column in enumerate(dataset.attributes):
         cells = np.asarray(column)[kept].astype(np.float64)
@@ -114,7 +114,7 @@ def _filled_values(dataset: Dataset, imputed: tuple[float, ...], kept: npt.NDArr
 
 
 def _tested_columns(tree: Tree, attributes: tuple[Feature, ...]) -> TestedColumns:
-    """Number the columns that the tests look at."""
+    """Return the columns that the tests read, numbered."""
     tested = np.full(tree.n_nodes, -1, dtype=np.int32)
     columns: list[tuple[int, int]] = []
     ranks: list[Ints] = []

@@ -24,7 +24,7 @@ WATCH_SECONDS: Final = 0.05
 
 
 class SizedJob(Protocol):
-    """A job of some rows."""
+    """A job with a number of rows."""
 
     @property
     def n_rows(self) -> int:
@@ -47,9 +47,9 @@ def run_jobs(
 
     Args:
         jobs: The first ones.
-        advance: Runs a job on the thread of the given number; returns the jobs that it leaves.
+        advance: Runs a job on the thread of the given number and returns the jobs that remain.
         report: Called every 50 ms, and once more at the end.
-        state: float64 (2). No job is begun once ``state[1]`` is set; it is set if a job raises.
+        state: float64 (2). No job is started once ``state[1]`` is set; it is set if a job raises.
         pool: At least `n_threads` of its threads are free.
         n_threads: Number of threads.
     """
@@ -70,7 +70,7 @@ def run_jobs(
 
 
 class JobQueue(Generic[Job]):
-    """Jobs that several threads take, the largest first; of equal ones the one that was added first."""
+    """Jobs that several threads take, the largest first, of equal ones the first added."""
 
     def __init__(self, jobs: Iterable[Job]) -> None:
         self._pending: list[tuple[int, int, Job]] = []
@@ -82,7 +82,7 @@ class JobQueue(Generic[Job]):
     def run(self, do: Callable[[Job], Iterable[Job]]) -> None:
         """Run jobs until none is left and no other thread runs one that may return more.
 
-        If `do` raises, that job is over, and other threads go on.
+        If `do` raises, that job ends, and other threads continue.
         """
         while True:
             with self._changed:

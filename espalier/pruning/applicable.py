@@ -1,4 +1,4 @@
-"""Return whether a method can take a model: everything that is known of the two before a row is looked at."""
+"""Check whether a method can prune a model, from everything that is known before any row is read."""
 
 from espalier.config.checks import pruning_faults
 from espalier.config.pruning import CostComplexity, Pessimistic, Pruner, RulePostPruning, needs_held_out
@@ -9,18 +9,18 @@ from espalier.model.rules import RuleList
 
 
 def check_pruning(model: Model, method: Pruner, *, has_training_rows: bool = True, voters: str | None = None) -> None:
-    """See whether `method` can take `model`, before anything is pruned.
+    """Check whether `method` can prune `model`.
 
-    Whether there are held-out rows to ask is not looked at here: `needs_held_out` says which methods ask them.
+    Whether there are held-out rows is not checked here: `needs_held_out` returns which methods need them.
 
     Args:
         model: The parent.
         method: A pruning method's parameters.
-        has_training_rows: Whether the data set that the model was trained on is at hand.
-        voters: Fingerprint of the data set whose rows are asked; None: rows of the one that the model was trained on.
+        has_training_rows: Whether the data set that the model was trained on is available.
+        voters: Fingerprint of the data set of the held-out rows; None: they are rows of the training data set.
 
     Raises:
-        ConfigError: Every reason why not, by path: ``/method``, the parameter's name, or ``/holdout``.
+        ConfigError: Every fault by path: ``/method``, the parameter's name, or ``/holdout``.
 
     >>> from espalier import dataset_from_rows, pruning_method, train
     >>> rows = [{"wind": wind, "play": play} for wind, play in [("weak", "yes"), ("weak", "yes"), ("strong", "no")]]

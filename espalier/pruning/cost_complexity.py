@@ -1,4 +1,4 @@
-"""Cost-complexity pruning (Breiman et al. 1984): a leaf has a price; what is not worth it goes, weakest first."""
+"""Cost-complexity pruning (Breiman et al. 1984): each leaf has a price; the weakest subtrees are pruned first."""
 
 import dataclasses
 import math
@@ -53,11 +53,11 @@ class PruningPath:
     """The nested trees that are best for some price of a leaf, from the largest to the root alone; p of them.
 
     Attributes:
-        alpha: float64 (p); from this price on the tree is the best one, ascending, the first 0.
+        alpha: float64 (p); the price from which the tree is the best one, ascending, the first 0.
         leaves: int64 (p); its leaves, descending.
         risk: float64 (p); the sum of its leaves' risks, in the unit of the parameters.
-        step: int64 (n); the first tree of the path in which a node is a leaf, a very large number where it never is one
-            before it is gone.
+        step: int64 (n); the first tree of the path in which a node is a leaf; a very large number if it never is one
+            before it is removed.
         gone: int32 (s); the nodes in the order in which they became leaves.
         before: float64 (s); the risk of each one's subtree then.
     """
@@ -74,7 +74,7 @@ class PruningPath:
         return int(np.searchsorted(self.alpha, alpha + _slack(self.risk[-1:]), side="right")) - 1
 
     def collapsed(self, place: int) -> npt.NDArray[np.intp]:
-        """Return the nodes that are made leaves for the tree at `place`."""
+        """Return the nodes that become leaves in the tree at `place`."""
         return self.gone[self.step[self.gone] <= place].astype(np.intp)
 
 
@@ -95,7 +95,7 @@ def pruning_path(model: Model, risk: str = "impurity") -> PruningPath:
 
 
 def node_risks(model: Model, risk: str) -> Floats:
-    """Return what each node costs as a leaf, float64 (n).
+    """Return the risk of each node as a leaf, float64 (n).
 
     Raises:
         NotApplicable: See `pruning_path`.
@@ -116,15 +116,15 @@ def node_risks(model: Model, risk: str) -> Floats:
 def prune_cost_complexity(
     model: Model, parameters: CostComplexity, rows: PruningRows, progress: Progress | None = None
 ) -> Pruned:
-    """Prune a tree to the one that is best at a price of a leaf, given or selected.
+    """Prune a tree to the best one for a price of a leaf, which is given or selected.
 
-    ``select="validation"`` measures every tree of the path on held-out rows; ``"cv"`` grows a tree on all parts of the
-    training rows but one, prunes it at the geometric means of neighbouring prices of the path and measures it on that
-    part, for each part in turn (Breiman et al. 1984, section 3.4.2). ``rule="min"`` takes the least error, of equals
-    the smaller tree; ``"one_se"`` the smallest tree within one standard error of it.
+    ``select="validation"`` measures every tree of the path on held-out rows; ``"cv"`` grows a tree on all folds of the
+    training rows except one, prunes it at the geometric means of neighbouring prices of the path and measures it on
+    that fold, for each fold in turn (Breiman et al. 1984, section 3.4.2). ``rule="min"`` selects the least error, of
+    equal ones the smaller tree; ``"one_se"`` the smallest tree within one standard error of it.
 
     Raises:
-        NotApplicable: Rows that the selection needs are not at hand, or the risk cannot be computed.
+        NotApplicable: Rows that the selection needs are not available, or the risk cannot be computed.
         Cancelled: `progress` was stopped.
     """
     progress = progress if progress is not None else Progress()
@@ -189,12 +189,12 @@ def _path(tree: Tree, risk: Floats) -> PruningPath:
 
 
 def _slack(risk: Floats) -> float:
-    """Return the difference between prices that is rounding, from the risk of the root."""
+    """Return the difference of prices that counts as rounding, from the risk of the root."""
     return SAME_ALPHA * max(abs(float(risk[0])), math.ulp(0.0))
 
 
 def _merged(price: Floats, slack: float) -> tuple[Floats, Places]:
-    """Return the distinct prices, the first 0, and which of them each pruning belongs to."""
+    """Return the distinct prices, the first 0, and the one that each pruning belongs to."""
     alphas, group = [0.0], []
     for each in price.tolist():
         # Pruning a link may leave another one that is cheaper than it was: it goes at once.
@@ -205,7 +205,7 @@ def _merged(price: Floats, slack: float) -> tuple[Floats, Places]:
 
 
 def _over_path(step: Places, until: Places, n_steps: int, of_node: Floats) -> Floats:
-    """Add up a figure of the leaves of each tree of a path: a node is one from its own step until one above it is."""
+    """Sum a figure over the leaves of each tree of a path: a node is a leaf from its step until one above it is."""
     counted = np.flatnonzero((step < until) & (step < n_steps))
     change = np.zeros(n_steps + 1)
     np.add.at(change, step[counted], of_node[counted])
@@ -280,7 +280,6 @@ def _losses_over_path(model: Model, path: PruningPath, dataset: Dataset) -> tupl
 
 
 def _n_counted(dataset: Dataset) -> int:
-    """Count the rows that have weight: the others say nothing of how sure a mean is."""
     return int(np.count_nonzero(dataset.weight > 0))
 
 
@@ -325,7 +324,7 @@ def _cross_validated(
 
 
 def _grown_without(model: Model, training: Dataset, kept: npt.NDArray[np.bool_], risk: str) -> tuple[Model, float]:
-    """Grow a tree as `model` was grown, on some of its rows; return it and the scale of its errors."""
+    """Grow a tree like `model` on some of its rows. Return it and the scale of its errors."""
     rows = training.take(np.flatnonzero(kept))
     if not np.any(rows.weight > 0):
         raise NotApplicable("without one of the parts there are no training rows of weight: take fewer folds")
@@ -335,7 +334,7 @@ def _grown_without(model: Model, training: Dataset, kept: npt.NDArray[np.bool_],
 
 
 def _folds(training: Dataset, parameters: CostComplexity) -> npt.NDArray[np.intp]:
-    """Deal the rows, in an order drawn for the seed, class by class, to the parts."""
+    """Assign rows to folds, class by class, in an order that is drawn with the seed."""
     order = np.argsort(np.random.PCG64(parameters.seed).random_raw(training.n_rows), kind="stable")
     if training.schema.task == "classification":
         order = order[np.argsort(np.asarray(training.target)[order], kind="stable")]
@@ -345,7 +344,7 @@ def _folds(training: Dataset, parameters: CostComplexity) -> npt.NDArray[np.intp
 
 
 def _selected(measured: Measured, rule: str) -> int:
-    """Return the place of the tree that a rule takes; the path goes from the largest tree to the smallest."""
+    """Return the place of the tree that a rule selects; the path goes from the largest tree to the smallest."""
     # A share of the largest: what is equal does not depend on the target's unit.
     slack = ROUNDING * float(measured.error.max())
     best = int(np.flatnonzero(measured.error <= float(measured.error.min()) + slack)[-1])

@@ -1,4 +1,4 @@
-"""Pruning of model trees (Quinlan 1992; Wang and Witten 1997): a node's own model against the models below it."""
+"""Pruning of model trees (Quinlan 1992; Wang and Witten 1997): a node's model against the models below it."""
 
 import math
 from typing import Any, Final
@@ -24,11 +24,11 @@ RULE: Final = "the corrected error of the node's own model is not above that of 
 
 
 def prune_model_tree(model: Model, parameters: ModelTree, rows: PruningRows, progress: Progress) -> Pruned:
-    """Prune bottom-up: a node stays alone where rmse·(n + 2v)/(n − v) of its model is not above the subtree's.
+    """Prune bottom-up: a node becomes a leaf if rmse·(n + 2v)/(n − v) of its model is not above the subtree's.
 
-    n is the node's training weight; v the parameters of its model, or those of the leaves below it and one for each
-    test. The subtree's rmse is that of its leaves pooled, before smoothing. Where leaves are constants, each has one
-    parameter. What was fitted in training is all that is looked at: `rows` may be empty.
+    n is the node's training weight; v the number of parameters of its model, or of the leaves below it plus one per
+    test. The subtree's rmse is that of its leaves pooled, before smoothing. A constant leaf has one parameter. Only
+    figures of the training are used: `rows` may be empty.
 
     Raises:
         NotApplicable: The model is a classification.
@@ -57,7 +57,7 @@ def prune_model_tree(model: Model, parameters: ModelTree, rows: PruningRows, pro
 
 
 def _own_squares(tree: Tree) -> Floats:
-    """Return the squared residuals of each node's own answer on its training rows."""
+    """Return the squared residuals of each node as a leaf on its training rows."""
     if tree.linear is not None:
         return tree.linear.squares
     # A constant that is not the mean (a median) misses by its distance from the mean besides.
@@ -72,7 +72,7 @@ def _own_parameters(tree: Tree) -> npt.NDArray[np.int64]:
 
 
 def _corrected(squares: Floats, weight: Floats, parameters: npt.NDArray[np.int64]) -> Floats:
-    """Return rmse·(n + 2v)/(n − v) of each node, ten times the rmse where n ≤ v; 0 where there are no rows."""
+    """Return rmse·(n + 2v)/(n − v) of each node, ten times the rmse if n ≤ v, 0 without rows."""
     rmse = np.sqrt(squares / np.where(weight > 0, weight, 1.0))
     free = weight > parameters
     factor = (weight + 2 * parameters) / np.where(free, weight - parameters, 1.0)
@@ -113,7 +113,6 @@ def _one_corrected(squares: float, weight: float, parameters: int) -> float:
 
 
 def _unpruned_estimate(tree: Tree) -> float:
-    """Return the corrected error of the whole tree as it was grown."""
     leaves = tree.test == LEAF
     parameters = int(_own_parameters(tree)[leaves].sum()) + tree.n_nodes - tree.n_leaves
     return _one_corrected(float(_own_squares(tree)[leaves].sum()), float(tree.weight[0]), parameters)

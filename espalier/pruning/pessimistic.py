@@ -64,10 +64,10 @@ def prune_pessimistic(
 ) -> Pruned:
     """Prune a classification tree by its own training rows.
 
-    Each node is visited once, from the leaves to the root. It becomes a leaf if its estimated errors then are at most
+    Each node is visited once, from the leaves to the root. It becomes a leaf if its estimated errors are then at most
     those of its subtree + 0.1 and, with ``raising``, at most those of its largest branch with all its rows + 0.1; else,
     with ``raising``, that branch replaces it if its estimate is at most the subtree's + 0.1: the rows are distributed
-    over it again, and its nodes are visited again. The largest branch is the heaviest, of equals the last.
+    over it again, and its nodes are visited again. The largest branch is the heaviest, the last of equal ones.
 
     Args:
         model: A classification tree.
@@ -182,7 +182,7 @@ def _limit(parameters: Pessimistic) -> Any:
 
 
 def _deviation(confidence: float, quantile: str) -> float:
-    """Return the standard normal deviation for `confidence`; 0 above a half, where it is not used."""
+    """Return the standard normal quantile of `confidence`; 0 above a half, where it is not used."""
     if quantile == "c45":
         return float(np.interp(confidence, C45_CONFIDENCES, C45_DEVIATIONS))
     return -NormalDist().inv_cdf(confidence) if confidence < 0.5 else 0.0

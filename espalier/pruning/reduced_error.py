@@ -1,4 +1,4 @@
-"""Reduced-error pruning (Quinlan 1987): a subtree goes where held-out rows do not vote for it."""
+"""Reduced-error pruning (Quinlan 1987): a subtree is pruned if that does not raise the error on held-out rows."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -32,11 +32,11 @@ RULES: Final[Mapping[tuple[str, str], str]] = {
 def prune_reduced_error(model: Model, parameters: ReducedError, held_out: Dataset) -> Pruned:
     """Prune a tree by rows that it has not learned from.
 
-    ``bottom_up`` looks at each node once, from the leaves to the root; ``greedy`` makes a leaf of the node that lowers
-    the loss most, again and again. A node becomes a leaf when the tree's held-out loss then is not above
+    ``bottom_up`` visits each node once, from the leaves to the root; ``greedy`` replaces the node that lowers the loss
+    most by a leaf, again and again. A node becomes a leaf if the tree's held-out loss is then not above
     (``ties="prune"``) or is below (``"keep"``) that of the tree as pruned so far, or with ``compare="initial"`` that of
     the unpruned one. The loss is the weight of wrong answers, or the sum of squared errors. A leaf answers with its
-    training rows' majority or mean. Rows with missing values are routed as in an answer, with their weights.
+    training rows' majority or mean. Rows with missing values are routed as in a prediction, with their weights.
 
     Raises:
         DataError: The held-out rows do not have the model's columns.
@@ -79,7 +79,7 @@ def prune_reduced_error(model: Model, parameters: ReducedError, held_out: Datase
 
 
 def _backfitted(tree: Tree, sums: Floats, *, n_classes: int) -> Tree:
-    """Add the held-out rows to the counts of every node, and answer from both; shares of branches stay."""
+    """Add the held-out rows to the statistics and answers of every node; branch shares stay."""
     if n_classes:
         stats = tree.stats + sums[:, :n_classes]
         weight = tree.weight + sums[:, :n_classes].sum(axis=1)

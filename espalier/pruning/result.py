@@ -1,4 +1,4 @@
-"""The result of a pruning: the new model, a trace of what was removed and why, notes on the rows that judged."""
+"""The result of a pruning: the new model, a trace of its steps, and notes on the rows that decided."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ class Pruned:
 
     Attributes:
         model: The new model; its parent is unchanged.
-        account: The trace, or a function that returns it: its lines take longer to write than the tree to prune.
+        account: The trace, or a function that returns it, since it takes longer to build than the tree to prune.
     """
 
     model: Model
@@ -46,12 +46,12 @@ class Pruned:
 
     @cached_property
     def trace(self) -> Mapping[str, Any]:
-        """What was removed and why, as JSON.
+        """The trace as JSON.
 
-        ``method``, ``parameters``, ``estimate`` (what was optimised, in words), ``before`` and ``after`` (leaves, nodes
-        and the estimate), ``held_out_rows`` and ``notes`` (what a person should know of the rows that judged, a list of
-        sentences; absent if there is nothing), and ``steps``: a line for each node that was replaced, in order,
-        numbered as in the parent's tree, with its rule, the estimate of its subtree before and of what replaced it.
+        ``method``, ``parameters``, ``estimate`` (the optimised figure, in words), ``before`` and ``after`` (leaves,
+        nodes and the estimate), ``held_out_rows`` and ``notes`` (remarks on the rows that decided, a list of sentences;
+        absent if there are none), and ``steps``: a line for each replaced node, in order, numbered as in the parent's
+        tree, with its rule, the estimate of its subtree before and of its replacement.
         """
         return self.account() if callable(self.account) else self.account
 
@@ -72,9 +72,9 @@ def counts(tree: Tree, estimate: float | None) -> dict[str, Any]:
 def step_lines(
     model: Model, nodes: npt.NDArray[Any], rules: str | list[str], before: Any, after: Any, **more: list[Any]
 ) -> list[dict[str, Any]]:
-    """Return a line for each node that was replaced; the arguments have an entry a step.
+    """Return a line for each replaced node; the arguments have an entry a step.
 
-    ``nodes_removed`` counts those that this step removed: not those that an earlier step removed, nor a raised branch.
+    ``nodes_removed`` counts the nodes that this step removed: not those of an earlier step, nor a raised branch.
     """
     tree, names = model.tree, [feature.name for feature in model.schema.attributes]
     listed = nodes.tolist()
@@ -100,10 +100,10 @@ def collapsed(tree: Tree, gone: npt.NDArray[Any]) -> tuple[Tree, npt.NDArray[np.
 
 
 def notes_on_rows(model: Model, dataset: Dataset, *, in_parts: bool = True) -> dict[str, list[str]]:
-    """Return the notes of a trace on the rows that judged: ``{"notes": […]}``, empty if there are none.
+    """Return the notes of a trace on the rows that decided: ``{"notes": […]}``, empty if there are none.
 
     Args:
-        model: The parent, or what is tested on the rows.
+        model: The parent, or the model that is tested on the rows.
         dataset: The rows; those without weight are left out.
         in_parts: Whether a row that reaches several leaves counts in parts, one for each.
 

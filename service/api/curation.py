@@ -16,7 +16,7 @@ from service.database.engine import transaction
 from service.database.tables import Scope
 from service.repositories.models import find_version, lock_model
 from service.schemas import models as schemas
-from service.usecases import curation as said, disposal
+from service.usecases import models as usecases
 
 curation = Blueprint("curation", __name__, description="What is said of models, and what is put away")
 
@@ -37,7 +37,7 @@ def change_model(changes: dict[str, Any], name: str) -> Response:
     """
     with transaction(current_service().sessions) as session:
         _refuse_if_changed(session, name)
-        shown = SHOWN.dump(said.change(session, current_service().models, name, changes))
+        shown = SHOWN.dump(usecases.change_settings(session, current_service().models, name, changes))
     current_service().versions.invalidate()
     return changed_answer(shown)
 
@@ -52,7 +52,7 @@ def archive_version(name: str, number: int) -> Response:
     version's document, which makes a new version.
     """
     with transaction(current_service().sessions) as session:
-        shown = SHOWN_VERSION.dump(disposal.archive(session, name, number))
+        shown = SHOWN_VERSION.dump(usecases.archive_version(session, name, number))
     current_service().versions.invalidate()
     return json_answer(shown)
 
@@ -65,7 +65,7 @@ def delete_version(name: str, number: int) -> Response:
     """Delete a version that no decision, no alias, no unfinished job and no other version refers to."""
     with transaction(current_service().sessions) as session:
         _refuse_if_changed(session, name, number)
-        disposal.delete_version(session, name, number)
+        usecases.delete_version(session, name, number)
     current_service().versions.invalidate()
     return Response(status=204)
 
@@ -78,7 +78,7 @@ def delete_model(name: str) -> Response:
     """Delete a model with its versions and aliases; refused while there are decisions by it, or unfinished jobs."""
     with transaction(current_service().sessions) as session:
         _refuse_if_changed(session, name)
-        disposal.delete_model(session, name)
+        usecases.delete_model(session, name)
     current_service().versions.invalidate()
     return Response(status=204)
 

@@ -109,7 +109,7 @@ def once(view: Callable[..., Response]) -> Callable[..., Response]:
             )
         body = Hashed(get_input_stream(request.environ))
         request.environ["wsgi.input"] = body  # whoever reads the request reads it through this
-        if isinstance(found, idempotency.Kept):
+        if isinstance(found, idempotency.StoredAnswer):
             return _again(found, body)
         g.once = Once(found, body)
         try:
@@ -163,7 +163,7 @@ def remember(session: Session, response: Response, *, secret: bool = False) -> R
     return response
 
 
-def _again(found: idempotency.Kept, body: Hashed) -> Response:
+def _again(found: idempotency.StoredAnswer, body: Hashed) -> Response:
     if _digest(body) != found.request_sha256:
         message = "was sent with another request before: take a new one for each request"
         raise ValidationFailed([Fault(f"/{HEADER}", "reused", message)])

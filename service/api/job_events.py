@@ -6,7 +6,7 @@
     event: transition
     data: {"event":"claim","from":"queued","to":"running","attempt":1,"reason":null,"at":"2026-11-22T08:15:30.123000Z"}
 
-    event: progress                          when it changed; what it was before is of no use to those who come later
+    event: progress                          when it changed; earlier values are not repeated
     data: {"progress":0.25,"phase":"growing","rate":0.05}
 
     : still here                             when nothing else was sent for a while
@@ -14,19 +14,19 @@
     event: end                               the job as GET shows it; then the stream is over
     data: {"id":"0190…","state":"succeeded",…}
 
-Each stream holds a thread, so there are few of them, and each has an end: a client that is sent away before the job has
-ended comes again after ``retry`` milliseconds, as browsers do by themselves, and misses nothing.
+Each stream holds a thread, so there are few of them, and each ends. A client whose stream ends before the job has
+reconnects after ``retry`` milliseconds, as browsers do by themselves, and misses nothing.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import orjson
 
-from service.database.clock import now
+from service.database.clock import database_time
 from service.database.engine import Sessions, read_session
 from service.database.tables import Job, JobEvent, State
 from service.errors import Unauthenticated, Unavailable
@@ -34,30 +34,35 @@ from service.repositories import job_queue
 from service.schemas import jobs as schemas
 
 CONTENT_TYPE = "text/event-stream"
-LOOK_SECONDS = 0.25  # between looks at the job
-HEARTBEAT_SECONDS = 10.0  # after which a silent stream says that it is still there
-LONGEST_SECONDS = 300.0  # of one stream
-AGAIN_MILLISECONDS = 2000  # before a client that was sent away asks again
+POLL_SECONDS = 0.25  # between queries
+HEARTBEAT_SECONDS = 10.0  # after which a silent stream sends a comment
+MAX_SECONDS = 300.0  # of one stream
+RETRY_MILLISECONDS = 2000  # before a client whose stream has ended reconnects
 
-SHOWN = schemas.Job()
+JOB_SCHEMA = schemas.Job()
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class JobSnapshot:
     """A job at one moment.
 
     Attributes:
         job: The job.
-        transitions: Those after the last one that was seen, in their order.
-        moment: The database's clock.
+        transitions: Those after the last one that was sent, in order.
+        moment: By the database's clock.
     """
 
     job: Job
-    transitions: tuple[JobEvent, ...]
+    transitions: Sequence[JobEvent]
     moment: datetime
 
+    @property
+    def is_final(self) -> bool:
+        """Whether the job has ended."""
+        return self.job.state in job_queue.FINAL
+
     def progress(self) -> dict[str, Any] | None:
-        """Give how far a running job is; rate: the share that it has done a second since its attempt began."""
+        """Return the progress of a running job; rate: the share done a second since its attempt began."""
         if self.job.state != State.RUNNING or self.job.started is None:
             return None
         seconds = (self.moment - self.job.started).total_seconds()
@@ -65,8 +70,8 @@ class Look:
         return {"progress": self.job.progress, "phase": self.job.phase, "rate": round(rate, 6)}
 
 
-def look(source: Sessions, job_id: str, *, after: int) -> Look:
-    """Look at a job, and at its transitions after that of the number `after`.
+def snapshot(source: Sessions, job_id: str, *, after: int) -> JobSnapshot:
+    """Read a job, and its transitions after the one of number `after`.
 
     Raises:
         NotFound: There is no such job.
@@ -74,44 +79,43 @@ def look(source: Sessions, job_id: str, *, after: int) -> Look:
     """
     with read_session(source) as session:
         job = job_queue.find_job(session, job_id)
-        transitions = tuple(event for event in job_queue.list_events(session, job_id) if event.id > after)
-        moment = session.scalar(now().select())
-    assert moment is not None  # noqa: S101 - a clock always says something
-    return Look(job, transitions, moment)
+        return JobSnapshot(job, job_queue.list_events(session, job_id, after=after), database_time(session))
 
 
-def events(first: Look, again: Callable[[int], Look], is_over: Callable[[], bool], *, after: int) -> Iterator[bytes]:
-    """Give events until the job has ended, or it is time to go.
+def events(
+    first: JobSnapshot, next_snapshot: Callable[[int], JobSnapshot], is_over: Callable[[], bool], *, after: int
+) -> Iterator[bytes]:
+    """Yield events until the job or the stream ends.
 
     Args:
-        first: The first look.
-        again: Looks again, at the transitions after that of a number.
-        is_over: Whether it is time to go, though the job has not ended.
+        first: The job as it is now.
+        next_snapshot: Reads the job, and its transitions after the one of a number.
+        is_over: Whether to end the stream, though the job has not ended.
         after: The number of the last transition that the client has seen.
     """
-    yield f"retry: {AGAIN_MILLISECONDS}\n\n".encode()
-    seen, told = first, None
-    began = spoke = time.monotonic()
+    yield f"retry: {RETRY_MILLISECONDS}\n\n".encode()
+    current, sent = first, None
+    began = last_sent = time.monotonic()
     while True:
-        pieces = [_event("transition", _shown(one), number=one.id) for one in seen.transitions]
-        progress = seen.progress()
-        if seen.job.state in job_queue.FINAL:
-            pieces.append(_event("end", SHOWN.dump(seen.job)))
-        elif progress is not None and (progress["progress"], progress["phase"]) != told:
-            told = progress["progress"], progress["phase"]
-            pieces.append(_event("progress", progress))
-        elif not pieces and time.monotonic() - spoke >= HEARTBEAT_SECONDS:
-            pieces.append(b": still here\n\n")
-        if pieces:
-            spoke = time.monotonic()
-            yield b"".join(pieces)
-        if seen.job.state in job_queue.FINAL or is_over() or time.monotonic() - began > LONGEST_SECONDS:
+        parts = [_event("transition", _shown(one), number=one.id) for one in current.transitions]
+        progress = current.progress()
+        if current.is_final:
+            parts.append(_event("end", JOB_SCHEMA.dump(current.job)))
+        elif progress is not None and (progress["progress"], progress["phase"]) != sent:
+            sent = progress["progress"], progress["phase"]
+            parts.append(_event("progress", progress))
+        elif not parts and time.monotonic() - last_sent >= HEARTBEAT_SECONDS:
+            parts.append(b": still here\n\n")
+        if parts:
+            last_sent = time.monotonic()
+            yield b"".join(parts)
+        if current.is_final or is_over() or time.monotonic() - began > MAX_SECONDS:
             return
-        time.sleep(LOOK_SECONDS)
-        after = max([after, *(one.id for one in seen.transitions)])
+        time.sleep(POLL_SECONDS)
+        after = max([after, *(one.id for one in current.transitions)])
         try:
-            seen = again(after)
-        except (Unavailable, Unauthenticated):  # the client comes again, and is told why
+            current = next_snapshot(after)
+        except (Unavailable, Unauthenticated):  # the client reconnects, and gets the reason as an answer
             return
 
 

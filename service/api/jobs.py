@@ -1,8 +1,8 @@
-"""Jobs over HTTP: ask for training, pruning and comparison, watch, cancel, try again."""
+"""Jobs over HTTP: train, prune, compare, predict; watch, cancel, retry."""
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -22,64 +22,68 @@ from service.repositories import job_queue
 from service.repositories.decisions import NONE_KEPT, answers_of_job
 from service.schemas import jobs as schemas
 from service.serialization.answer_rows import RESULT_TYPES, written
-from service.usecases import job_requests
+from service.usecases import jobs as usecases
 from service.usecases.batch_prediction import plan_prediction
+from service.usecases.evaluation import plan_evaluation
+from service.usecases.jobs import Planner
+from service.usecases.pruning import plan_pruning
+from service.usecases.training import plan_training
 
 jobs = Blueprint("jobs", __name__, description="Work that takes its time")
 
-SHOWN = schemas.Job()
-SHOWN_RESULT = schemas.JobResult()
-RESULTS = {Kind.EVALUATE: schemas.Comparison()}
+JOB_SCHEMA = schemas.Job()
+RESULT_SCHEMA = schemas.JobResult()
+RESULT_SCHEMAS = {Kind.EVALUATE: schemas.Comparison()}
 LOCATION = {"Location": {"schema": {"type": "string"}, "description": "where to watch the job"}}
 # A key with the scope predict reaches the prediction jobs that it asked for: see `Caller.check_job`.
 WATCHING = (Scope.READ, Scope.PREDICT)
 CANCELLING = (Scope.TRAIN, Scope.PREDICT)
-LOOK_SECONDS = 0.1  # between looks at the job
+POLL_SECONDS = 0.1  # between queries while a request waits
 EVENT_ID = re.compile(r"[0-9]{1,18}")
-SEEN: Mapping[str, Any] = {
+LAST_EVENT_ID: Mapping[str, Any] = {
     "in": "header",
     "name": "Last-Event-ID",
     "required": False,
     "schema": {"type": "string", "pattern": f"^{EVENT_ID.pattern}$"},
     "description": "the id of the last event that was seen: what came after it is told",
 }
-NOT_KEPT = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # by a proxy in between, either
+NO_STORE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # by a proxy in between, either
 
 
 @jobs.post("/v1/training-jobs", scope=Scope.TRAIN, creates=True)
 @jobs.lenient_arguments(schemas.TrainingJobRequest)
 @jobs.response(202, schemas.Job, headers=LOCATION)
 @jobs.refuses(400, 413, 415, 422, 429)
-def train(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
+def train(body: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
     """Train a new version of a model."""
-    return _requested(job_requests.plan_training, asked, faults)
+    return _queue(plan_training, body, faults)
 
 
 @jobs.post("/v1/pruning-jobs", scope=Scope.TRAIN, creates=True)
 @jobs.lenient_arguments(schemas.PruningJobRequest)
 @jobs.response(202, schemas.Job, headers=LOCATION)
 @jobs.refuses(400, 413, 415, 422, 429)
-def prune(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
+def prune(body: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
     """Prune a version into a new one; the old one stays as it is."""
-    return _requested(job_requests.plan_pruning, asked, faults)
+    return _queue(plan_pruning, body, faults)
 
 
 @jobs.post("/v1/evaluation-jobs", scope=Scope.TRAIN, creates=True)
 @jobs.lenient_arguments(schemas.EvaluationJobRequest)
 @jobs.response(202, schemas.Job, headers=LOCATION)
 @jobs.refuses(400, 413, 415, 422, 429)
-def evaluate(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
+def evaluate(body: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
     """Compare several ways of training on the same folds, or on the same held-out rows; no version is made."""
-    return _requested(job_requests.plan_evaluation, asked, faults)
+    return _queue(plan_evaluation, body, faults)
 
 
 @jobs.post("/v1/prediction-jobs", scope=Scope.PREDICT, creates=True)
 @jobs.lenient_arguments(schemas.PredictionJobRequest)
 @jobs.response(202, schemas.Job, headers=LOCATION)
 @jobs.refuses(400, 413, 415, 422, 429)
-def predict_data_set(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
+def predict_data_set(body: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
     """Answer every row of a data set; each answer is a decision in the log, and all of them are the job's result."""
-    return _requested(plan_prediction, asked, faults)
+    return _queue(plan_prediction, body, faults)
 
 
 @jobs.get("/v1/jobs", scope=Scope.READ)
@@ -88,10 +92,10 @@ def predict_data_set(asked: Mapping[str, Any], faults: Sequence[Fault]) -> Respo
 @jobs.refuses(422)
 def list_jobs(query: dict[str, Any]) -> Response:
     """List jobs, newest first."""
+    caller = current_caller()
     with read_session(current_service().sessions) as session:
-        return page_answer(
-            job_queue.list_jobs(session, models=current_caller().models, key_id=current_caller().key_id, **query), SHOWN
-        )
+        jobs = job_queue.list_jobs(session, models=caller.models, key_id=caller.key_id, **query)
+        return page_answer(jobs, JOB_SCHEMA)
 
 
 @jobs.get("/v1/jobs/<id:job_id>", scope=WATCHING)
@@ -111,7 +115,7 @@ def get_job(query: dict[str, Any], job_id: str) -> Response:
 
 
 @jobs.get("/v1/jobs/<id:job_id>/events", scope=WATCHING)
-@jobs.doc(parameters=[SEEN])
+@jobs.doc(parameters=[LAST_EVENT_ID])
 @jobs.response(200, schemas.JOB_EVENT, content_type=job_events.CONTENT_TYPE, description="Server-sent events")
 @jobs.refuses(404, 422)
 def watch_job(job_id: str) -> Response:
@@ -121,23 +125,19 @@ def watch_job(job_id: str) -> Response:
     quarter of the threads between them; beyond that a stream says what there is and ends, and is to be asked for again.
     """
     service, source = current_service(), current_service().sessions
-    after = _last_seen()
-    first = job_events.look(source, job_id, after=after)
+    after = _last_event_id()
+    first = job_events.snapshot(source, job_id, after=after)
     current_caller().check_job(first.job, Scope.READ)
     stays = service.waiting.acquire(blocking=False)
     authenticate = reauthenticate()
 
-    def again(seen: int) -> job_events.Look:
+    def next_snapshot(last_event: int) -> job_events.JobSnapshot:
         authenticate()
-        return job_events.look(source, job_id, after=seen)
+        return job_events.snapshot(source, job_id, after=last_event)
 
-    told = job_events.events(
-        first,
-        again,
-        service.is_stopping if stays else lambda: True,
-        after=after,
-    )
-    response = Response(told, content_type=job_events.CONTENT_TYPE, headers=NOT_KEPT)
+    is_over = service.is_stopping if stays else lambda: True
+    stream = job_events.events(first, next_snapshot, is_over, after=after)
+    response = Response(stream, content_type=job_events.CONTENT_TYPE, headers=NO_STORE)
     if stays:
         response.call_on_close(service.waiting.release)
     return response
@@ -161,8 +161,8 @@ def get_job_result(query: dict[str, Any], job_id: str) -> Response:
     if job.state != State.SUCCEEDED:
         raise Conflict(f"the job is {job.state}: only one that has succeeded has a result")
     if job.kind == Kind.PREDICT:
-        return _answers_of(job, query["format"] or _accepted_form())
-    return json_answer(RESULTS.get(Kind(job.kind), SHOWN_RESULT).dump(job.result))
+        return _answers_of(job, query["format"] or _accepted_format())
+    return json_answer(RESULT_SCHEMAS.get(Kind(job.kind), RESULT_SCHEMA).dump(job.result))
 
 
 @jobs.post("/v1/jobs/<id:job_id>/cancel", scope=CANCELLING)
@@ -172,7 +172,7 @@ def cancel_job(job_id: str) -> Response:
     """Cancel a job."""
     with transaction(current_service().sessions) as session:
         current_caller().check_job(job_queue.find_job(session, job_id), Scope.TRAIN)
-        return json_answer(SHOWN.dump(job_queue.cancel(session, job_id)), status=202)
+        return json_answer(JOB_SCHEMA.dump(job_queue.cancel(session, job_id)), status=202)
 
 
 @jobs.post("/v1/jobs/<id:job_id>/retry", scope=Scope.TRAIN)
@@ -187,14 +187,12 @@ def retry_job(job_id: str) -> Response:
     with transaction(current_service().sessions) as session:
         job = job_queue.find_job(session, job_id)
         current_caller().check_job(job, Scope.TRAIN)
-        job_queue.check_room(session, key_id=current_caller().key_id, limit=current_service().settings.max_jobs)
-        again = job_requests.try_again(session, job)
-        again.key_id = current_caller().key_id
-        return _accepted(again)
+        settings, key_id = current_service().settings, current_caller().key_id
+        return _accepted(usecases.retry_job(session, job, settings=settings, key_id=key_id))
 
 
-def _last_seen() -> int:
-    """Give the number of the last event that the caller has seen; 0: of none."""
+def _last_event_id() -> int:
+    """Return the number of the last event that the caller has seen; 0: of none."""
     given = request.headers.get("Last-Event-ID", "")
     if given and not EVENT_ID.fullmatch(given):
         raise ValidationFailed([Fault("/Last-Event-ID", "invalid", "must be an id that an event had: a whole number")])
@@ -210,32 +208,30 @@ def _answers_of(job: Job, form: str) -> Response:
     except NotFound:  # a version goes only after its decisions
         raise Conflict(NONE_KEPT.format(first_row=0)) from None
     batches = answers_of_job(service.sessions, job.id, n_rows=(job.result or {})["n_rows"])
-    pieces = written(batches, model, form=form, with_rule=job.payload["explain"] != "none")
-    head = next(pieces) + next(pieces, b"")  # what cannot begin is a problem document
-    return Response(chain([head], pieces), content_type=RESULT_TYPES[form])
+    parts = written(batches, model, form=form, with_rule=job.payload["explain"] != "none")
+    head = next(parts) + next(parts, b"")  # what cannot begin is a problem document
+    return Response(chain([head], parts), content_type=RESULT_TYPES[form])
 
 
-def _accepted_form() -> str:
-    """Give the form that the caller likes best; of equals the first."""
+def _accepted_format() -> str:
+    """Return the format that the header Accept prefers; of equals the first."""
     liked = request.accept_mimetypes.best_match(list(RESULT_TYPES.values()), default=RESULT_TYPES["ndjson"])
     return next(form for form, content_type in RESULT_TYPES.items() if content_type == liked)
 
 
-def _requested(plan: Callable[..., job_requests.Plan], asked: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
-    """Plan what was asked for, and queue it in the name of the caller."""
-    service = current_service()
-    current_caller().check_model(asked.get("model"))
+def _queue(make_plan: Planner, body: Mapping[str, Any], faults: Sequence[Fault]) -> Response:
+    """Plan the job that a request describes, and queue it for the caller's key."""
+    service, caller = current_service(), current_caller()
+    caller.check_model(body.get("model"))
     with read_session(service.sessions) as session:
-        planned = plan(session, service.models, asked, faults=faults)
+        plan = make_plan(session, service.models, body, faults=faults)
     with creating() as session:
-        job_queue.check_room(session, key_id=current_caller().key_id, limit=service.settings.max_jobs)
-        job = job_requests.submit(session, planned, settings=service.settings)
-        job.key_id = current_caller().key_id
+        job = usecases.queue_job(session, plan, settings=service.settings, key_id=caller.key_id)
         return remember(session, _accepted(job))
 
 
 def _accepted(job: Job) -> Response:
-    shown = SHOWN.dump(job)
+    shown = JOB_SCHEMA.dump(job)
     return json_answer(shown, status=202, headers={"Location": f"{request.root_path}/v1/jobs/{shown['id']}"})
 
 
@@ -243,7 +239,7 @@ def _show(job_id: str) -> dict[str, Any]:
     with read_session(current_service().sessions) as session:
         job = job_queue.find_job(session, job_id)
         current_caller().check_job(job, Scope.READ)
-        shown: dict[str, Any] = SHOWN.dump(job)
+        shown: dict[str, Any] = JOB_SCHEMA.dump(job)
         return shown
 
 
@@ -255,7 +251,7 @@ def _wait(job_id: str, *, seconds: float) -> dict[str, Any]:
     try:
         job = _show(job_id)
         while job["state"] not in job_queue.FINAL and time.monotonic() < deadline and not service.is_stopping():
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)
             job = _show(job_id)
         return job
     finally:

@@ -1,11 +1,11 @@
-"""Requests that are safe to send twice: a key of the caller's own, and the first answer for as long as it is kept.
+"""Idempotency keys: a request that is sent again gets the first answer, for as long as that is stored.
 
-    (none) ─claim→ running ─finish→ answered ─(kept for a time)→ (none)
-                   │    └─release→ (none)          what it asked for was refused
+    (none) ─claim→ running ─finish→ answered ─(it expired)→ (none)
+                   │    └─release→ (none)          the request was refused
                    └─(the claim ran out)─claim→ running     its process was lost
 
-The end is written in the transaction that creates what was asked for: both are there, or neither. It is guarded by the
-token of the claim, so a request that was away for longer than its claim creates nothing once another has begun.
+The answer is stored in the transaction that creates the resource: both are there, or neither. It is guarded by the
+token of the claim, so a request that was suspended for longer than its claim creates nothing once another has begun.
 """
 
 import hashlib
@@ -21,8 +21,8 @@ from service.database.clock import new_id, now
 from service.database.tables import IdempotentRequest
 from service.errors import Conflict, RequestInProgress
 
-CLAIM_SECONDS = 60.0  # after which a request that has said nothing is taken for lost
-SWEPT = 100  # rows past their time that one request clears away at most
+CLAIM_SECONDS = 60.0  # after which a running request counts as lost
+MAX_SWEPT = 100  # expired rows that one request deletes
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a request was answered; without the body where that holds a secret."""
+    """The answer to a request, without the body if that holds a secret."""
 
     status: int
     headers: Mapping[str, str]
@@ -43,39 +43,39 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredAnswer:
     """A request that was answered, and its answer."""
 
     request_sha256: str
     answer: Answer
 
 
-def claim(session: Session, *, owner: str | None, key: str, keep_seconds: float) -> Claim | Kept:
-    """Begin a request, or find the answer that it was given before.
+def claim(session: Session, *, owner: str | None, key: str, keep_seconds: float) -> Claim | StoredAnswer:
+    """Claim a request, or return its stored answer.
 
     Args:
-        session: Of a transaction of its own, committed before the work begins.
-        owner: Id of the API key that asks; None where keys are off.
-        key: What the caller calls the request.
-        keep_seconds: How long the answer will be kept.
+        session: Of a transaction that is committed before the request is carried out.
+        owner: Id of the caller's API key; None where keys are off.
+        key: The Idempotency-Key.
+        keep_seconds: How long the answer will be stored.
 
     Raises:
-        RequestInProgress: The same request is being worked at.
+        RequestInProgress: The same request is running.
     """
     _sweep(session)
     digest = hashlib.sha256(key.encode()).hexdigest()
-    mine = (IdempotentRequest.owner == (owner or ""), IdempotentRequest.key_sha256 == digest)
-    # A claim for far longer than any lasts was made before the database's clock was set back, by more than a little.
+    same = (IdempotentRequest.owner == (owner or ""), IdempotentRequest.key_sha256 == digest)
+    # A claim that ends later than any can was made before the database's clock was set back.
     running = IdempotentRequest.claimed_until.between(now(), now(2 * CLAIM_SECONDS)).label("running")
     over = (IdempotentRequest.expires <= now()).label("over")
-    found = session.execute(select(IdempotentRequest, running, over).where(*mine).with_for_update()).first()
+    found = session.execute(select(IdempotentRequest, running, over).where(*same).with_for_update()).first()
     if found is None:
         return _begin(session, owner=owner or "", digest=digest, keep_seconds=keep_seconds)
     row: IdempotentRequest = found.IdempotentRequest
     if found.running:
         raise RequestInProgress
     if row.status is not None and not found.over:
-        return Kept(row.request_sha256 or "", Answer(row.status, row.headers or {}, row.body))
+        return StoredAnswer(row.request_sha256 or "", Answer(row.status, row.headers or {}, row.body))
     row.token, row.claimed_until, row.expires = new_id(), now(CLAIM_SECONDS), now(keep_seconds)
     row.status = row.headers = row.body = row.request_sha256 = None
     session.flush()
@@ -83,12 +83,12 @@ def claim(session: Session, *, owner: str | None, key: str, keep_seconds: float)
 
 
 def finish(session: Session, held: Claim, *, request_sha256: str, answer: Answer) -> None:
-    """Keep the answer; call it in the transaction that creates what was asked for.
+    """Store the answer; call it in the transaction that creates the resource.
 
     Raises:
         Conflict: The claim ran out and another request has begun: nothing may be created.
     """
-    kept = session.scalar(
+    stored = session.scalar(
         update(IdempotentRequest)
         .where(*_held(held))
         .values(
@@ -100,12 +100,12 @@ def finish(session: Session, held: Claim, *, request_sha256: str, answer: Answer
         )
         .returning(IdempotentRequest.id)
     )
-    if kept is None:
+    if stored is None:
         raise Conflict("this request took so long that the same one was begun anew: ask again for its answer")
 
 
 def release(session: Session, held: Claim) -> None:
-    """Forget a request that created nothing; a claim that is no longer held is left alone."""
+    """Delete a claim whose request created nothing, if it is still held."""
     session.execute(delete(IdempotentRequest).where(*_held(held)))
 
 
@@ -135,12 +135,12 @@ def _held(held: Claim) -> tuple[Any, ...]:
 
 
 def _sweep(session: Session) -> None:
-    """Clear away some rows whose time is over; those that another transaction holds are left to the next one."""
+    """Delete some expired rows, except those that another transaction has locked."""
     over = (
         select(IdempotentRequest.id)
         .where(IdempotentRequest.expires < now())
         .order_by(IdempotentRequest.expires)
-        .limit(SWEPT)
+        .limit(MAX_SWEPT)
         .with_for_update(skip_locked=True)
     )
     session.execute(delete(IdempotentRequest).where(IdempotentRequest.id.in_(over)))

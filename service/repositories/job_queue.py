@@ -1,4 +1,4 @@
-"""The job queue: one table, leases, fencing tokens; the same code on SQLite and PostgreSQL.
+"""The job queue: one table, leases and fencing tokens, on SQLite and PostgreSQL.
 
     (new) ─enqueue→ queued ─claim→ running ─succeed→ succeeded
                       ↑ │             │ ├─fail→ failed           the same input would fail again
@@ -8,8 +8,8 @@
                       └─back_off, release, lose_lease─┘
                       └─retry─ failed | cancelled | dead
 
-A worker holds a claim: the job's id and the token of its lease. Each of its writes is guarded by both, so a worker
-that was away for longer than its lease can do no harm. Every transition is recorded in `job_events`.
+A worker holds a claim: the id of a job and the token of its lease. Each of its writes is guarded by both, so a worker
+that was suspended for longer than its lease writes nothing. Every transition is recorded in `job_events`.
 """
 
 import random
@@ -19,7 +19,7 @@ from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import exists, func, or_, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
 
 from service.database.clock import new_id, now
 from service.database.engine import advisory_lock
@@ -29,9 +29,9 @@ from service.repositories.pages import Page, page
 from service.settings import LONGEST_LEASE
 
 BACK_OFF_SECONDS = 1.0  # before the second attempt; doubled for each further one
-BACK_OFF_LONGEST = 60.0
-PUT_OFF_LONGEST = 1.5 * BACK_OFF_LONGEST  # what waits for longer was put off before the database's clock was set back
-ROOM_SECONDS = 5.0  # after which one that has too many jobs may look again
+MAX_BACK_OFF_SECONDS = 60.0
+MAX_WAIT_SECONDS = 1.5 * MAX_BACK_OFF_SECONDS  # a longer wait was set before the database's clock was set back
+RETRY_AFTER_SECONDS = 5.0  # that a key with too many unfinished jobs is told to wait
 
 
 class Event(StrEnum):
@@ -72,7 +72,7 @@ FINAL = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED, State.DEAD})
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A worker's hold on a job: what to do, and the token that guards its writes."""
+    """A claimed job, and the token that guards the worker's writes."""
 
     job_id: str
     token: str
@@ -82,7 +82,7 @@ class Claim:
     max_attempts: int
 
 
-# --- for those who ask for work
+# --- requests
 
 
 def enqueue(
@@ -94,13 +94,15 @@ def enqueue(
     model: str | None = None,
     data_set_id: str | None = None,
     holdout_data_set_id: str | None = None,
+    key_id: str | None = None,
 ) -> Job:
-    """Put a job at the end of the queue; the data sets named here cannot be deleted until it is finished."""
+    """Put a job into the queue; its data sets cannot be deleted until it has ended."""
     job = Job(
         id=new_id(),
         kind=kind,
         state=State.QUEUED,
         model=model,
+        key_id=key_id,
         data_set_id=data_set_id,
         holdout_data_set_id=holdout_data_set_id,
         payload=dict(payload),
@@ -116,25 +118,22 @@ def enqueue(
 
 
 def check_room(session: Session, *, key_id: str | None, limit: int) -> None:
-    """Refuse another job of a key that has `limit` unfinished ones (None: of everybody, where keys are off).
+    """Raise `LimitExceeded` if the key has `limit` unfinished jobs (None: all jobs, where keys are off).
 
     Until the end of the transaction no other one adds a job of this key, so the limit is exact.
-
-    Raises:
-        LimitExceeded: It has.
     """
     advisory_lock(session, f"jobs of {key_id}")
     mine = Job.key_id.is_not_distinct_from(key_id)
     unfinished = select(func.count()).where(mine, Job.state.in_(UNFINISHED))
     if (session.scalar(unfinished) or 0) >= limit:
-        raise LimitExceeded(f"at most {limit} unfinished jobs of one key are taken", seconds=ROOM_SECONDS)
+        raise LimitExceeded(f"at most {limit} unfinished jobs of one key are taken", seconds=RETRY_AFTER_SECONDS)
 
 
 def find_job(session: Session, job_id: str) -> Job:
-    """The job of this id.
+    """Return a job.
 
     Raises:
-        NotFound: there is none.
+        NotFound: There is none.
     """
     job = session.get(Job, job_id)
     if job is None:
@@ -153,30 +152,31 @@ def list_jobs(
     limit: int = 50,
     cursor: str | None = None,
 ) -> Page[Job]:
-    """Jobs, newest first, optionally of one state, kind or model only.
+    """Return a page of jobs, newest first, optionally of one state, kind or model.
 
-    With `models` only the jobs for these, and those for no model that the key `key_id` asked for.
+    With `models` only the jobs for these, and those for no model that the key `key_id` requested.
 
     Raises:
-        ValidationFailed: the limit or the cursor is not legal.
+        ValidationFailed: The limit or the cursor is not legal.
     """
-    wanted = {Job.state: state, Job.kind: kind, Job.model: model}
-    where = [column == value for column, value in wanted.items() if value is not None]
+    conditions = {Job.state: state, Job.kind: kind, Job.model: model}
+    where = [column == value for column, value in conditions.items() if value is not None]
     where += [] if models is None else [or_(Job.model.in_(models), Job.model.is_(None) & (Job.key_id == key_id))]
-    return page(session, Job, where, limit=limit, cursor=cursor)
+    return page(session, Job, where, options=[defer(Job.payload)], limit=limit, cursor=cursor)
 
 
-def list_events(session: Session, job_id: str) -> Sequence[JobEvent]:
-    """All transitions of a job, in the order in which they happened."""
-    return session.scalars(select(JobEvent).where(JobEvent.job_id == job_id).order_by(JobEvent.id)).all()
+def list_events(session: Session, job_id: str, *, after: int = 0) -> Sequence[JobEvent]:
+    """Return the transitions of a job after the one of number `after`, in order."""
+    query = select(JobEvent).where(JobEvent.job_id == job_id, JobEvent.id > after)
+    return session.scalars(query.order_by(JobEvent.id)).all()
 
 
 def cancel(session: Session, job_id: str) -> Job:
-    """Cancel a queued job at once; ask the worker of a running one to stop (asking again changes nothing).
+    """Cancel a queued job at once; request it of the worker of a running one, once.
 
     Raises:
-        NotFound: there is no such job.
-        Conflict: the job is finished.
+        NotFound: There is no such job.
+        Conflict: The job is finished.
     """
     job = _locked(session, job_id)
     if job.state == State.RUNNING:
@@ -190,23 +190,23 @@ def retry(session: Session, job_id: str) -> Job:
     """Queue a failed, cancelled or dead job again, with all its attempts.
 
     Raises:
-        NotFound: there is no such job.
-        Conflict: the job is queued, running or succeeded.
+        NotFound: There is no such job.
+        Conflict: The job is queued, running or succeeded.
     """
     fresh: dict[str, Any] = {"attempt": 0, "progress": 0.0, "phase": "", "error": None, "finished": None}
     return _move(session, _locked(session, job_id), Event.RETRY, cancel_requested=False, run_at=now(), **fresh)
 
 
-# --- for workers
+# --- workers
 
 
 def has_work(session: Session) -> bool:
-    """Whether a claim would find a job now: a cheap look that takes no lock."""
+    """Return whether a claim would find a job now; a cheap query without locks."""
     return bool(session.scalar(select(exists().where(or_(_ready(), _expired())))))
 
 
 def claim(session: Session, *, worker: str, lease_seconds: float) -> Claim | None:
-    """Take the job that has waited longest, or None; jobs of lost workers are put back first."""
+    """Claim the job that has waited longest, if there is one; jobs of lost workers are put back first."""
     reap(session)
     token = new_id()
     next_id = (
@@ -247,10 +247,10 @@ def claim(session: Session, *, worker: str, lease_seconds: float) -> Claim | Non
 
 
 def heartbeat(session: Session, held: Claim, *, lease_seconds: float, progress: float, phase: str) -> bool:
-    """Prolong the lease and publish the progress; True if the job is to be cancelled.
+    """Renew the lease, publish the progress, and return whether the job is to be cancelled.
 
     Raises:
-        LeaseLost: another worker has the job, or it is finished.
+        LeaseLost: Another worker has the job, or it is finished.
     """
     cancel_requested = session.execute(
         update(Job)
@@ -263,50 +263,38 @@ def heartbeat(session: Session, held: Claim, *, lease_seconds: float, progress: 
     return cancel_requested
 
 
-def is_cancel_requested(session: Session, held: Claim) -> bool:
-    """The same look at the cancel flag without a write, for the time between heartbeats.
-
-    Raises:
-        LeaseLost: another worker has the job, or it is finished.
-    """
-    cancel_requested = session.scalar(select(Job.cancel_requested).where(*_held(held)))
-    if cancel_requested is None:
-        raise LeaseLost(held.job_id)
-    return cancel_requested
-
-
 def finish(session: Session, held: Claim, *, result: Mapping[str, Any]) -> Job:
-    """Mark the job succeeded; what it made is saved by the caller in the same transaction.
+    """Mark the job succeeded; the caller saves its version in the same transaction.
 
     Raises:
-        LeaseLost: another worker has the job, or it is finished: nothing may be saved.
+        LeaseLost: Another worker has the job, or it is finished: nothing may be saved.
     """
     done: dict[str, Any] = {"result": dict(result), "error": None, "progress": 1.0, "phase": "", "finished": now()}
     return _end_lease(session, held, Event.SUCCEED, **done)
 
 
 def fail_or_retry(session: Session, held: Claim, *, error: Mapping[str, Any], retryable: bool) -> Job:
-    """End an attempt that went wrong: failed at once, queued again after a pause, or dead if it was the last one.
+    """End a failed attempt: the job has failed, is queued again after a pause, or is dead after its last attempt.
 
     The pause doubles with each attempt, up to a minute, and varies by half so that jobs do not return in step.
 
     Raises:
-        LeaseLost: another worker has the job, or it is finished.
+        LeaseLost: Another worker has the job, or it is finished.
     """
     reason = str(error.get("message", ""))
     if not retryable:
         return _end_lease(session, held, Event.FAIL, reason=reason, error=dict(error), finished=now())
     if held.attempt >= held.max_attempts:
         return _end_lease(session, held, Event.GIVE_UP, reason=reason, error=dict(error), finished=now())
-    pause = min(BACK_OFF_SECONDS * 2 ** (held.attempt - 1), BACK_OFF_LONGEST) * random.uniform(0.5, 1.5)  # noqa: S311
+    pause = min(BACK_OFF_SECONDS * 2 ** (held.attempt - 1), MAX_BACK_OFF_SECONDS) * random.uniform(0.5, 1.5)  # noqa: S311
     return _end_lease(session, held, Event.BACK_OFF, reason=reason, error=dict(error), run_at=now(pause))
 
 
 def release(session: Session, held: Claim, *, reason: str) -> Job:
-    """Give a job back unfinished through no fault of its own: the attempt does not count.
+    """Put an unfinished job back through no fault of its own; the attempt does not count.
 
     Raises:
-        LeaseLost: another worker has the job, or it is finished.
+        LeaseLost: Another worker has the job, or it is finished.
     """
     back: dict[str, Any] = {"attempt": held.attempt - 1, "progress": 0.0, "phase": "", "run_at": now()}
     return _end_lease(session, held, Event.RELEASE, reason=reason, **back)
@@ -316,16 +304,13 @@ def mark_cancelled(session: Session, held: Claim) -> Job:
     """End a running job whose cancel flag was seen.
 
     Raises:
-        LeaseLost: another worker has the job, or it is finished.
+        LeaseLost: Another worker has the job, or it is finished.
     """
     return _end_lease(session, held, Event.CANCEL, finished=now())
 
 
 def reap(session: Session) -> int:
-    """Take back the jobs whose lease ran out: cancelled if asked for, dead after the last attempt, else queued.
-
-    Returns how many there were.
-    """
+    """End the leases that ran out and return how many: their jobs are cancelled on request, dead, or queued again."""
     lost = session.scalars(
         select(Job).where(_expired()).with_for_update(skip_locked=True), execution_options={"populate_existing": True}
     ).all()
@@ -341,7 +326,7 @@ def reap(session: Session) -> int:
     return len(lost)
 
 
-# --- for whoever watches the queue
+# --- statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,11 +334,11 @@ class JobFigures:
     """The queue at one moment.
 
     Attributes:
-        unfinished: Jobs by state and kind, of those that are queued or running.
-        dead: Jobs that have spent their attempts, and wait for somebody to look.
-        oldest_seconds: How long the job has waited that has waited longest since it might run; 0 where none does.
-        leases_lost: How often a lease ran out, among the jobs that are kept.
-        fenced_out: How often a worker came back to a job that was no longer its own, among those.
+        unfinished: Number of queued and running jobs by state and kind.
+        dead: Number of jobs that have used up their attempts.
+        oldest_seconds: Longest time that a queued job has waited since it might run; 0 if there is none.
+        leases_lost: How often a lease ran out, of the stored jobs.
+        fenced_out: How often a worker came back to a job after its lease had run out, of the stored jobs.
     """
 
     unfinished: Mapping[tuple[str, str], int]
@@ -364,14 +349,14 @@ class JobFigures:
 
 
 def job_figures(session: Session) -> JobFigures:
-    """Count what is in the queue now."""
+    """Return the statistics of the queue."""
     counted = select(Job.state, Job.kind, func.count()).where(Job.state.in_(UNFINISHED)).group_by(Job.state, Job.kind)
     oldest, moment = session.execute(
         select(func.min(Job.run_at), now()).where(Job.state == State.QUEUED, Job.run_at <= now())
     ).one()
     events = (Event.LOSE_LEASE, FENCED_OUT)
-    noted = select(JobEvent.event, func.count()).where(JobEvent.event.in_(events)).group_by(JobEvent.event)
-    seen: dict[str, int] = dict(session.execute(noted).all())
+    of_events = select(JobEvent.event, func.count()).where(JobEvent.event.in_(events)).group_by(JobEvent.event)
+    seen: dict[str, int] = dict(session.execute(of_events).all())
     return JobFigures(
         unfinished={(state, kind): n for state, kind, n in session.execute(counted).all()},
         dead=session.scalar(select(func.count()).where(Job.state == State.DEAD)) or 0,
@@ -382,7 +367,7 @@ def job_figures(session: Session) -> JobFigures:
 
 
 def note_fenced_out(session: Session, held: Claim) -> None:
-    """Write down that a worker was refused to write, if the job is still there."""
+    """Record that a worker's write was refused, if the job is still there."""
     job = session.get(Job, held.job_id)
     if job is not None:
         event = JobEvent(job_id=job.id, at=now(), event=FENCED_OUT, from_state=job.state, to_state=job.state)
@@ -394,7 +379,7 @@ NO_LEASE: Mapping[str, Any] = {"lease_token": None, "lease_expires_at": None}
 
 
 def _ready() -> Any:
-    return (Job.state == State.QUEUED) & or_(Job.run_at <= now(), Job.run_at > now(PUT_OFF_LONGEST))
+    return (Job.state == State.QUEUED) & or_(Job.run_at <= now(), Job.run_at > now(MAX_WAIT_SECONDS))
 
 
 def _expired() -> Any:

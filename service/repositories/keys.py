@@ -1,9 +1,9 @@
-"""API keys: made, shown once, kept as a hash, checked in constant time; and what each of them allows.
+"""API keys: their secrets are shown once, stored as a hash and compared in constant time; and what each key allows.
 
-    esp_<id>_<secret>    id: the key's UUID; secret: 32 random bytes as 43 signs of base64url
+    esp_<id>_<secret>    id: the key's UUID; secret: 32 random bytes as 43 characters of base64url
 
-Look-ups go through a cache of one second, so a key that was revoked stops working everywhere within a second. When a
-key expires is told by the database's clock: it is the same moment on every host.
+Look-ups go through a cache of one second, so a revoked key stops working everywhere within a second. Keys expire by the
+database's clock: at the same moment on every host.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from service.settings import TOKEN
 
 NAME_LENGTH = 200
 SECRET_BYTES = 32
-NO_DIGEST = "0" * 64  # compared with where there is no such key: the time of an answer tells nothing
+NO_DIGEST = "0" * 64  # compared with where there is no such key, so that the time of an answer reveals nothing
 FIRST_NAME = "first admin key"
 CACHE_SECONDS = 1.0
 MAX_CACHED = 1024
@@ -38,12 +38,12 @@ MAX_CACHED = 1024
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, and how far that reaches.
+    """The sender of a request.
 
     Attributes:
         key_id: Of the key; None where keys are off.
-        scopes: What it allows; `admin` allows everything.
-        models: Names of the models that it reaches; None for all.
+        scopes: Of the key; `admin` allows everything.
+        models: Names of the models that the key is limited to; None: all.
     """
 
     key_id: str | None
@@ -51,32 +51,21 @@ class Caller:
     models: frozenset[str] | None = None
 
     def check_scope(self, *scopes: Scope) -> None:
-        """Refuse what the key was not made for.
-
-        Raises:
-            Forbidden: All of these scopes are missing.
-        """
+        """Raise `Forbidden` if the key has none of these scopes."""
         if self.scopes.isdisjoint({*scopes, Scope.ADMIN}):
             needed = " or ".join(scopes)
             raise Forbidden(f"this needs a key with the scope {needed}; this one has {', '.join(sorted(self.scopes))}")
 
     def check_model(self, name: str | None) -> None:
-        """Refuse a model that the key does not reach; None, what belongs to no model, is for all.
-
-        Raises:
-            Forbidden: The key is limited to other models.
-        """
+        """Raise `Forbidden` if the key is limited to other models; None, what belongs to no model, is for all."""
         if self.models is not None and name is not None and name not in self.models:
             raise Forbidden(self._reach())
 
     def check_job(self, job: Job, scope: Scope) -> None:
-        """Refuse a job for a model that the key does not reach; one for no model is for the key that asked for it.
+        """Raise `Forbidden` if the scope is missing, or the key is limited to other models.
 
-        With the scope `predict` alone a key reaches the prediction jobs that it asked for.
-
-        Raises:
-            Forbidden: The scope is missing, the key is limited to other models, or to some and another key asked for
-                the comparison.
+        A key that is limited to models reaches the jobs without a model that it requested itself; one with the scope
+        `predict` the prediction jobs that it requested.
         """
         if Scope.PREDICT not in self.scopes or job.kind != Kind.PREDICT or job.key_id != self.key_id:
             self.check_scope(scope)
@@ -85,29 +74,17 @@ class Caller:
             raise Forbidden(f"{self._reach()}; of the jobs without a model only those that it asked for")
 
     def check_found(self, model: str | None) -> None:
-        """Refuse a decision by a model that the key does not reach, and in the same words one that is not there.
-
-        Raises:
-            Forbidden: The key is limited to some models, and `model`, None if there is no such decision, is another.
-        """
+        """Raise `Forbidden` if the model of a decision is out of reach, in the same words if there is no decision."""
         if self.models is not None and model not in self.models:
             raise Forbidden(f"{self._reach()}, and none of them has made this decision")
 
     def check_shared(self) -> None:
-        """Refuse to change or delete what is shared by all models.
-
-        Raises:
-            Forbidden: The key is limited to some models.
-        """
+        """Raise `Forbidden` if the key is limited to models: it must not change what all models share."""
         if self.models is not None:
             raise Forbidden(f"{self._reach()}; data sets are shared: it may add some, not change or delete any")
 
     def check_unlimited(self) -> None:
-        """Refuse what speaks of all models.
-
-        Raises:
-            Forbidden: The key is limited to some models.
-        """
+        """Raise `Forbidden` if the key is limited to models, and the request is about all."""
         if self.models is not None:
             raise Forbidden(f"{self._reach()}; this speaks of all")
 
@@ -120,13 +97,13 @@ ANONYMOUS = Caller(key_id=None, scopes=frozenset(Scope))
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A key as it is kept for a second: all that decides about a request.
+    """A cached key.
 
     Attributes:
-        caller: Whom it stands for.
-        secret_sha256: Of its secret only the hash is kept.
+        caller: The caller that it identifies.
+        secret_sha256: Hash of its secret.
         lasts: Seconds from the look-up until it expires; None: for ever.
-        looked_up: When that was, by the ring's clock.
+        looked_up: By the timer of the key ring.
         revoked: When it was revoked, if it was.
     """
 
@@ -150,7 +127,7 @@ class KeyRing:
         self._cache: TTLCache[str, Record | None] = TTLCache(MAX_CACHED, CACHE_SECONDS, timer=timer)
 
     def identify(self, source: Sessions, token: str) -> Caller:
-        """Give the caller that a token stands for.
+        """Return the caller that a token identifies.
 
         Raises:
             Unauthenticated: There is no such key, or it was revoked, or it has expired.
@@ -195,7 +172,7 @@ def create(
     models: Collection[str] | None = None,
     expires: datetime | None = None,
 ) -> tuple[Key, str]:
-    """Make a key; its token is given here, and never again.
+    """Make a key and return it with its token, which is not stored.
 
     Raises:
         ValidationFailed: No name, no scope, an illegal model name, an admin key that is limited to models, or an end
@@ -204,7 +181,7 @@ def create(
     faults = list(_faults(name, scopes, models, expires, moment=database_time(session)))
     if faults:
         raise ValidationFailed(faults)
-    key_id, secret = _made_up()
+    key_id, secret = _generate()
     key = Key(
         id=key_id,
         name=name,
@@ -220,7 +197,7 @@ def create(
 
 
 def list_keys(session: Session, *, limit: int = 50, cursor: str | None = None) -> Page[Key]:
-    """Keys, newest first, those that were revoked or have expired among them.
+    """Return a page of keys, newest first, revoked and expired ones among them.
 
     Raises:
         ValidationFailed: The limit or the cursor is not legal.
@@ -229,7 +206,7 @@ def list_keys(session: Session, *, limit: int = 50, cursor: str | None = None) -
 
 
 def revoke(session: Session, key_id: str) -> Key:
-    """End a key for good; doing so again changes nothing.
+    """Revoke a key; a revoked one stays as it is.
 
     Raises:
         NotFound: There is no such key.
@@ -242,19 +219,17 @@ def revoke(session: Session, key_id: str) -> Key:
 
 
 def make_first(connection: Connection, given: str) -> str | None:
-    """Make the first key, with the scope admin, where there is none; give its token if it was made up here.
-
-    Runs in the transaction of the migrations, which one process at a time may hold: of several that start together one
-    makes the key.
+    """Make the first key, with the scope admin, if there is none, and return its token if it was generated here.
 
     Args:
-        connection: Of that transaction.
-        given: A token; anything else asks for one that is made up.
+        connection: Of the transaction of the migrations, which one process at a time may hold: of several that start
+            together one makes the key.
+        given: Its token; if it is not one, a token is generated.
     """
     if connection.scalar(select(Key.id).limit(1)) is not None:
         return None
     parts = TOKEN.fullmatch(given)
-    key_id, secret = _made_up() if parts is None else (parts["id"], parts["secret"])
+    key_id, secret = _generate() if parts is None else (parts["id"], parts["secret"])
     connection.execute(
         insert(Key).values(
             id=key_id, name=FIRST_NAME, secret_sha256=_digest(secret), scopes=[Scope.ADMIN], created=utc_now()
@@ -263,7 +238,7 @@ def make_first(connection: Connection, given: str) -> str | None:
     return _token(key_id, secret) if parts is None else None
 
 
-def _made_up() -> tuple[str, str]:
+def _generate() -> tuple[str, str]:
     return new_id(), secrets.token_urlsafe(SECRET_BYTES)
 
 

@@ -1,4 +1,4 @@
-"""Lists in pages: from the newest item to the oldest, by a cursor that stays right while items are added."""
+"""Cursor paging: lists from the newest item to the oldest, by a cursor that stays right while items are added."""
 
 import re
 from collections.abc import Iterable
@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.interfaces import ORMOption
 
 from espalier import Fault
 from service.database import DECISION_ID
@@ -32,27 +33,24 @@ def page(
     table: type[Row],
     where: Iterable[ColumnElement[bool]] = (),
     *,
+    options: Iterable[ORMOption] = (),
     limit: int = 50,
     cursor: str | None = None,
 ) -> Page[Row]:
-    """One page of the rows that meet all conditions; ids of version 7 sort by creation, the newest come first.
+    """Return a page of the rows that meet all conditions, newest first: ids of version 7 sort by creation.
 
     Raises:
-        ValidationFailed: the limit is not 1 to 200, or the cursor is not one that a page gave.
+        ValidationFailed: The limit is not 1 to 200, or the cursor is not one that a page gave.
     """
     check_page(limit=limit, cursor=cursor)
-    query = select(table).where(*where, *([] if cursor is None else [table.id < cursor]))
+    query = select(table).where(*where, *([] if cursor is None else [table.id < cursor])).options(*options)
     found = session.scalars(query.order_by(table.id.desc()).limit(limit + 1)).all()
     items = tuple(found[:limit])
     return Page(items=items, next=items[-1].id if len(found) > limit else None)
 
 
 def check_page(*, limit: int, cursor: str | None) -> None:
-    """Refuse a limit or a cursor that is not legal.
-
-    Raises:
-        ValidationFailed: with one fault for each of the two.
-    """
+    """Raise `ValidationFailed` if the limit or the cursor is not legal, with a fault for each."""
     faults = []
     if not 1 <= limit <= PAGE_LIMIT:
         faults.append(Fault("/limit", "out_of_range", f"the limit is a whole number from 1 to {PAGE_LIMIT}"))

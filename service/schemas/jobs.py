@@ -34,7 +34,7 @@ from service.schemas.fields import (
     text,
 )
 from service.schemas.problems import Fault
-from service.usecases.candidates import LONGEST_NAME, MOST_CANDIDATES
+from service.usecases.evaluation import MAX_CANDIDATES, MAX_NAME_CHARS
 
 
 class JobError(BaseSchema):
@@ -328,9 +328,9 @@ class CandidateRequest(BaseSchema):
     """One way of training."""
 
     name = matching(
-        f"{PRINTABLE}{{1,{LONGEST_NAME}}}",
+        f"{PRINTABLE}{{1,{MAX_NAME_CHARS}}}",
         "what the answer calls it; unique; if not given, preset and fields",
-        error=f"must have 1 to {LONGEST_NAME} printable characters",
+        error=f"must have 1 to {MAX_NAME_CHARS} printable characters",
         load_default=None,
         allow_none=True,
     )
@@ -351,8 +351,8 @@ class EvaluationJobRequest(BaseSchema):
     candidates = fields.List(
         fields.Nested(CandidateRequest),
         required=True,
-        validate=validate.Length(1, MOST_CANDIDATES, error=f"must be 1 to {MOST_CANDIDATES} candidates"),
-        metadata={"minItems": 1, "maxItems": MOST_CANDIDATES},
+        validate=validate.Length(1, MAX_CANDIDATES, error=f"must be 1 to {MAX_CANDIDATES} candidates"),
+        metadata={"minItems": 1, "maxItems": MAX_CANDIDATES},
     )
     folds = StrictInteger(
         2,

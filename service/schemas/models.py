@@ -30,7 +30,7 @@ from service.schemas.fields import (
     real,
     text,
 )
-from service.usecases.curation import LONGEST_DESCRIPTION, LONGEST_TAG, MOST_TAGS
+from service.usecases.models import MAX_DESCRIPTION_CHARS, MAX_TAG_CHARS, MAX_TAGS
 
 
 class Model(BaseSchema):
@@ -63,14 +63,14 @@ class ModelChange(BaseSchema):
         allow_none=True,
         metadata={
             "description": "for people",
-            "maxLength": LONGEST_DESCRIPTION,
+            "maxLength": MAX_DESCRIPTION_CHARS,
             "pattern": f"^(?:{PRINTABLE}|[\\n\\t])*$",
         },
     )
     tags = fields.List(
-        printable("a word", longest=LONGEST_TAG),
+        printable("a word", longest=MAX_TAG_CHARS),
         allow_none=True,
-        metadata={"description": "words to sort models by", "maxItems": MOST_TAGS, "uniqueItems": True},
+        metadata={"description": "words to sort models by", "maxItems": MAX_TAGS, "uniqueItems": True},
     )
     mask = fields.List(
         fields.String(),

@@ -1,4 +1,4 @@
-"""The inputs of a person's decisions, erased: the records stay, with their answers and the nodes that led to them."""
+"""Erase the inputs of a person's decisions. The records stay, with their answers and the nodes that led to them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,30 +19,30 @@ FAULT = {"pointer": "", "message": "erased with the inputs"}
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """How much was erased just now."""
+    """How much was erased by one call."""
 
     n_records: int
     n_decisions: int
 
 
 def erase(source: Sessions, subject: str) -> Erased:
-    """Erase the inputs of all decisions about a subject; what is erased already stays as it is.
+    """Erase the inputs of all decisions about a subject.
 
-    Some records at a time: where this ends early, what was done stays done, and asked again it goes on.
+    Some records at a time: after a failure, the erased records stay erased and another call continues.
 
     Raises:
-        ValidationFailed: The subject is none that can be stored.
+        ValidationFailed: The subject cannot be stored.
     """
     check_subject(subject)
     n_records, n_decisions, last = 0, 0, ""
     while True:
         with transaction(source) as session:
-            records = _next(session, subject, last)
+            records = _next_records(session, subject, last)
             for record in records:
                 session.execute(
                     update(DecisionRecord)
                     .where(DecisionRecord.id == record.id)
-                    .values(erased=utc_now(), **_left(record))
+                    .values(erased=utc_now(), **_erased_values(record))
                 )
         n_records += len(records)
         n_decisions += sum(record.n_rows for record in records)
@@ -51,14 +51,14 @@ def erase(source: Sessions, subject: str) -> Erased:
         last = records[-1].id
 
 
-def _next(session: Session, subject: str, last: str) -> list[DecisionRecord]:
-    mine = DecisionRecord.subject == subject, DecisionRecord.erased.is_(None), DecisionRecord.id > last
-    query = select(DecisionRecord).where(*mine).order_by(DecisionRecord.id).limit(RECORDS_AT_ONCE)
+def _next_records(session: Session, subject: str, last: str) -> list[DecisionRecord]:
+    pending = DecisionRecord.subject == subject, DecisionRecord.erased.is_(None), DecisionRecord.id > last
+    query = select(DecisionRecord).where(*pending).order_by(DecisionRecord.id).limit(RECORDS_AT_ONCE)
     return list(session.scalars(query.options(undefer(DecisionRecord.packed)).with_for_update()))
 
 
-def _left(record: DecisionRecord) -> Mapping[str, Any]:
-    """Give what is left of a record: its answers; of a refusal no place, which may be a name that the caller gave."""
+def _erased_values(record: DecisionRecord) -> Mapping[str, Any]:
+    """Return what is left of a record: its answers, and of a refused row no path, which may be a caller's name."""
     if record.packed is not None:
         return {"packed": read_record(record.packed).without().to_bytes(with_rules=True)}
     answers = [

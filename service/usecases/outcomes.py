@@ -1,4 +1,4 @@
-"""What turned out to be true of decisions, and how often a version was right by that."""
+"""Outcomes of decisions, and the accuracy of a version by them."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ from service.database.tables import Outcome
 from service.errors import Conflict, ValidationFailed
 from service.repositories import decisions
 
-MISSING = object()  # nothing was said
-SHOWN_CLASSES = 20
+MISSING = object()  # was not given
+MAX_SHOWN_CLASSES = 20
 
 
 def record(
@@ -26,7 +26,7 @@ def record(
     value: object = MISSING,
     key_id: str | None = None,
 ) -> Outcome:
-    """Keep what turned out to be true of a decision; said again, the last word counts.
+    """Store the outcome of a decision; it replaces an earlier one.
 
     Args:
         session: Of a transaction for writing.
@@ -34,11 +34,11 @@ def record(
         schema: Of the model that made it.
         label: The true class.
         value: The true number, of a regression.
-        key_id: Of the key that says so.
+        key_id: Of the key that reports it.
 
     Raises:
         Conflict: The row was refused: there was no answer.
-        ValidationFailed: The class is none of the model's, or there is no number where one belongs.
+        ValidationFailed: The class is none of the model's, or a number is missing.
     """
     if decision.leaf is None:
         raise Conflict(f"decision {decision.id} is a row that was refused: there was no answer that could be right")
@@ -63,22 +63,22 @@ def record(
 
 
 def is_right(outcome: Outcome) -> bool | None:
-    """Say whether the class that was answered was the true one; None of a regression."""
+    """Return whether the answer was the true class; None for a regression."""
     return None if outcome.label is None else outcome.label == outcome.answered_label
 
 
 def accuracy(session: Session, version_id: str, schema: espalier.Schema) -> dict[str, Any]:
-    """Say how often a version was right, of the decisions whose outcome is known."""
+    """Return how often a version was right, of the decisions with an outcome."""
     if not schema.classes:
         return _errors(session, version_id)
-    counted = session.execute(
+    counts = session.execute(
         select(Outcome.answered_label, Outcome.label, func.count())
         .where(Outcome.version_id == version_id)
         .group_by(Outcome.answered_label, Outcome.label)
     ).all()
     places = {_text(label): place for place, label in enumerate(schema.classes)}
     matrix = [[0] * len(places) for _ in places]
-    for answered, actual, count in counted:
+    for answered, actual, count in counts:
         matrix[places[actual or ""]][places[answered or ""]] += count
     n_outcomes = sum(map(sum, matrix))
     right = sum(matrix[place][place] for place in range(len(places)))
@@ -105,8 +105,8 @@ def _check_label(schema: espalier.Schema, label: object, value: object) -> None:
     if value is not MISSING:
         raise ValidationFailed([Fault("/value", "not_legal", "the model answers with a class: give its label")])
     if label is MISSING or not any(_text(one) == _text(label) for one in schema.classes):
-        legal = ", ".join(map(espalier.label_text, schema.classes[:SHOWN_CLASSES]))
-        more = ", …" if len(schema.classes) > SHOWN_CLASSES else ""
+        legal = ", ".join(map(espalier.label_text, schema.classes[:MAX_SHOWN_CLASSES]))
+        more = ", …" if len(schema.classes) > MAX_SHOWN_CLASSES else ""
         raise ValidationFailed([Fault("/label", "unknown_value", f"must be one of the model's classes: {legal}{more}")])
 
 

@@ -1,6 +1,6 @@
-"""A data set declared anew: kinds, order of categories, roles, target and missing values, without another upload.
+"""Declare a data set anew: kinds, order of categories, roles, target and missing values, without another upload.
 
-Only the columns that a change is about are read again, from the labels and numbers that are kept.
+Only the columns that a change is about are read again, from their stored labels and numbers.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,11 +10,11 @@ import espalier
 
 
 def redeclared(dataset: espalier.Dataset, changes: Mapping[str, Any]) -> espalier.Dataset:
-    """Give the same rows under another declaration.
+    """Return the same rows under another declaration.
 
     Args:
-        dataset: As it is kept.
-        changes: ``target, task, missing_values, columns: [{name, kind, role, categories}]``; what is not named stays. A
+        dataset: As it is stored.
+        changes: ``target, task, missing_values, columns: [{name, kind, role, categories}]``; what is not named old. A
             new target of numbers is a class if its numbers are few and whole, unless ``task`` or its kind is said.
 
     Raises:
@@ -52,26 +52,26 @@ def _read(
     document: Mapping[str, Any],
     given: Sequence[str],
 ) -> Mapping[str, tuple[espalier.Feature, Any]]:
-    """Read some columns again: each by its name."""
+    """Return the columns of `features`, read again, by name."""
     if not features:
         return {}
-    kept = dict(zip((feature.name for feature in dataset.schema.features), dataset.columns, strict=True))
+    stored = dict(zip((feature.name for feature in dataset.schema.features), dataset.columns, strict=True))
     cells = {
-        feature.name: list(_cells(feature, kept[feature.name], column.get("kind")))
+        feature.name: list(_cells(feature, stored[feature.name], column.get("kind")))
         for feature, column in zip(features, document["columns"], strict=True)
     }
     declared = {name: document.get(name) for name in ("columns", "task", "missing_values")}
     try:
         new = espalier.dataset_from_columns(cells, schema=declared)
     except espalier.InvalidInput as error:
-        raise type(error)(_moved(error.faults, list(cells), given)) from None
+        raise type(error)(_relocated(error.faults, list(cells), given)) from None
     return {feature.name: (feature, column) for feature, column in zip(new.schema.features, new.columns, strict=True)}
 
 
-def _moved(
+def _relocated(
     faults: Sequence[espalier.Fault], read_again: Sequence[str], given: Sequence[str]
 ) -> Iterator[espalier.Fault]:
-    """Say where in the changes a fault of a column sits that was read again: its own place, or the target's."""
+    """Yield faults of columns that were read again, each at the place of its column in the changes or of the target."""
     places = {name: place for place, name in enumerate(given)}
     for fault in faults:
         start, _, rest = fault.path.removeprefix("/columns/").removeprefix("/").partition("/")
@@ -90,11 +90,11 @@ def _check_names(schema: espalier.Schema, changes: Mapping[str, Any], target: st
         raise espalier.SchemaError([espalier.Fault("/columns", "out_of_range", message)])
     known = {feature.name for feature in schema.features}
     legal = ", ".join(feature.name for feature in schema.features[:20])
-    asked = {f"/columns/{place}/name": name for place, name in enumerate(names)}
-    asked |= {"/target": target} if target is not None else {}
+    named = {f"/columns/{place}/name": name for place, name in enumerate(names)}
+    named |= {"/target": target} if target is not None else {}
     faults = [
         espalier.Fault(pointer, "unknown_column", f"there is no such column; there are: {legal}")
-        for pointer, name in asked.items()
+        for pointer, name in named.items()
         if name not in known
     ]
     seen: set[str] = set()
@@ -109,18 +109,18 @@ def _check_names(schema: espalier.Schema, changes: Mapping[str, Any], target: st
 def _declaration(
     feature: espalier.Feature, given: Mapping[str, Any], tokens: Sequence[str], *, is_target: bool, infer: bool
 ) -> dict[str, Any]:
-    """Say what is declared of a column that is read again: what is given, and what stays of what was."""
-    stays = feature.to_dict()
+    """Return the declaration of a column that is read again: what is given, and the rest from the old one."""
+    old = feature.to_dict()
     if feature.coded:
-        stays["categories"] = [label for label in feature.categories if label not in tokens]
+        old["categories"] = [label for label in feature.categories if label not in tokens]
     is_new = is_target and feature.role is not espalier.Role.TARGET
     if (is_new and not feature.coded) or (is_target and infer) or feature.role is espalier.Role.IGNORE:
-        del stays["kind"]
-        stays.pop("categories", None)
-    if given.get("kind", stays.get("kind")) != stays.get("kind"):
-        stays.pop("categories", None)
-    role = given.get("role", "attribute" if feature.role is espalier.Role.TARGET else stays["role"])
-    return {**stays, **given, "role": "target" if is_target else role}
+        del old["kind"]
+        old.pop("categories", None)
+    if given.get("kind", old.get("kind")) != old.get("kind"):
+        old.pop("categories", None)
+    role = given.get("role", "attribute" if feature.role is espalier.Role.TARGET else old["role"])
+    return {**old, **given, "role": "target" if is_target else role}
 
 
 def _without_target(feature: espalier.Feature, target: str | None) -> espalier.Feature:
@@ -130,7 +130,7 @@ def _without_target(feature: espalier.Feature, target: str | None) -> espalier.F
 
 
 def _cells(feature: espalier.Feature, column: Any, kind: str | None) -> Iterator[Any]:
-    """Give the cells of a column as they would be uploaded for the kind that it is to have."""
+    """Yield the cells of a column in the form in which a column of the new kind is uploaded."""
     alone = espalier.Dataset(espalier.Schema((feature,)), (column,))
     labels: Sequence[Any] = [row[feature.name] for row in alone.rows()]
     from_text = kind == "numeric" and feature.coded

@@ -1,8 +1,8 @@
-"""What is older than it is to be kept is deleted, some at a time, by whichever worker is idle.
+"""Retention: idle workers delete decisions and ended jobs that have expired, some at a time.
 
-Decisions go when the days of their model are over, or of the settings where the model says nothing; ended jobs when
-those of the settings are, but not while a version or a decision refers to them. Days are told by the database's clock:
-a worker whose own is wrong deletes nothing before its time.
+Decisions expire after the days of their model, or of the settings if the model has none; ended jobs after those of the
+settings, but not while a version or a decision refers to them. Days are counted by the database's clock: a worker whose
+own is wrong deletes nothing too early.
 """
 
 import logging
@@ -22,17 +22,17 @@ from service.repositories.job_queue import FINAL
 LOG = logging.getLogger(__name__)
 
 RECORDS_AT_ONCE = 500  # in one transaction: a writer of SQLite holds up the others
-PAUSE_SECONDS = 60.0  # after a look that found none
+PAUSE_SECONDS = 60.0  # after a query that found none
 
 
 @dataclass(slots=True)
 class Cleaner:
-    """Deletes, now and then, what is not to be kept any longer.
+    """Deletes expired decisions and jobs from time to time.
 
     Attributes:
-        source: Where the log is.
-        retention_days: That decisions are kept by models that say nothing of it; 0: for ever.
-        job_days: That ended jobs are kept; 0: for ever.
+        source: The database.
+        retention_days: Of decisions by models that set none; 0: for ever.
+        job_days: Of ended jobs; 0: for ever.
         clock: Monotonic seconds.
         due: When to look again, by that clock.
     """
@@ -44,7 +44,7 @@ class Cleaner:
     due: float = 0.0
 
     def clean_up(self) -> None:
-        """Delete some, if it is time to: at once again while there are more. Nothing is raised."""
+        """Delete some if it is due, which it is at once while there are more. Nothing is raised."""
         if self.clock() < self.due:
             return
         n_records = n_jobs = 0
@@ -52,21 +52,21 @@ class Cleaner:
             n_records = delete_expired(self.source, days=self.retention_days)
             n_jobs = delete_ended_jobs(self.source, days=self.job_days)
         except Exception:  # the worker outlives it, and the next look may go better
-            LOG.exception("what has had its time was not deleted")
+            LOG.exception("expired records were not deleted")
         if n_records or n_jobs:
-            LOG.info("deleted, since their time is over: %d records of decisions, %d jobs", n_records, n_jobs)
+            LOG.info("deleted, since they have expired: %d records of decisions, %d jobs", n_records, n_jobs)
         else:
             self.due = self.clock() + PAUSE_SECONDS
 
 
 def delete_expired(source: Sessions, *, days: int = 0) -> int:
-    """Delete at most `RECORDS_AT_ONCE` records of the decision log whose time is over; give how many.
+    """Delete at most `RECORDS_AT_ONCE` expired records of the decision log and return how many.
 
     Outcomes stay: the accuracy of a version keeps its history.
 
     Args:
-        source: Where the log is.
-        days: That decisions are kept by models that say nothing of it; 0: for ever.
+        source: The database.
+        days: Of decisions by models that set none; 0: for ever.
     """
     with read_session(source) as session:
         if not _expired(session, days):
@@ -78,9 +78,9 @@ def delete_expired(source: Sessions, *, days: int = 0) -> int:
 
 
 def delete_ended_jobs(source: Sessions, *, days: int) -> int:
-    """Delete at most `RECORDS_AT_ONCE` jobs that ended so many days ago, and to which nothing refers; give how many.
+    """Delete at most `RECORDS_AT_ONCE` jobs that ended so many days ago and return how many; with 0 days none.
 
-    Their events go with them. With 0 days nothing is deleted.
+    Jobs to which a version or a decision refers stay. Events are deleted with their job.
     """
     if days == 0:
         return 0
@@ -91,20 +91,20 @@ def delete_ended_jobs(source: Sessions, *, days: int) -> int:
         if session.scalar(some.limit(1)) is None:
             return 0
     with transaction(source) as session:
-        # Locked, and looked at once more: one that is tried again meanwhile has not ended.
+        # Locked and queried again: a job that was retried meanwhile has not ended.
         ids = session.scalars(some.with_for_update(skip_locked=True)).all()
         session.execute(delete(Job).where(Job.id.in_(ids)))
     return len(ids)
 
 
 def _expired(session: Session, days: int) -> Sequence[str]:
-    """Return the ids of some records whose time is over, of all models."""
-    kept, moment = func.coalesce(ModelName.retention_days, days or None), database_time(session)
-    lengths = session.scalars(select(kept).distinct().where(kept.is_not(None))).all()
-    # Moments, not the database's function: a volatile one cannot be looked for in an index.
-    is_over = [(kept == each) & (DecisionRecord.time < moment - timedelta(days=each)) for each in lengths]
-    if not is_over:
+    """Return the ids of some expired records, of all models."""
+    retention, moment = func.coalesce(ModelName.retention_days, days or None), database_time(session)
+    lengths = session.scalars(select(retention).distinct().where(retention.is_not(None))).all()
+    # Moments, not the database's function: with a volatile one no index is used.
+    has_expired = [(retention == each) & (DecisionRecord.time < moment - timedelta(days=each)) for each in lengths]
+    if not has_expired:
         return []
     records = select(DecisionRecord.id).join(Version, DecisionRecord.version_id == Version.id)
     of_models = records.join(ModelName, Version.model_id == ModelName.id)
-    return session.scalars(of_models.where(or_(*is_over)).limit(RECORDS_AT_ONCE)).all()
+    return session.scalars(of_models.where(or_(*has_expired)).limit(RECORDS_AT_ONCE)).all()

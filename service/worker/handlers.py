@@ -1,6 +1,6 @@
-"""What a job does: a function a kind, from the payload to a new model version or to a report.
+"""What a job does: one function a kind, from the payload to a new model version or a result.
 
-It runs in the worker's child process and only reads the database; the worker saves what it returns.
+A handler runs in the child process of an attempt and only reads the database; the worker saves what it returns.
 """
 
 import logging
@@ -22,52 +22,54 @@ from service.usecases.version_resolver import model_at_point, settings_of
 
 LOG = logging.getLogger(__name__)
 
-Report = dict[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Some rows that a job has answered, to be logged by the worker before the next ones."""
+class ResultChunk:
+    """The answers to some rows, to be logged by the worker before the next ones."""
 
     origin: decisions.RecordContext
     n_rows: int
-    content: bytes  # as `TableRecord.to_bytes` returns it
+    content: bytes  # of `TableRecord.to_bytes`
     milliseconds: float
 
 
-def _nowhere(part: Part) -> None:
-    raise RuntimeError("this job was given nowhere to keep its parts")
+@dataclass(frozen=True, slots=True)
+class JobContext:
+    """What a handler works with beside its payload.
+
+    Attributes:
+        source: The database.
+        progress: Where it reports its progress, and looks whether to stop.
+        job_id: The job.
+        send: Has a chunk of the result logged.
+    """
+
+    source: Sessions
+    progress: espalier.Progress
+    job_id: str
+    send: Callable[[ResultChunk], None]
+
+
+Handler = Callable[[JobContext, Mapping[str, Any]], NewVersion | dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class JobLog:
-    """What a job of many parts has behind it, and where the next part goes."""
-
-    job_id: str = ""
-    keep: Callable[[Part], None] = _nowhere
-
-
-Handler = Callable[[Sessions, Mapping[str, Any], espalier.Progress, JobLog], NewVersion | Report]
-NO_LOG = JobLog()
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """The attempt went well: a version to be saved."""
+class NewVersionReady:
+    """The attempt succeeded with a version to be saved."""
 
     version: NewVersion
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
-    """The attempt went well: what was found out, as JSON, is the job's result."""
+class Result:
+    """The attempt succeeded with a result in JSON form."""
 
-    result: Report
+    result: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The attempt went wrong: {code, message, errors: [{pointer, code, message}]}, and may another go better?"""
+    """The attempt failed: {code, message, errors: [{pointer, code, message}]}, and whether another one may succeed."""
 
     error: Mapping[str, Any]
     retryable: bool
@@ -75,32 +77,25 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """The attempt was stopped because that was asked for."""
+    """The attempt was stopped on request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """The attempt could not be made, through no fault of the job; it does not count."""
+    """The attempt was not made, through no fault of the job; it does not count."""
 
     reason: str
 
 
-Outcome = Finished | Reported | Failed | Cancelled | Released
+Outcome = NewVersionReady | Result | Failed | Cancelled | Released
 
 
-def perform(
-    source: Sessions,
-    *,
-    kind: Kind,
-    payload: Mapping[str, Any],
-    progress: espalier.Progress,
-    log: JobLog = NO_LOG,
-) -> Outcome:
-    """Do a job and say how it went; nothing is raised."""
-    progress.begin("loading")
+def perform(context: JobContext, kind: Kind, payload: Mapping[str, Any]) -> Outcome:
+    """Do a job and return its outcome; nothing is raised."""
+    context.progress.begin("loading")
     try:
-        made = HANDLERS[kind](source, payload, progress, log)
-        return Finished(made) if isinstance(made, NewVersion) else Reported(made)
+        made = HANDLERS[kind](context, payload)
+        return NewVersionReady(made) if isinstance(made, NewVersion) else Result(made)
     except espalier.Cancelled:
         return Cancelled()
     except Unavailable as error:
@@ -110,19 +105,16 @@ def perform(
 
 
 def problem(code: str, message: str, errors: list[dict[str, str]] | None = None) -> dict[str, Any]:
-    """The error of a job in its JSON form."""
+    """Return the error of a job in its JSON form."""
     return {"code": code, "message": message, "errors": errors or []}
 
 
-def train(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress, log: JobLog) -> NewVersion:
-    """Train on a data set: payload as `service.usecases.payloads.TrainingPayload`."""
-    with read_session(source) as session:
-        dataset = datasets.load_data_set(session, payload["dataset"])
-        holdout, holdout_data_set_id = _holdout(session, payload["holdout"])
-    _check_unseen(holdout, dataset)
+def train(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:
+    """Train on a data set, by `service.usecases.training.TrainingPayload`."""
+    dataset, holdout, holdout_id = _load(context, payload)
     started = time.perf_counter()
     config = espalier.config_from_dict(payload["config"])
-    model, trace = espalier.train_traced(dataset, config, holdout=holdout, progress=progress)
+    model, trace = espalier.train_traced(dataset, config, holdout=holdout, progress=context.progress)
     return NewVersion(
         model=payload["model"],
         document=espalier.to_json(model),
@@ -131,24 +123,24 @@ def train(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progr
         seconds=time.perf_counter() - started,
         trace=trace,
         data_set_id=payload["dataset"],
-        holdout_data_set_id=holdout_data_set_id,
+        holdout_data_set_id=holdout_id,
     )
 
 
-def prune(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress, log: JobLog) -> NewVersion:
-    """Prune a version into a new one: payload as `service.usecases.payloads.PruningPayload`."""
-    with read_session(source) as session:
+def prune(context: JobContext, payload: Mapping[str, Any]) -> NewVersion:
+    """Prune a version into a new one, by `service.usecases.pruning.PruningPayload`."""
+    with read_session(context.source) as session:
         model = models.load_version(session, payload["version_id"]).model
         parent = session.get_one(Version, payload["version_id"])
         dataset = None if parent.data_set_id is None else datasets.load_data_set(session, parent.data_set_id)
-        holdout, holdout_data_set_id = _holdout(session, payload["holdout"])
-        if holdout is None and parent.holdout_data_set_id is not None:
-            holdout_data_set_id = parent.holdout_data_set_id
-            holdout = datasets.load_data_set(session, holdout_data_set_id)
+        given = payload["holdout"]
+        if given is None and parent.holdout_data_set_id is not None:
+            given = {"dataset": parent.holdout_data_set_id}
+        holdout, holdout_id = _holdout(session, given)
     _check_unseen(holdout, model.training)
     started = time.perf_counter()
     method = espalier.pruning_method(payload["method"], **payload["params"])
-    pruned = espalier.prune(model, method, dataset=dataset, holdout=holdout, progress=progress)
+    pruned = espalier.prune(model, method, dataset=dataset, holdout=holdout, progress=context.progress)
     return NewVersion(
         model=payload["model"],
         document=espalier.to_json(pruned.model),
@@ -158,16 +150,13 @@ def prune(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progr
         trace=pruned.trace,
         parent_id=parent.id,
         data_set_id=parent.data_set_id,
-        holdout_data_set_id=holdout_data_set_id,
+        holdout_data_set_id=holdout_id,
     )
 
 
-def evaluate(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress, log: JobLog) -> Report:
-    """Compare several ways of training: payload as `service.usecases.payloads.EvaluationPayload`."""
-    with read_session(source) as session:
-        dataset = datasets.load_data_set(session, payload["dataset"])
-        holdout, _ = _holdout(session, payload["holdout"])
-    _check_unseen(holdout, dataset)
+def evaluate(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Compare several ways of training, by `service.usecases.evaluation.EvaluationPayload`."""
+    dataset, holdout, _ = _load(context, payload)
     candidates = [
         espalier.Candidate(one["name"], espalier.config_from_dict(one["config"])) for one in payload["candidates"]
     ]
@@ -178,52 +167,47 @@ def evaluate(source: Sessions, payload: Mapping[str, Any], progress: espalier.Pr
         holdout=holdout,
         seed=payload["seed"],
         label_noise=payload["label_noise"],
-        progress=progress,
+        progress=context.progress,
     )
     return {"dataset": payload["dataset"], **comparison.to_dict()}
 
 
-def predict(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress, log: JobLog) -> Report:
-    """Answer every row of a data set: payload as `service.usecases.payloads.PredictionPayload`.
+def predict(context: JobContext, payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Answer every row of a data set, by `service.usecases.batch_prediction.PredictionPayload`.
 
-    Each part is logged before the next is made; an attempt goes on behind the last one that was.
+    Each chunk is logged before the next is made; another attempt continues after the last logged one.
     """
-    with read_session(source) as session:
+    with read_session(context.source) as session:
         model = models.load_version(session, payload["version_id"]).model
         data_set = datasets.find_data_set(session, payload["dataset"])
-        n_rows, max_rows = data_set.n_rows, record_rows(espalier.Schema.from_dict(data_set.declared))
-        start = decisions.n_rows_of_job(session, log.job_id)
-        key_id = session.get_one(Job, log.job_id).key_id
-    point = payload.get("operating_point")  # of a job from before there were any: none
-    as_asked = espalier.with_missing_strategy(model_at_point(model, point), payload["missing"])
+        start = decisions.n_rows_of_job(session, context.job_id)
+        key_id = session.get_one(Job, context.job_id).key_id
+    point = payload.get("operating_point")  # absent in jobs that are older than operating points
     origin = decisions.RecordContext(
         version_id=payload["version_id"],
         document_sha256=payload["document_sha256"],
         missing=payload["missing"] or model.config.missing,
         alias=payload["alias"],
         key_id=key_id,
-        job_id=log.job_id,
+        job_id=context.job_id,
         operating_point=point,
     )
-    attributes = [attribute.name for attribute in model.schema.attributes]
-    progress.begin("predicting")
+    model = espalier.with_missing_strategy(model_at_point(model, point), payload["missing"])
+    context.progress.begin("predicting")
     parts = datasets.iterate_parts(
-        source, payload["dataset"], roles={espalier.Role.ATTRIBUTE}, max_rows=max_rows, start=start
+        context.source,
+        payload["dataset"],
+        roles={espalier.Role.ATTRIBUTE},
+        max_rows=record_rows(espalier.Schema.from_dict(data_set.declared)),
+        start=start,
     )
-    for first_row, dataset in parts:
-        progress.state[0] = first_row / n_rows
-        began = time.perf_counter()
-        answers = espalier.predict_table(as_asked, dataset)
-        with read_session(source) as session:  # again for each part: a mask holds from the moment that it is set
-            settings = settings_of(session, payload["version_id"])
-        rows = table_record(as_asked, dataset, answers, erased=settings.mask, rules=payload["explain"] != "none")
-        content = rows.to_bytes(with_rules=True)
-        milliseconds = (time.perf_counter() - began) * 1000
-        told = replace(origin, first_row=first_row, masked=settings.masked(attributes))
-        log.keep(Part(told, dataset.n_rows, content, milliseconds))
-        progress.check()
-    done = {"model": payload["model"], "version": payload["version"], "n_rows": n_rows}
-    return done if point is None else {**done, "operating_point": point}
+    for first_row, rows in parts:
+        context.progress.state[0] = first_row / data_set.n_rows
+        origin = replace(origin, first_row=first_row)
+        context.send(_answer(context, model, rows, origin, with_rules=payload["explain"] != "none"))
+        context.progress.check()
+    result = {"model": payload["model"], "version": payload["version"], "n_rows": data_set.n_rows}
+    return result if point is None else {**result, "operating_point": point}
 
 
 HANDLERS: Mapping[Kind, Handler] = {
@@ -234,10 +218,19 @@ HANDLERS: Mapping[Kind, Handler] = {
 }
 
 
-def _holdout(
-    session: Session, given: Mapping[str, Any] | None
-) -> tuple[espalier.Holdout | espalier.Dataset | None, str | None]:
-    """What is held out, and the id of its data set if it is one of its own."""
+Holdout = espalier.Holdout | espalier.Dataset | None
+
+
+def _load(context: JobContext, payload: Mapping[str, Any]) -> tuple[espalier.Dataset, Holdout, str | None]:
+    """Return the data set of a job, what is held out, and the id of the held-out data set if it is one."""
+    with read_session(context.source) as session:
+        dataset = datasets.load_data_set(session, payload["dataset"])
+        holdout, holdout_id = _holdout(session, payload["holdout"])
+    _check_unseen(holdout, dataset)
+    return dataset, holdout, holdout_id
+
+
+def _holdout(session: Session, given: Mapping[str, Any] | None) -> tuple[Holdout, str | None]:
     if given is None:
         return None, None
     if "dataset" in given:
@@ -245,20 +238,35 @@ def _holdout(
     return espalier.holdout_from_dict(dict(given)), None
 
 
-def _check_unseen(
-    holdout: espalier.Holdout | espalier.Dataset | None, learned_from: espalier.Dataset | espalier.TrainingRecord
-) -> None:
-    """What was learned from cannot be held out; a second upload of the same rows is the same data set.
-
-    No fingerprint is taken where there is nothing to compare: a training takes its own beside the growing.
-    """
+def _check_unseen(holdout: Holdout, learned_from: espalier.Dataset | espalier.TrainingRecord) -> None:
+    """Refuse to hold out the rows that are learned from, also of another upload of the same rows."""
     if isinstance(holdout, espalier.Dataset) and holdout.fingerprint == learned_from.fingerprint:
         message = "has the rows that are learned from; held-out rows are rows that the model has not seen"
         raise espalier.ConfigError([espalier.Fault("/holdout/dataset", "not_legal", message)])
 
 
+def _answer(
+    context: JobContext,
+    model: espalier.Model,
+    rows: espalier.Dataset,
+    origin: decisions.RecordContext,
+    *,
+    with_rules: bool,
+) -> ResultChunk:
+    """Answer some rows. The mask is read again each time, so it holds from the moment that it is set."""
+    began = time.perf_counter()
+    answers = espalier.predict_table(model, rows)
+    with read_session(context.source) as session:
+        settings = settings_of(session, origin.version_id)
+    record = table_record(model, rows, answers, erased=settings.mask, rules=with_rules)
+    content = record.to_bytes(with_rules=True)
+    masked = settings.masked([attribute.name for attribute in model.schema.attributes])
+    milliseconds = (time.perf_counter() - began) * 1000
+    return ResultChunk(replace(origin, masked=masked), rows.n_rows, content, milliseconds)
+
+
 def _failed(error: Exception) -> Failed:
-    """What is wrong with the job itself fails at once; what may be over the next time does not."""
+    """Return the failure; what is wrong with the job itself is not worth another attempt."""
     match error:
         case espalier.InvalidInput(faults=faults):
             found = [{"pointer": fault.path, "code": fault.code, "message": fault.message} for fault in faults]

@@ -1,12 +1,12 @@
-"""The worker: claims jobs, runs each in a child process, keeps its lease alive, and saves what comes of it.
+"""The worker: claims jobs, runs each in a child process, renews its lease, and saves its outcome.
 
     worker ──start──> child        while there is no job: it has loaded what a job needs, and waits
-    worker ──pipe───> child        the job's payload
-    worker <──pipe─── child        progress now and then, at the end the outcome
+    worker ──pipe───> child        the claimed job
+    worker <──pipe─── child        progress now and then, chunks of a result, at last the outcome
     worker ──pipe───> child        "stop"; the end of the pipe means that the worker is gone: the child ends itself
 
-The child only computes. The worker alone writes, guarded by the lease: the new version and the end of the job are
-one transaction. Whatever kills the child (a crash, the memory limit, the time limit) is an attempt with a reason.
+The child only computes. The worker alone writes, guarded by the lease: the new version and the end of the job are one
+transaction. Whatever kills the child (a crash, the memory limit, the time limit) is a failed attempt with a reason.
 """
 
 import logging
@@ -26,33 +26,41 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy.orm import Session
+
 from service import log_config
 from service.database.engine import Sessions, connect, end_idle_transactions, read_session, sessions, transaction
 from service.database.migrate import check_schema_revision
 from service.errors import LeaseLost, SchemaMismatch, Unavailable
-from service.repositories import decisions, job_queue, models
-from service.repositories.job_queue import Claim, note_fenced_out
+from service.repositories import decisions, job_queue
+from service.repositories.job_queue import Claim
+from service.repositories.models import add_version
 from service.settings import Settings
 from service.tracing import Traces, job_span, spanning
-from service.worker.child import Child, child_main, wait_for_a_job
+from service.worker.child import RunJob, child_main, run_job
 from service.worker.cleanup import Cleaner
-from service.worker.handlers import Cancelled, Failed, Finished, Outcome, Part, Released, Reported, problem
+from service.worker.handlers import Cancelled, Failed, NewVersionReady, Outcome, Released, Result, ResultChunk, problem
 
 LOG = logging.getLogger(__name__)
 
-# Forked from a process that has loaded everything (`service.worker.job_template`): libraries of macOS do not bear that.
+# Forked from a process that has loaded everything (`service.worker.preloaded`): libraries of macOS do not bear that.
 START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
-POLL_SECONDS = 0.1  # between looks for work
+POLL_SECONDS = 0.1  # between queries for a job
 WATCH_SECONDS = 0.1  # between looks at a running child
-FLAG_SECONDS = 0.5  # between looks at the cancel flag
-PROGRESS_SECONDS = 1.0  # between writes of a progress that changed
+HEARTBEAT_SECONDS = 0.5  # between heartbeats: they carry the progress out and the cancel flag in
 STOP_SECONDS = 0.8  # that a child has to stop by itself before it is killed
-PAUSE_SECONDS = 2.0  # before a job is tried again that could not read the database
+RETRY_SECONDS = 2.0  # after which the database is tried again
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
-    """Another worker has the job: nothing is to be written."""
+class Worker:
+    """What all functions of a worker share; `stop` is set to end it."""
+
+    settings: Settings
+    source: Sessions
+    stop: threading.Event
+    traces: Traces | None
+    name: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}")
 
 
 @dataclass(slots=True)
@@ -60,17 +68,17 @@ class IdleChild:
     """The child that waits for the next job, if there is one."""
 
     settings: Settings
-    child: Child
+    run: RunJob
     waiting: tuple[BaseProcess, Connection] | None = None
 
     def prepare(self) -> None:
-        """Have one wait."""
+        """Start one unless one waits."""
         if self.waiting is None or not self.waiting[0].is_alive():
             self.end()
-            self.waiting = _spawned(self.settings, self.child)
+            self.waiting = _start_child(self.settings, self.run)
 
     def take(self) -> tuple[BaseProcess, Connection]:
-        """Give the one that waits, or a new one."""
+        """Return the one that waits, or a new one."""
         self.prepare()
         taken, self.waiting = self.waiting, None
         assert taken is not None  # noqa: S101 - it was prepared
@@ -91,25 +99,22 @@ class Attempt:
     process: BaseProcess
     pipe: Connection
     began: float = field(default_factory=time.monotonic)
-    progress: float = 0.0
-    phase: str = ""
-    told: tuple[float, str] = (0.0, "")  # the progress that was last written
+    progress: tuple[float, str] = (0.0, "")  # share and phase
     beat_at: float = field(default_factory=time.monotonic)  # of the last heartbeat
-    looked_at: float = field(default_factory=time.monotonic)  # of the last look at the cancel flag
-    part: Part | None = None  # of the result, not logged yet
+    chunk: ResultChunk | None = None  # of the result, not logged yet
 
 
-def run(settings: Settings, stop: threading.Event | None = None, *, child: Child | None = None) -> None:
-    """Work until told to stop; a job in progress is then given back without losing an attempt.
+def run(settings: Settings, stop: threading.Event | None = None, *, child: RunJob | None = None) -> None:
+    """Work until stopped; a job in progress is then put back without losing an attempt.
 
     Args:
-        settings: where the database is, leases and limits.
-        stop: set to stop; without one, SIGTERM and SIGINT stop the worker (main thread only).
-        child: what the process of a job runs, `child_main` unless told otherwise.
+        settings: Where the database is, leases and limits.
+        stop: Set it to stop; without one, SIGTERM and SIGINT stop the worker (main thread only).
+        child: What the process of a job runs; None: `run_job`.
 
     Raises:
-        SettingsError: traces are asked for, and OpenTelemetry is not installed.
-        SchemaMismatch: the tables are newer than this worker; a job in progress is left to a worker of their version.
+        SettingsError: Traces are asked for, and OpenTelemetry is not installed.
+        SchemaMismatch: The tables are newer than this worker; a job in progress is left to a worker of their version.
     """
     if stop is None:
         stop = threading.Event()
@@ -119,68 +124,82 @@ def run(settings: Settings, stop: threading.Event | None = None, *, child: Child
     traces = spanning(settings)
     engine = connect(settings)
     end_idle_transactions(engine, seconds=settings.lease_seconds)
-    source = sessions(engine)
-    name = f"{socket.gethostname()}:{os.getpid()}"
-    spare = IdleChild(settings, child or child_main)
-    cleaner = Cleaner(source, retention_days=settings.retention_days, job_days=settings.job_days)
+    worker = Worker(settings, sessions(engine), stop, traces)
+    idle = IdleChild(settings, child or run_job)
+    cleaner = Cleaner(worker.source, retention_days=settings.retention_days, job_days=settings.job_days)
     try:
-        spare.prepare()  # before a job is claimed: the first one takes a second or two
+        idle.prepare()  # before a job is claimed: the first one takes a second or two
         while not stop.is_set():
-            if not _work_once(settings, source, name=name, stop=stop, spare=spare, traces=traces):
-                spare.prepare()
+            if not _work_once(worker, idle):
+                idle.prepare()
                 cleaner.clean_up()
                 stop.wait(POLL_SECONDS)
     finally:
-        spare.end()
+        idle.end()
         engine.dispose()
 
 
-def _work_once(
-    settings: Settings, source: Sessions, *, name: str, stop: threading.Event, spare: IdleChild, traces: Traces | None
-) -> bool:
-    """Do one job if there is one; True if it is worth looking for the next at once."""
+def _work_once(worker: Worker, idle: IdleChild) -> bool:
+    """Do one job if there is one, and return whether to look for the next at once."""
     try:
-        with read_session(source) as session:
-            check_schema_revision(session)
-            if not job_queue.has_work(session):
-                return False
-        with transaction(source) as session:
-            check_schema_revision(session)
-            claim = job_queue.claim(session, worker=name, lease_seconds=settings.lease_seconds)
+        claim = _claim(worker)
         if claim is None:
             return False
         with log_config.about(job_id=claim.job_id):
             LOG.info("job %s: attempt %d of %d", claim.job_id, claim.attempt, claim.max_attempts)
-            span = job_span(traces, job_id=claim.job_id, kind=claim.kind, attempt=claim.attempt)
-            with span as say, _started(claim, spare) as attempt:
-                outcome = _within_limits(settings, _watch(settings, source, attempt, stop))
-                _kill(attempt.process)  # the system takes back its memory while the outcome is written
-                say(_settle(source, claim, outcome, stop), failed=isinstance(outcome, Failed))
+            span = job_span(worker.traces, job_id=claim.job_id, kind=claim.kind, attempt=claim.attempt)
+            with span as describe, _started(claim, idle) as attempt:
+                state, has_failed = _carry_out(worker, attempt)
+                describe(state, failed=has_failed)
     except SchemaMismatch as error:
         if error.newer:
             raise
         LOG.warning("%s; this worker takes no job until then", error)
-        stop.wait(PAUSE_SECONDS)
+        worker.stop.wait(RETRY_SECONDS)
         return False
     except Unavailable as error:
         LOG.warning("%s; trying again", error.log_message)
-        stop.wait(1.0)
+        worker.stop.wait(1.0)
         return False
     except Exception:  # the worker outlives every fault; the lease of the job runs out and it is taken up again
         LOG.exception("the worker met an unexpected fault")
-        stop.wait(1.0)
+        worker.stop.wait(1.0)
         return False
     return True
 
 
-# --- watching a child
+def _claim(worker: Worker) -> Claim | None:
+    with read_session(worker.source) as session:
+        check_schema_revision(session)
+        if not job_queue.has_work(session):
+            return None
+    with transaction(worker.source) as session:
+        check_schema_revision(session)
+        return job_queue.claim(session, worker=worker.name, lease_seconds=worker.settings.lease_seconds)
+
+
+def _carry_out(worker: Worker, attempt: Attempt) -> tuple[str, bool]:
+    """Watch an attempt to its end and save the outcome; return the state of the job and whether the attempt failed."""
+    claim = attempt.claim
+    try:
+        outcome = _within_limits(worker.settings, _watch(worker, attempt))
+        _kill(attempt.process)  # the system takes back its memory while the outcome is written
+        return _save(worker, claim, outcome), isinstance(outcome, Failed)
+    except LeaseLost:
+        LOG.warning("job %s: another worker took it over; its outcome here is dropped", claim.job_id)
+        with transaction(worker.source) as session:
+            job_queue.note_fenced_out(session, claim)
+        return "taken over", False
+
+
+# --- children
 
 
 @contextmanager
-def _started(claim: Claim, spare: IdleChild) -> Iterator[Attempt]:
-    process, pipe = spare.take()
+def _started(claim: Claim, idle: IdleChild) -> Iterator[Attempt]:
+    process, pipe = idle.take()
     try:
-        with suppress(OSError):  # it has ended: whoever watches it sees that
+        with suppress(OSError):  # it has ended, which `_receive` notices
             pipe.send(claim)
         yield Attempt(claim=claim, process=process, pipe=pipe)
     finally:
@@ -188,7 +207,7 @@ def _started(claim: Claim, spare: IdleChild) -> Iterator[Attempt]:
 
 
 def _kill(process: BaseProcess) -> None:
-    """Kill a child that is still there: the template buries those that ended, and their numbers go to others."""
+    """Kill a child that is still there: the numbers of those that ended go to other processes."""
     if process.is_alive():
         process.kill()
 
@@ -199,11 +218,11 @@ def _end(process: BaseProcess, pipe: Connection) -> None:
     pipe.close()
 
 
-def _spawned(settings: Settings, child: Child) -> tuple[BaseProcess, Connection]:
+def _start_child(settings: Settings, run: RunJob) -> tuple[BaseProcess, Connection]:
     context: Any = multiprocessing.get_context(START_METHOD)
-    context.set_forkserver_preload(["service.worker.child", "service.worker.job_template"])
-    current_service, there = context.Pipe()
-    process = context.Process(target=wait_for_a_job, args=(child, settings, there), daemon=True)
+    context.set_forkserver_preload(["service.worker.preloaded"])
+    ours, theirs = context.Pipe()
+    process = context.Process(target=child_main, args=(run, settings, theirs), daemon=True)
     resource_tracker.ensure_running()  # its start would lift the mask that comes next
     # Ctrl-C reaches every process of the terminal; the child inherits the mask and leaves the decision to the worker.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
@@ -211,67 +230,67 @@ def _spawned(settings: Settings, child: Child) -> tuple[BaseProcess, Connection]
         process.start()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        there.close()
-    return process, current_service
+        theirs.close()
+    return process, ours
 
 
-def _watch(settings: Settings, source: Sessions, attempt: Attempt, stop: threading.Event) -> Outcome | Lost:
-    """Wait for the outcome, with heartbeats; whoever leaves here early has the child killed."""
+# --- watching a child
+
+
+def _watch(worker: Worker, attempt: Attempt) -> Outcome:
+    """Wait for the outcome, with heartbeats.
+
+    Raises:
+        LeaseLost: Another worker has the job.
+    """
     while True:
         outcome = _receive(attempt)
-        if stop.is_set() and not isinstance(
-            outcome, Finished | Reported
-        ):  # what stops the worker may have ended the child, too
-            return Released("the worker was stopped")
-        outcome = outcome or _over_limit(settings, attempt)
+        if worker.stop.is_set() and not isinstance(outcome, NewVersionReady | Result):
+            return Released("the worker was stopped")  # whatever stopped it may have ended the child, too
+        outcome = outcome or _over_limit(worker.settings, attempt)
         if outcome is not None:
             return outcome
         try:
-            if attempt.part is not None:
-                _log_part(settings, source, attempt, stop)
-            if _is_cancelled(settings, source, attempt):
+            if attempt.chunk is not None:
+                _log_chunk(worker, attempt, attempt.chunk)
+            if _is_cancelled(worker, attempt):
                 return _cancel(attempt)
-        except LeaseLost:
-            return Lost()
         except Unavailable as error:  # the token still guards us: keep computing until the database is back
             LOG.warning("job %s: no heartbeat: %s", attempt.claim.job_id, error.log_message)
 
 
 def _receive(attempt: Attempt) -> Outcome | None:
-    """Take in what the child sent; its outcome, or None while it goes on."""
+    """Receive what the child sent, up to a chunk or the outcome; return the outcome if there is one."""
     ready = wait([attempt.pipe, attempt.process.sentinel], timeout=WATCH_SECONDS)
     with suppress(EOFError, OSError):
         while attempt.pipe.poll():
             message = attempt.pipe.recv()
-            if isinstance(message, Part):  # the child waits until the pipe is read again
-                attempt.part = message
+            if isinstance(message, ResultChunk):  # the child waits until the pipe is read again
+                attempt.chunk = message
                 return None
             if not isinstance(message, tuple):
                 return message  # type: ignore[no-any-return]
-            attempt.progress, attempt.phase = message
+            attempt.progress = message
     if attempt.process.sentinel in ready:
         attempt.process.join()
         return _failed("child_ended", f"the process of the job ended: {_ending(attempt.process.exitcode)}")
     return None
 
 
-def _log_part(settings: Settings, source: Sessions, attempt: Attempt, stop: threading.Event) -> None:
-    """Log a part of the result; while the database is away, try again until the worker is stopped."""
-    part = attempt.part
-    if part is None:
-        return
+def _log_chunk(worker: Worker, attempt: Attempt, chunk: ResultChunk) -> None:
+    """Log a chunk of the result; while the database is unavailable, try again until the worker is stopped."""
     record = decisions.table_record(
-        part.origin, n_rows=part.n_rows, content=part.content, milliseconds=part.milliseconds
+        chunk.origin, n_rows=chunk.n_rows, content=chunk.content, milliseconds=chunk.milliseconds
     )
-    while attempt.part is not None and not stop.is_set():
+    while attempt.chunk is not None and not worker.stop.is_set():
         try:
-            with transaction(source) as session:
-                _beat(session, settings, attempt)  # raises LeaseLost where another has the job
+            with transaction(worker.source) as session:
+                _beat(session, worker, attempt)
                 decisions.add(session, record)  # the same one: the last commit may have come through
-            attempt.part = None
+            attempt.chunk = None
         except Unavailable as error:
-            LOG.warning("job %s: a part is not logged yet: %s", attempt.claim.job_id, error.log_message)
-            stop.wait(PAUSE_SECONDS)
+            LOG.warning("job %s: a chunk is not logged yet: %s", attempt.claim.job_id, error.log_message)
+            worker.stop.wait(RETRY_SECONDS)
 
 
 def _ending(code: int | None) -> str:
@@ -292,7 +311,7 @@ def _over_limit(settings: Settings, attempt: Attempt) -> Failed | None:
 
 
 def resident_mb(pid: int | None) -> float | None:
-    """Memory of a process that is in RAM, in MiB; None where the system does not tell (other than Linux)."""
+    """Return the memory of a process that is in RAM, in MiB; None where the system has no /proc."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     except (OSError, IndexError, ValueError):
@@ -300,40 +319,31 @@ def resident_mb(pid: int | None) -> float | None:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def _within_limits(settings: Settings, outcome: Outcome | Lost) -> Outcome | Lost:
-    n_nodes = (outcome.version.summary.get("n_nodes") or 0) if isinstance(outcome, Finished) else 0
+def _within_limits(settings: Settings, outcome: Outcome) -> Outcome:
+    n_nodes = (outcome.version.summary.get("n_nodes") or 0) if isinstance(outcome, NewVersionReady) else 0
     if n_nodes <= settings.max_nodes:
         return outcome
     message = f"the tree has {n_nodes} nodes, at most {settings.max_nodes} are allowed: let it grow less, or prune it"
     return Failed(problem("too_large", message), retryable=False)
 
 
-def _is_cancelled(settings: Settings, source: Sessions, attempt: Attempt) -> bool:
-    """Heartbeat or a look at the flag, when one of them is due."""
-    moment = time.monotonic()
-    news = (attempt.progress, attempt.phase) != attempt.told
-    due = PROGRESS_SECONDS if news else settings.lease_seconds / 3
-    if moment - attempt.beat_at >= min(due, settings.lease_seconds / 3):
-        with transaction(source) as session:
-            return _beat(session, settings, attempt)
-    if moment - attempt.looked_at >= FLAG_SECONDS:
-        attempt.looked_at = moment
-        with read_session(source) as session:
-            return job_queue.is_cancel_requested(session, attempt.claim)
-    return False
+def _is_cancelled(worker: Worker, attempt: Attempt) -> bool:
+    """Send a heartbeat if it is due, and return whether the job is to be cancelled."""
+    if time.monotonic() - attempt.beat_at < min(HEARTBEAT_SECONDS, worker.settings.lease_seconds / 3):
+        return False
+    with transaction(worker.source) as session:
+        return _beat(session, worker, attempt)
 
 
-def _beat(session: Any, settings: Settings, attempt: Attempt) -> bool:
-    attempt.beat_at = attempt.looked_at = time.monotonic()
-    attempt.told = (attempt.progress, attempt.phase)
-    lease = settings.lease_seconds
-    return job_queue.heartbeat(
-        session, attempt.claim, lease_seconds=lease, progress=attempt.progress, phase=attempt.phase
-    )
+def _beat(session: Session, worker: Worker, attempt: Attempt) -> bool:
+    attempt.beat_at = time.monotonic()
+    share, phase = attempt.progress
+    lease = worker.settings.lease_seconds
+    return job_queue.heartbeat(session, attempt.claim, lease_seconds=lease, progress=share, phase=phase)
 
 
 def _cancel(attempt: Attempt) -> Outcome:
-    """Ask the child to stop; it is killed when it does not within STOP_SECONDS."""
+    """Ask the child to stop, and wait for STOP_SECONDS; after that it is killed."""
     with suppress(OSError):
         attempt.pipe.send("stop")
     deadline = time.monotonic() + STOP_SECONDS
@@ -350,41 +360,44 @@ def _failed(code: str, message: str) -> Failed:
 # --- saving
 
 
-def _settle(source: Sessions, claim: Claim, outcome: Outcome | Lost, stop: threading.Event) -> str:
-    """Write the outcome; while the database is away, try again until the worker is stopped. Gives what became of it."""
-    while not isinstance(outcome, Lost):
+def _save(worker: Worker, claim: Claim, outcome: Outcome) -> str:
+    """Save the outcome; while the database is unavailable, try again until the worker is stopped.
+
+    Raises:
+        LeaseLost: Another worker has the job.
+    """
+    while True:
         try:
-            with transaction(source) as session:
+            with transaction(worker.source) as session:
                 check_schema_revision(session)  # a migration may have come in between
-                state = _save(session, claim, outcome)
+                state = save_outcome(session, claim, outcome)
             LOG.info("job %s: %s", claim.job_id, state)
             return state
-        except LeaseLost:
-            break
-        except SchemaMismatch:
+        except (LeaseLost, SchemaMismatch):
             raise
         except Unavailable as error:
             LOG.warning("job %s: not saved yet: %s", claim.job_id, error.log_message)
-            if stop.wait(PAUSE_SECONDS):
+            if worker.stop.wait(RETRY_SECONDS):
                 return "not saved"
         except Exception:
-            if not isinstance(outcome, Finished | Reported):
+            if not isinstance(outcome, NewVersionReady | Result):
                 raise
             LOG.exception("job %s: its result cannot be saved", claim.job_id)
             outcome = _failed("not_saved", "the result of the job could not be saved")
-    LOG.warning("job %s: another worker took it over; its outcome here is dropped", claim.job_id)
-    with transaction(source) as session:
-        note_fenced_out(session, claim)
-    return "taken over"
 
 
-def _save(session: Any, claim: Claim, outcome: Outcome) -> str:
+def save_outcome(session: Session, claim: Claim, outcome: Outcome) -> str:
+    """Save the outcome of an attempt and return the state of the job.
+
+    Raises:
+        LeaseLost: Another worker has the job.
+    """
     match outcome:
-        case Finished(version=new):
-            version = models.add_version(session, new, job_id=claim.job_id)
+        case NewVersionReady(version=new):
+            version = add_version(session, new, job_id=claim.job_id)
             result = {"model": new.model, "version": version.number, "version_id": version.id, "summary": new.summary}
             job = job_queue.finish(session, claim, result=result)
-        case Reported(result=result):
+        case Result(result=result):
             job = job_queue.finish(session, claim, result=result)
         case Failed(error=error, retryable=retryable):
             job = job_queue.fail_or_retry(session, claim, error=error, retryable=retryable)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import espalier
-from service.database.engine import Sessions
 from service.database.tables import Kind
 from service.repositories.job_queue import Claim
 from service.repositories.models import NewVersion
@@ -40,7 +39,7 @@ def runs(pid: int) -> bool:
 
 def _child(settings: Settings, claim: Claim, pipe: Connection) -> None:
     handlers.HANDLERS = {Kind.TRAIN: _act}
-    child.child_main(settings, claim, pipe)
+    child.run_job(settings, claim, pipe)
 
 
 def only_listen(pipe: Connection) -> None:
@@ -48,25 +47,25 @@ def only_listen(pipe: Connection) -> None:
     child.listen(pipe, espalier.Progress())
 
 
-def _act(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress, log: object) -> NewVersion:
+def _act(context: handlers.JobContext, payload: Mapping[str, Any]) -> NewVersion:
     if "pid_file" in payload:
         partial = Path(payload["pid_file"] + ".partial")
         partial.write_text(str(os.getpid()))
         partial.rename(payload["pid_file"])
-    ACTS[payload["act"]](source, payload, progress)
+    ACTS[payload["act"]](context, payload)
     return NewVersion(model=payload["model"], document=b"{}", preset="cart", summary={"n_leaves": 3}, seconds=0.1)
 
 
-def _wait(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> None:
-    progress.begin("waiting for the end")
-    progress.state[0] = 0.5
+def _wait(context: handlers.JobContext, payload: Mapping[str, Any]) -> None:
+    context.progress.begin("waiting for the end")
+    context.progress.state[0] = 0.5
     while not ("until_exists" in payload and Path(payload["until_exists"]).exists()):
-        progress.check()
+        context.progress.check()
         time.sleep(0.01)
 
 
-def _hang(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> None:
-    progress.state[0] = 0.5
+def _hang(context: handlers.JobContext, payload: Mapping[str, Any]) -> None:
+    context.progress.state[0] = 0.5
     while True:
         time.sleep(60)
 
@@ -92,14 +91,14 @@ def _die(*_: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _eat(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> None:
+def _eat(context: handlers.JobContext, payload: Mapping[str, Any]) -> None:
     eaten = [b"x" * 2**20 for _ in range(int(payload["megabytes"]))]
     while eaten:
         time.sleep(60)
 
 
-def _train(source: Sessions, payload: Mapping[str, Any], progress: espalier.Progress) -> None:
-    handlers.train(source, {**payload, "dataset": "gone"}, progress, handlers.NO_LOG)
+def _train(context: handlers.JobContext, payload: Mapping[str, Any]) -> None:
+    handlers.train(context, {**payload, "dataset": "gone"})
 
 
 ACTS: Mapping[str, Callable[..., None]] = {

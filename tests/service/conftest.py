@@ -198,4 +198,4 @@ def _execute(server: sqlalchemy.Engine, statement: str) -> None:
 @pytest.fixture(autouse=True)
 def _streams_of_events_end_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests that walk every route read each answer to its end, and the job that they watch may never end."""
-    monkeypatch.setattr(job_events, "LONGEST_SECONDS", 0.0)
+    monkeypatch.setattr(job_events, "MAX_SECONDS", 0.0)

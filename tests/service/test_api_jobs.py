@@ -12,8 +12,10 @@ from service.database.engine import read_session, transaction
 from service.errors import ValidationFailed
 from service.repositories import job_queue
 from service.settings import Settings
-from service.usecases import job_requests
 from service.usecases.batch_prediction import plan_prediction
+from service.usecases.jobs import queue_job
+from service.usecases.pruning import plan_pruning
+from service.usecases.training import plan_training
 from tests.service.served import UNKNOWN, Served, assert_problem, request_training, serving
 from tests.service.waiting import until
 
@@ -62,10 +64,10 @@ def test_a_job_whose_data_is_not_what_it_was_cannot_be_tried_again(
 def test_a_data_set_that_changes_between_plan_and_queue_is_refused_by_its_place(served: Served, tennis: str) -> None:
     asked = {"model": "m", "dataset": tennis, "preset": "id3", "params": {}, "holdout": None}
     with read_session(served.service.sessions) as session:
-        plan = job_requests.plan_training(session, served.service.models, asked)
+        plan = plan_training(session, served.service.models, asked)
     assert served.client.patch(f"/v1/datasets/{tennis}", json={"target": "Wind"}).status_code == 200
     with pytest.raises(ValidationFailed) as refused, transaction(served.service.sessions) as session:
-        job_requests.submit(session, plan, settings=served.settings)
+        queue_job(session, plan, settings=served.settings)
     assert [(fault.path, fault.code) for fault in refused.value.faults] == [("/dataset", "changed_data_set")]
 
 
@@ -112,12 +114,12 @@ def test_a_version_that_goes_between_plan_and_queue_is_refused_by_its_place(
     asked: dict[str, Any] = {"model": "tennis", "version": 1, "missing": None}
     asked |= {"pruning": {"method": "pessimistic", "params": {}, "holdout": None}, "prediction": {}}[kind]
     asked |= {"dataset": more_tennis, "explain": "none"} if kind == "prediction" else {}
-    plans = {"pruning": job_requests.plan_pruning, "prediction": plan_prediction}
+    plans = {"pruning": plan_pruning, "prediction": plan_prediction}
     with read_session(served.service.sessions) as session:
         plan = plans[kind](session, served.service.models, asked)
     assert served.client.delete("/v1/models/tennis").status_code == 204
     with pytest.raises(ValidationFailed) as refused, transaction(served.service.sessions) as session:
-        job_requests.submit(session, plan, settings=served.settings)
+        queue_job(session, plan, settings=served.settings)
     assert [(fault.path, fault.code) for fault in refused.value.faults] == [("/version", "unknown_version")]
 
 
@@ -130,7 +132,7 @@ def test_who_deletes_a_model_waits_until_a_job_for_its_version_is_queued(served:
         plan = plan_prediction(session, served.service.models, asked)
     with ThreadPoolExecutor(1) as pool:
         with transaction(served.service.sessions) as session:
-            job = job_requests.submit(session, plan, settings=served.settings).id
+            job = queue_job(session, plan, settings=served.settings).id
             deleting = pool.submit(served.client.delete, "/v1/models/tennis")
             until(lambda: waits_for_a_lock(served), what="somebody who waits for the model")
         refused = deleting.result()

@@ -10,7 +10,7 @@ from service.database.tables import Kind, Version
 from service.repositories import datasets, models
 from service.settings import Settings
 from service.worker import handlers
-from service.worker.handlers import HANDLERS, Cancelled, Failed, Finished, Released, Reported, perform
+from service.worker.handlers import HANDLERS, Cancelled, Failed, JobContext, NewVersionReady, Released, Result, perform
 from tests.service.kept import PATIENTS, keep_data_set, patients
 
 MORE = "age,pressure,drug\n33,HIGH,A\n66,HIGH,B\n41,LOW,C\n19,NORMAL,X\n"
@@ -26,14 +26,18 @@ def pruning(version: Version, *, holdout: dict[str, Any] | None = None, **params
     return {**named, "method": "reduced_error", "params": params, "holdout": holdout}
 
 
+def context(source: Sessions, progress: espalier.Progress | None = None) -> JobContext:
+    return JobContext(source, progress or espalier.Progress(), "no job", send=pytest.fail)
+
+
 def done(source: Sessions, kind: Kind, payload: dict[str, Any]) -> models.NewVersion:
-    outcome = perform(source, kind=kind, payload=payload, progress=espalier.Progress())
-    assert isinstance(outcome, Finished), outcome
+    outcome = perform(context(source), kind, payload)
+    assert isinstance(outcome, NewVersionReady), outcome
     return outcome.version
 
 
 def failed(source: Sessions, kind: Kind, payload: dict[str, Any]) -> Failed:
-    outcome = perform(source, kind=kind, payload=payload, progress=espalier.Progress())
+    outcome = perform(context(source), kind, payload)
     assert isinstance(outcome, Failed), outcome
     return outcome
 
@@ -154,7 +158,7 @@ def test_a_comparison_gives_what_the_core_gives_and_makes_no_version(source: Ses
         source, kind=Kind.EVALUATE, payload=comparison(data_set_id, label_noise=0.2), progress=espalier.Progress()
     )
 
-    assert isinstance(outcome, Reported)
+    assert isinstance(outcome, Result)
     candidates = [
         espalier.Candidate("stump", espalier.training_config("cart", max_depth=1)),
         espalier.Candidate("tree", espalier.training_config("cart")),
@@ -172,7 +176,7 @@ def test_a_comparison_can_be_tested_on_another_data_set(source: Sessions) -> Non
 
     outcome = perform(source, kind=Kind.EVALUATE, payload=payload, progress=espalier.Progress())
 
-    assert isinstance(outcome, Reported)
+    assert isinstance(outcome, Result)
     tree = outcome.result["candidates"][1]
     # All four new patients are as those that were learned from: the tree knows them all.
     assert (outcome.result["folds"], tree["figures"]["accuracy"]["folds"]) == (1, [1.0])
@@ -201,7 +205,7 @@ def test_a_stopped_training_is_cancelled(source: Sessions) -> None:
     progress = espalier.Progress()
     progress.stop()
 
-    outcome = perform(source, kind=Kind.TRAIN, payload=training(keep_data_set(source)), progress=progress)
+    outcome = perform(context(source, progress), Kind.TRAIN, training(keep_data_set(source)))
 
     assert outcome == Cancelled()
 
@@ -209,7 +213,7 @@ def test_a_stopped_training_is_cancelled(source: Sessions) -> None:
 def test_without_a_database_the_job_is_given_back() -> None:
     engine = connect(Settings(database_url="postgresql+psycopg://nobody@127.0.0.1:1/none"))
 
-    outcome = perform(sessions(engine), kind=Kind.TRAIN, payload=training("any"), progress=espalier.Progress())
+    outcome = perform(context(sessions(engine)), Kind.TRAIN, training("any"))
 
     assert isinstance(outcome, Released)
 

@@ -140,7 +140,7 @@ def test_an_answer_is_kept_for_its_time_and_then_swept_away(served: Served) -> N
 def test_a_row_past_its_time_that_was_not_swept_yet_counts_for_nothing(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(idempotency, "SWEPT", 0)
+    monkeypatch.setattr(idempotency, "MAX_SWEPT", 0)
     first = upload(served).get_json()["id"]
     shift(served, expires=now(-1))
     second = upload(served, csv=TENNIS + "Rain,Mild,High,Weak,No\n")
@@ -232,12 +232,12 @@ def test_a_claim_that_ran_out_is_taken_over_and_its_holder_creates_nothing(serve
         idempotency.release(session, lost)
         idempotency.release(session, second)
     found = claim()
-    assert isinstance(found, idempotency.Kept)
+    assert isinstance(found, idempotency.StoredAnswer)
     assert found.answer.body == b"second"
     assert [one["name"] for one in served.client.get("/v1/datasets").get_json()["items"]] == ["second"]
 
 
-def claimed(served: Served) -> idempotency.Claim | idempotency.Kept:
+def claimed(served: Served) -> idempotency.Claim | idempotency.StoredAnswer:
     with transaction(served.service.sessions) as session:
         return idempotency.claim(session, owner=None, key="k", keep_seconds=60)
 

@@ -21,8 +21,8 @@ from tests.service.served import Served, assert_problem, serving
 
 @pytest.fixture
 def served(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    monkeypatch.setattr(job_events, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(job_events, "LONGEST_SECONDS", 300.0)
+    monkeypatch.setattr(job_events, "POLL_SECONDS", 0.0)
+    monkeypatch.setattr(job_events, "MAX_SECONDS", 300.0)
     with serving(settings, web_threads=4) as one:
         yield one
 
@@ -127,16 +127,16 @@ def test_a_stream_ends_when_the_service_does_and_when_its_time_is_over(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = enqueue(served)
-    monkeypatch.setattr(job_events, "LONGEST_SECONDS", 0.0)
+    monkeypatch.setattr(job_events, "MAX_SECONDS", 0.0)
     assert len(read(served.client.get(f"/v1/jobs/{job}/events").text)) == 1
-    monkeypatch.setattr(job_events, "LONGEST_SECONDS", 300.0)
+    monkeypatch.setattr(job_events, "MAX_SECONDS", 300.0)
     served.service.is_stopping = lambda: True
     assert len(read(served.client.get(f"/v1/jobs/{job}/events").text)) == 1
 
 
 def test_a_stream_ends_when_its_key_is_revoked(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_events, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(job_events, "LONGEST_SECONDS", 20.0)
+    monkeypatch.setattr(job_events, "POLL_SECONDS", 0.0)
+    monkeypatch.setattr(job_events, "MAX_SECONDS", 20.0)
     with serving(settings, web_threads=4, auth="keys") as served:
         token = token_of(served, Scope.READ)
         headers = {"Authorization": f"Bearer {token}"}

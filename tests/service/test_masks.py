@@ -201,10 +201,10 @@ def ask_job(served: Served) -> list[str]:
         claim = job_queue.claim(session, worker="here", lease_seconds=60)
     assert claim is not None
     assert claim.job_id == job_id
-    kept: list[handlers.Part] = []
-    log = handlers.JobLog(job_id, kept.append)
-    done = handlers.perform(source, kind=Kind.PREDICT, payload=claim.payload, progress=espalier.Progress(), log=log)
-    assert isinstance(done, handlers.Reported)
+    kept: list[handlers.ResultChunk] = []
+    context = handlers.JobContext(source, espalier.Progress(), job_id, kept.append)
+    done = handlers.perform(context, Kind.PREDICT, claim.payload)
+    assert isinstance(done, handlers.Result)
     [part] = kept
     with transaction(source) as session:
         record = decisions.table_record(

@@ -17,7 +17,7 @@ from service.repositories import decisions, job_queue
 from service.settings import Settings
 from service.usecases.model_cache import ModelCache
 from service.worker import handlers, loop
-from service.worker.handlers import Cancelled, JobLog, Part, Reported, perform
+from service.worker.handlers import Cancelled, JobContext, Result, ResultChunk, perform
 from tests.core.test_routing import table
 from tests.service.kept import keep_data_set
 from tests.service.served import TENNIS, Served, assert_problem, serving
@@ -57,7 +57,7 @@ def work(served: Served, *, stop_at: int | None = None, stopped: Callable[[], Ex
         claim = job_queue.claim(session, worker="test", lease_seconds=60)
     assert claim is not None
 
-    def log(part: Part) -> None:
+    def send(part: ResultChunk) -> None:
         nonlocal n_parts
         if n_parts == stop_at and stopped is not None:
             raise stopped()
@@ -70,9 +70,9 @@ def work(served: Served, *, stop_at: int | None = None, stopped: Callable[[], Ex
         if n_parts == stop_at and stopped is None:
             progress.stop()
 
-    outcome = perform(source, kind=claim.kind, payload=claim.payload, progress=progress, log=JobLog(claim.job_id, log))
+    outcome = perform(JobContext(source, progress, claim.job_id, send), claim.kind, claim.payload)
     with transaction(source) as session:
-        loop._save(session, claim, outcome)
+        loop.save_outcome(session, claim, outcome)
     return outcome
 
 
@@ -91,7 +91,7 @@ def test_every_row_is_answered_as_one_by_one_in_every_form(served: Served, missi
     model = keep(served, "m")
     dataset = table(N_ROWS, 2, missing=0.2)
     job = asked(served, "m", kept(served, dataset), missing=missing)
-    assert work(served) == Reported({"model": "m", "version": 1, "n_rows": N_ROWS})
+    assert work(served) == Result({"model": "m", "version": 1, "n_rows": N_ROWS})
     shown = served.client.get(f"/v1/jobs/{job}").get_json()
     assert (shown["state"], shown["kind"], shown["result"]) == (
         "succeeded",
@@ -184,7 +184,7 @@ def test_another_attempt_goes_on_behind_what_is_logged(served: Served) -> None:
         before = session.scalars(select(DecisionRecord.id).where(*of_job)).one()
     with transaction(served.service.sessions) as session:
         job_queue.find_job(session, job).run_at = job_queue.find_job(session, job).created
-    assert work(served) == Reported({"model": "m", "version": 1, "n_rows": N_ROWS})
+    assert work(served) == Result({"model": "m", "version": 1, "n_rows": N_ROWS})
     lines = ndjson(result(served, job))
     assert [line["label"] for line in lines] == [one.label for one in espalier.predict(model, dataset.rows())]
     assert lines[ROWS_A_PART]["decision_id"] == f"{before}:0"

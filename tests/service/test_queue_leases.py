@@ -113,7 +113,6 @@ def test_a_worker_that_lost_its_lease_can_write_nothing(source: Sessions) -> Non
         lambda session: job_queue.fail_or_retry(session, old, error=ERROR, retryable=False),
         lambda session: job_queue.release(session, old, reason="late"),
         lambda session: job_queue.mark_cancelled(session, old),
-        lambda session: job_queue.is_cancel_requested(session, old),
     ]
     for write in writes:
         with pytest.raises(LeaseLost), transaction(source) as session:

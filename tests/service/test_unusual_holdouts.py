@@ -11,7 +11,7 @@ from service.database.engine import transaction
 from service.repositories import job_queue
 from service.settings import Settings
 from service.worker import loop
-from service.worker.handlers import perform
+from service.worker.handlers import JobContext, perform
 from tests.service.served import Served, assert_problem, serving
 
 WEATHER = "sky,play\n" + "sun,yes\nrain,no\n" * 6
@@ -119,8 +119,8 @@ def done(served: Served, response: TestResponse) -> dict[str, Any]:
     with transaction(source) as session:
         claim = job_queue.claim(session, worker="test", lease_seconds=60)
     assert claim is not None
-    outcome = perform(source, kind=claim.kind, payload=claim.payload, progress=espalier.Progress())
+    outcome = perform(JobContext(source, espalier.Progress(), claim.job_id, pytest.fail), claim.kind, claim.payload)
     with transaction(source) as session:
-        assert loop._save(session, claim, outcome) == "succeeded", outcome
+        assert loop.save_outcome(session, claim, outcome) == "succeeded", outcome
     found: dict[str, Any] = served.client.get(f"{response.headers['Location']}/result").get_json()
     return found

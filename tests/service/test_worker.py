@@ -245,7 +245,7 @@ def test_a_running_job_is_cancelled_whether_it_listens_or_not(
 
 
 def test_what_a_worker_waits_for_before_a_job_is_cancelled_is_less_than_two_seconds() -> None:
-    assert worker.FLAG_SECONDS + worker.WATCH_SECONDS + worker.STOP_SECONDS + worker.WATCH_SECONDS < 2
+    assert worker.HEARTBEAT_SECONDS + worker.WATCH_SECONDS + worker.STOP_SECONDS + worker.WATCH_SECONDS < 2
 
 
 def test_a_worker_that_is_told_to_end_gives_its_job_back_and_does_not_wait_for_it(
@@ -348,7 +348,7 @@ def test_a_child_ends_when_the_pipe_to_its_worker_does() -> None:
 
 def test_neither_worker_nor_child_loads_the_web() -> None:
     loaded = "[m for m in ('flask', 'marshmallow', 'pyarrow') if m in sys.modules]"
-    code = f"import service.worker.loop, service.worker.child, service.worker.job_template, sys; print({loaded})"
+    code = f"import service.worker.loop, service.worker.child, service.worker.preloaded, sys; print({loaded})"
 
     printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
 

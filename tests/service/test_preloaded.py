@@ -8,7 +8,7 @@ import pytest
 
 LOOKED_AT = """
 import sys
-from service.worker import job_template
+from service.worker import preloaded
 from service.database import tables
 print(tables.DataSet.__mapper__.configured, sorted({"sqlite3", "psycopg", "numba"} & set(sys.modules)))
 """

@@ -154,9 +154,7 @@ def comparison(data_set_id: str, **more: Any) -> dict[str, Any]:
 def test_a_comparison_gives_what_the_core_gives_and_makes_no_version(source: Sessions) -> None:
     data_set_id = keep_data_set(source)
 
-    outcome = perform(
-        source, kind=Kind.EVALUATE, payload=comparison(data_set_id, label_noise=0.2), progress=espalier.Progress()
-    )
+    outcome = perform(context(source), Kind.EVALUATE, comparison(data_set_id, label_noise=0.2))
 
     assert isinstance(outcome, Result)
     candidates = [
@@ -174,7 +172,7 @@ def test_a_comparison_can_be_tested_on_another_data_set(source: Sessions) -> Non
     other = keep_data_set(source, espalier.dataset_from_csv(MORE, target="drug"), name="more")
     payload = comparison(keep_data_set(source), folds=None, holdout={"dataset": other})
 
-    outcome = perform(source, kind=Kind.EVALUATE, payload=payload, progress=espalier.Progress())
+    outcome = perform(context(source), Kind.EVALUATE, payload)
 
     assert isinstance(outcome, Result)
     tree = outcome.result["candidates"][1]
@@ -186,7 +184,7 @@ def test_a_stopped_comparison_is_cancelled(source: Sessions) -> None:
     progress = espalier.Progress()
     progress.stop()
 
-    outcome = perform(source, kind=Kind.EVALUATE, payload=comparison(keep_data_set(source)), progress=progress)
+    outcome = perform(context(source, progress), Kind.EVALUATE, comparison(keep_data_set(source)))
 
     assert outcome == Cancelled()
 

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from espalier.data.column import RawColumn
 from espalier.data.dataset import Column, Dataset
 from espalier.data.declaration import TableDeclaration
-from espalier.data.inference import PARSERS, are_classes, dataset_of_columns, plain_number
-from espalier.data.labels import label_key
+from espalier.data.inference import PARSERS, are_classes, dataset_of_columns
+from espalier.data.labels import label_key, plain_number
 from espalier.data.limits import UNLIMITED, Limits
 from espalier.data.missing import MissingValues
 from espalier.data.schema import ColumnDeclaration, FeatureKind, Role

@@ -24,8 +24,8 @@ from espalier.data.labels import (
     is_number,
     label_key,
     label_text,
-    number_from_text,
-    parse_instant,
+    plain_instant,
+    plain_number,
     sorted_labels,
 )
 from espalier.data.missing import MissingValues
@@ -103,29 +103,6 @@ def are_classes(values: Collection[float | None]) -> bool:
     """Return whether the distinct values of a numeric target are classes: few, and whole numbers."""
     few = len(values) <= MAX_CLASSES_INFERRED
     return few and all(value is not None and value.is_integer() for value in values)
-
-
-def plain_number(cell: Any) -> float | None:
-    """Return a number or the number that a text means; None for anything else and for what is not finite."""
-    if isinstance(cell, str):
-        return number_from_text(cell)
-    if isinstance(cell, bool) or not isinstance(cell, int | float):
-        return None
-    try:
-        value = float(cell)
-    except OverflowError:
-        return None
-    return value if math.isfinite(value) else None
-
-
-def plain_instant(cell: Any) -> float | None:
-    """Return the date or time that a text means as seconds since 1970-01-01 UTC; None for anything else."""
-    if not isinstance(cell, str):
-        return None
-    try:
-        return parse_instant(cell)
-    except (ValueError, OverflowError):
-        return None
 
 
 Parse = Callable[[Any], float | None]

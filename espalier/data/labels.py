@@ -109,6 +109,29 @@ def number_from_text(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def plain_number(cell: Any) -> float | None:
+    """Return a number or the number that a text means; None for anything else and for what is not finite."""
+    if isinstance(cell, str):
+        return number_from_text(cell)
+    if isinstance(cell, bool) or not isinstance(cell, int | float):
+        return None
+    try:
+        value = float(cell)
+    except OverflowError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def plain_instant(cell: Any) -> float | None:
+    """Return the date or time that a text means as seconds since 1970-01-01 UTC; None for anything else."""
+    if not isinstance(cell, str):
+        return None
+    try:
+        return parse_instant(cell)
+    except (ValueError, OverflowError):
+        return None
+
+
 def is_not_text(text: str) -> bool:
     r"""Return whether a text has a character that no name and no category may have.
 

@@ -167,7 +167,7 @@ def encode_rows(encode: RowEncoder, rows: Sequence[Mapping[str, Any]]) -> list[E
 
 
 def encode_each(encode: RowEncoder, rows: Iterable[Mapping[str, Any]]) -> Iterator[EncodedRow | RowError]:
-    """Read rows into numbers, one by one; give the error of a row that cannot be read."""
+    """Yield each encoded row, or the error of a row that cannot be encoded."""
     for row in rows:
         try:
             yield encode(row)

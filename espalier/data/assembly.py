@@ -48,17 +48,17 @@ class Form(Enum):
 
 def form_of(declared: ColumnDeclaration, kind: FeatureKind | None, task: str | None) -> tuple[Form, FeatureKind]:
     """Return how to store a column whose type is `kind`, and the kind of its numbers."""
-    told = declared.kind or (FeatureKind.NUMERIC if declared.role is Role.WEIGHT else kind)
+    kind_known = declared.kind or (FeatureKind.NUMERIC if declared.role is Role.WEIGHT else kind)
     if declared.role is Role.TARGET:
         if task == "regression":
             return Form.NUMBERS, FeatureKind.NUMERIC
-        if told in (None, FeatureKind.NUMERIC):
+        if kind_known in (None, FeatureKind.NUMERIC):
             if task == "classification":
                 return Form.LABELS, FeatureKind.NUMERIC
             return Form.CLASSES if declared.kind is None else Form.NUMBERS, FeatureKind.NUMERIC
-    if told is None:
+    if kind_known is None:
         return Form.LABELS if declared.role is Role.IGNORE else Form.OPEN, FeatureKind.NUMERIC
-    return Form.NUMBERS if told in PARSERS else Form.LABELS, told
+    return Form.NUMBERS if kind_known in PARSERS else Form.LABELS, kind_known
 
 
 class TableAssembler:
@@ -141,7 +141,7 @@ class TableAssembler:
             column.write_to(self._spill)
         joined = self._spill.join([column.stored for column in self._columns.values()])
         whole = [column.raw(array) for column, array in zip(self._columns.values(), joined, strict=True)]
-        return dataset_of_columns(whole, self._declared, store=_keep_in_place)
+        return dataset_of_columns(whole, self._declared, store=_write_in_place)
 
     def close(self) -> None:
         """Forget the temporary file."""
@@ -158,7 +158,7 @@ class TableAssembler:
         return self._expected.get(name, ColumnDeclaration(name))
 
 
-def _keep_in_place(array: Column, raw: RawColumn) -> Column:
+def _write_in_place(array: Column, raw: RawColumn) -> Column:
     """Write an encoded column over its raw cells, which are memory-mapped, where it has their size."""
     if array is raw.values or array.dtype != raw.values.dtype:
         return array

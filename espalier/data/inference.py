@@ -119,8 +119,8 @@ PARSERS: Final[Mapping[FeatureKind, tuple[Parse, str]]] = {
 def _stays_numbers(raw: RawColumn, declared: ColumnDeclaration, task: str | None) -> bool:
     """Return whether a column of numbers can be encoded without looking at its distinct values."""
     kind = raw.kind or FeatureKind.NUMERIC
-    told = declared.kind or (FeatureKind.NUMERIC if declared.role is Role.WEIGHT else kind)
-    if told is not kind:
+    kind_known = declared.kind or (FeatureKind.NUMERIC if declared.role is Role.WEIGHT else kind)
+    if kind_known is not kind:
         return False
     if declared.role is not Role.TARGET:
         return True
@@ -164,16 +164,16 @@ def _from_labels(
     declared = _with_type(raw, declared, [label for label in labels if not missing.contains(label)])
     present = np.zeros(len(labels) + 1, dtype=np.bool_)
     present[codes] = True
-    kept = [code for code in np.flatnonzero(present[:-1]).tolist() if not missing.contains(labels[code])]
-    kind = _kind(declared, [labels[code] for code in kept], task)
+    known = [code for code in np.flatnonzero(present[:-1]).tolist() if not missing.contains(labels[code])]
+    kind = _kind(declared, [labels[code] for code in known], task)
     if missing.numbers and kind is FeatureKind.NUMERIC:
-        kept = [code for code in kept if not missing.contains_number(labels[code])]
-        kind = _kind(declared, [labels[code] for code in kept], task)
-    found: list[Any] = [labels[code] for code in kept]
+        known = [code for code in known if not missing.contains_number(labels[code])]
+        kind = _kind(declared, [labels[code] for code in known], task)
+    found: list[Any] = [labels[code] for code in known]
     if raw.kind is FeatureKind.NUMERIC:
         found = _as_declared(found, declared)
     table = np.full(len(labels) + 1, -1, dtype=np.int32)
-    table[kept] = np.arange(len(kept), dtype=np.int32)
+    table[known] = np.arange(len(known), dtype=np.int32)
     codes = table[codes]
     role = declared.role or Role.ATTRIBUTE
     if kind in PARSERS:

@@ -99,8 +99,8 @@ def faults_of_linear(models: LinearModels, schema: Schema, imputed: tuple[float,
     if np.diff(models.rank_start).tolist() != n_categories:
         message = "a nominal attribute has one rank a category, another none"
         faults.append(Fault("/tree/linear/rank_start", "length", message))
-    asked = np.unique(models.feature)
-    if len(asked) and (imputed is None or np.any(np.isnan(np.array(imputed)[asked]))):
+    used = np.unique(models.feature)
+    if len(used) and (imputed is None or np.any(np.isnan(np.array(imputed)[used]))):
         message = "a linear model needs a value in the place of every missing one"
         faults.append(Fault("/preparation/imputed", "required", message))
     return faults
@@ -192,9 +192,9 @@ def record_document(record: TrainingRecord) -> dict[str, Any]:
     The fields in `RARE` are left out where they do not apply.
     """
     fields = [field.name for field in dataclasses.fields(record)]
-    told = [name for name in fields if name not in RARE or getattr(record, name) not in ((), None)]
+    present = [name for name in fields if name not in RARE or getattr(record, name) not in ((), None)]
     return {
-        **{name: getattr(record, name) for name in told},
+        **{name: getattr(record, name) for name in present},
         "train": dict(record.train),
         "held_out": None if record.held_out is None else dict(record.held_out),
         "holdout": None if record.holdout is None else holdout_to_dict(record.holdout),

@@ -149,8 +149,8 @@ def _shuffled(dataset: Dataset, name: str, source: "np.random.PCG64") -> Iterato
 def _used_attributes(model: Model) -> frozenset[int]:
     """Return the places of the attributes that have a part in any answer."""
     if isinstance(model.body, RuleList):
-        asked = {condition.attribute.name for rule in model.body.rules for condition in rule.conditions}
-        return frozenset(place for place, feature in enumerate(model.schema.attributes) if feature.name in asked)
+        used = {condition.attribute.name for rule in model.body.rules for condition in rule.conditions}
+        return frozenset(place for place, feature in enumerate(model.schema.attributes) if feature.name in used)
     tree = model.tree
     beside = [each.feature for each in (tree.surrogates, tree.linear) if each is not None]
     return frozenset(int(place) for place in np.unique(np.concatenate([tree.feature, *beside])) if place >= 0)

@@ -137,9 +137,9 @@ class Smoothing:
     intercept: float
     terms: dict[tuple[int, int], float]
 
-    def below(self, models: LinearModels | None, node_value: float, node: int, keep: float) -> "Smoothing":
-        """Return the sum with the part of `node`, for a child whose own share of the rest is `keep`."""
-        return Smoothing(self.share * keep, *self._with(models, node_value, node, self.share * (1 - keep)))
+    def below(self, models: LinearModels | None, node_value: float, node: int, own_share: float) -> "Smoothing":
+        """Return the sum with the part of `node`, for a child whose own share of the rest is `own_share`."""
+        return Smoothing(self.share * own_share, *self._with(models, node_value, node, self.share * (1 - own_share)))
 
     def leaf(self, models: LinearModels | None, node_value: float, node: int) -> LeafModel:
         """Return the model of a leaf: the sum with the part of the leaf."""
@@ -169,9 +169,9 @@ def smoothing_shares(weight: Sequence[float] | Floats, path: Sequence[int], cons
     """
     shares, left = [], 1.0
     for child in path[1:]:
-        keep = kept_share(float(weight[child]), constant)
-        shares.append(left * (1 - keep))
-        left *= keep
+        own_share = smoothing_share(float(weight[child]), constant)
+        shares.append(left * (1 - own_share))
+        left *= own_share
     return [*shares, left]
 
 
@@ -190,12 +190,12 @@ def smoothed_leaf(
     so_far = NOTHING_YET
     if constant is not None:
         for node, child in pairwise(path):
-            keep = kept_share(float(weight[child]), constant)
-            so_far = so_far.below(models, float(value[node]), node, keep)
+            own_share = smoothing_share(float(weight[child]), constant)
+            so_far = so_far.below(models, float(value[node]), node, own_share)
     return so_far.leaf(models, float(value[path[-1]]), path[-1])
 
 
-def kept_share(weight: float, constant: float | None) -> float:
+def smoothing_share(weight: float, constant: float | None) -> float:
     """Return n/(n + k): the share of a child of weight n in its smoothed answer."""
     if constant is None:
         return 1.0

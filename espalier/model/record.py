@@ -25,8 +25,8 @@ def training_record(model: Model) -> TrainingRecord:
     """
     record, trained_by = model.training, model.config.pruning
     pruned_by = _pruner_of(model.pruning)
-    asks = record.held_out_use == "validation" or model.config.validation_stop
-    asks = asks or needs_held_out(trained_by) or needs_held_out(pruned_by)
+    used = record.held_out_use == "validation" or model.config.validation_stop
+    used = used or needs_held_out(trained_by) or needs_held_out(pruned_by)
     backfitted: tuple[str, ...] = ()
     if _backfits(trained_by):
         backfitted = (UNNAMED if record.holdout is None else record.fingerprint,)
@@ -34,7 +34,7 @@ def training_record(model: Model) -> TrainingRecord:
         backfitted = (UNNAMED,)
     return dataclasses.replace(
         record,
-        asked=record.asked or ((UNNAMED,) if asks or backfitted else ()),
+        asked=record.asked or ((UNNAMED,) if used or backfitted else ()),
         backfitted=record.backfitted or backfitted,
         divided=True if record.divided is None and model.config.missing in DIVIDING else record.divided,
     )

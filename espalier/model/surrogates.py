@@ -38,17 +38,17 @@ class Surrogates:
 
 def arranged_surrogates(surrogates: Surrogates, tests: npt.NDArray[np.intp]) -> Surrogates:
     """Return the surrogates of a tree whose nodes test what the nodes `tests` tested."""
-    start, kept = ragged(surrogates.start, tests)
-    code_start, codes = ragged(surrogates.code_start, kept)
+    start, places = ragged(surrogates.start, tests)
+    code_start, codes = ragged(surrogates.code_start, places)
     return Surrogates(
         start=start,
-        feature=surrogates.feature[kept],
-        test=surrogates.test[kept],
-        threshold=surrogates.threshold[kept],
-        below=surrogates.below[kept],
+        feature=surrogates.feature[places],
+        test=surrogates.test[places],
+        threshold=surrogates.threshold[places],
+        below=surrogates.below[places],
         code_start=code_start,
         code_branch=surrogates.code_branch[codes],
-        agreement=surrogates.agreement[kept],
+        agreement=surrogates.agreement[places],
     )
 
 
@@ -61,13 +61,13 @@ def ragged(start: Ints, picked: npt.NDArray[np.intp]) -> tuple[Ints, npt.NDArray
     >>> start.tolist(), places.tolist()
     ([0, 3, 3, 5], [2, 3, 4, 0, 1])
     """
-    made = np.zeros(len(picked) + 1, np.int32)
+    starts = np.zeros(len(picked) + 1, np.int32)
     if start[-1] == 0:  # as of codes where all attributes are numbers
-        return made, np.empty(0, np.intp)
+        return starts, np.empty(0, np.intp)
     first = start.take(picked)
     counts = start.take(picked + 1) - first
-    np.cumsum(counts, out=made[1:])
-    return made, np.arange(made[-1]) + np.repeat(first - made[:-1], counts)
+    np.cumsum(counts, out=starts[1:])
+    return starts, np.arange(starts[-1]) + np.repeat(first - starts[:-1], counts)
 
 
 def surrogate_conditions(

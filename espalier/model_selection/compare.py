@@ -257,9 +257,9 @@ def _run(
     evaluations, leaves, seconds, misses, weights = [], [], [], [], []
     for number, each in enumerate(tests):
         progress = progress_of(number, len(tests))
-        kept, test = parts_of(dataset, noisy, each)
+        training_rows, test = parts_of(dataset, noisy, each)
         begun = time.perf_counter()
-        model = _trained(kept, candidate, progress)
+        model = _trained(training_rows, candidate, progress)
         seconds.append(time.perf_counter() - begun)
         evaluation, missed = evaluate_rows(model, test, progress=progress)
         evaluations.append(evaluation)
@@ -273,9 +273,9 @@ def _run(
     return Result(candidate, tuple(evaluations), tuple(leaves), tuple(seconds), *tested, tuple(notes))
 
 
-def _trained(kept: Dataset, candidate: Candidate, progress: Progress) -> Model:
+def _trained(training_rows: Dataset, candidate: Candidate, progress: Progress) -> Model:
     holdout = candidate.holdout if sets_aside(candidate.config) else None
-    return train(kept, candidate.config, holdout=holdout, progress=progress)
+    return train(training_rows, candidate.config, holdout=holdout, progress=progress)
 
 
 def _best(results: Sequence[Result], measure: str) -> Result:

@@ -123,14 +123,14 @@ def why_not_divided(dataset: Dataset, tests: Iterable[Test], holdout: Holdout) -
     if _surely_divided(dataset, tests, holdout):
         return None
     for test in tests:
-        kept, _ = parts_of(dataset, dataset, test)
-        asked = f"asks rows set aside of the {kept.n_rows} that are learned from"
+        training_rows, _ = parts_of(dataset, dataset, test)
+        reason = f"asks rows set aside of the {training_rows.n_rows} that are learned from"
         try:
-            aside = held_out_rows(holdout, kept)
+            aside = held_out_rows(holdout, training_rows)
         except ConfigError as error:
-            return f"{asked}: {error.faults[0].message}"
-        if not 0 < kept.weight[aside].sum() < kept.weight.sum():
-            return f"{asked}: both those set aside and those that remain must have some weight"
+            return f"{reason}: {error.faults[0].message}"
+        if not 0 < training_rows.weight[aside].sum() < training_rows.weight.sum():
+            return f"{reason}: both those set aside and those that remain must have some weight"
     return None
 
 

@@ -15,7 +15,8 @@ from espalier.data.labels import (
     is_not_text,
     label_text,
     number_from_text,
-    parse_instant,
+    plain_instant,
+    plain_number,
 )
 from espalier.data.missing import MissingValues
 from espalier.data.schema import Feature, FeatureKind, Role, Schema
@@ -229,26 +230,13 @@ def _reader(feature: Feature) -> Callable[[Any], float | str]:
 
 
 def _read_number(cell: Any) -> float | str:
-    if type(cell) is float and math.isfinite(cell):
-        return cell
-    legal = "must be a finite number, or null for missing"
-    if isinstance(cell, bool) or not isinstance(cell, int | float):
-        return legal
-    try:
-        value = float(cell)
-    except OverflowError:
-        return legal
-    return value if math.isfinite(value) else legal
+    value = None if isinstance(cell, str) else plain_number(cell)
+    return "must be a finite number, or null for missing" if value is None else value
 
 
 def _read_instant(cell: Any) -> float | str:
-    legal = "must be an ISO 8601 date or time as text, or null for missing"
-    if not isinstance(cell, str):
-        return legal
-    try:
-        return parse_instant(cell)
-    except (ValueError, OverflowError):
-        return legal
+    value = plain_instant(cell)
+    return "must be an ISO 8601 date or time as text, or null for missing" if value is None else value
 
 
 def _json_type(cell: Any) -> str:

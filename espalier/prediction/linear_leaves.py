@@ -14,8 +14,8 @@ from espalier.model.linear import (
     LeafModel,
     LinearModels,
     Smoothing,
-    kept_share,
     smoothed_leaf,
+    smoothing_share,
     smoothing_shares,
 )
 from espalier.model.node_tests import LEAF
@@ -65,9 +65,9 @@ def smoothed_constants(tree: Tree, constant: float) -> Floats:
     above, left = [0.0] * tree.n_nodes, [1.0] * tree.n_nodes
     for node in range(1, tree.n_nodes):
         parent = parents[node]
-        keep = kept_share(weight[node], constant)
-        above[node] = above[parent] + left[parent] * (1 - keep) * value[parent]
-        left[node] = left[parent] * keep
+        own_share = smoothing_share(weight[node], constant)
+        above[node] = above[parent] + left[parent] * (1 - own_share) * value[parent]
+        left[node] = left[parent] * own_share
     smoothed: Floats = np.array(above) + np.array(left) * np.array(value, dtype=np.float64)
     return smoothed
 
@@ -115,8 +115,8 @@ class LinearAnswers:
         smoothed = 0.0
         for place in reversed(range(len(path))):
             own = self._own_value(path[place], values)
-            keep = kept_share(float(weight[path[place + 1]]), self.constant) if steps else 0.0
-            smoothed = keep * smoothed + (1 - keep) * own
+            own_share = smoothing_share(float(weight[path[place + 1]]), self.constant) if steps else 0.0
+            smoothed = own_share * smoothed + (1 - own_share) * own
             steps.append(SmoothingStep(path[place], float(weight[path[place]]), own, shares[place], smoothed))
         return tuple(steps)
 
@@ -176,8 +176,8 @@ def _leaf_table(tree: Tree, models: LinearModels | None, constant: float | None)
             leaves[node] = so_far.leaf(models, value[node], node)
             continue
         for child in tree.children(node):
-            keep = kept_share(float(tree.weight[child]), constant)
-            arriving[child] = NOTHING_YET if constant is None else so_far.below(models, value[node], node, keep)
+            own_share = smoothing_share(float(tree.weight[child]), constant)
+            arriving[child] = NOTHING_YET if constant is None else so_far.below(models, value[node], node, own_share)
     terms = [term for leaf in leaves for term in leaf.terms]
     return LeafTable(
         start=np.concatenate(([0], np.cumsum([len(leaf.terms) for leaf in leaves]))).astype(np.int64),

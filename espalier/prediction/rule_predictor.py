@@ -122,10 +122,10 @@ class RulePredictor:
                 return place
         return -1
 
-    def failed_among(self, number: int, values: Sequence[float], asked: Collection[int]) -> int:
+    def failed_among(self, number: int, values: Sequence[float], places: Collection[int]) -> int:
         """Return the place of the first condition of rule `number` on some attributes that does not hold, or -1."""
         for place, (attribute, test) in enumerate(self._tests[number] if number < len(self._tests) else ()):
-            if attribute in asked and not test.holds(values[attribute]):
+            if attribute in places and not test.holds(values[attribute]):
                 return place
         return -1
 

@@ -98,10 +98,10 @@ def split_holdout(dataset: Dataset, holdout: Holdout | Dataset | None) -> tuple[
         rows = held_out_rows(holdout, dataset)
     except ConfigError as error:
         raise ConfigError(within("/holdout", error.faults)) from None
-    kept = dataset.take(other_rows(dataset.n_rows, rows))
-    if not np.any(kept.weight > 0):
+    training_rows = dataset.take(other_rows(dataset.n_rows, rows))
+    if not np.any(training_rows.weight > 0):
         raise ConfigError([Fault("/holdout", "no_weight", "the rows that remain to learn from have no weight")])
-    return kept, dataset.take(rows)
+    return training_rows, dataset.take(rows)
 
 
 def validation_rows(
@@ -132,20 +132,20 @@ def validation_rows(
     if holdout is None or holdout == model.training.holdout:
         return remembered or dataset
     try:
-        asked = held_out_rows(holdout, dataset)
+        rows = held_out_rows(holdout, dataset)
     except ConfigError as error:
         raise ConfigError(within("/holdout", error.faults)) from None
-    _refuse_training_rows(model, dataset, asked)
-    return dataset.take(asked)
+    _refuse_training_rows(model, dataset, rows)
+    return dataset.take(rows)
 
 
-def _refuse_training_rows(model: Model, dataset: Dataset, asked: npt.NDArray[np.intp]) -> None:
+def _refuse_training_rows(model: Model, dataset: Dataset, rows: npt.NDArray[np.intp]) -> None:
     """Check that no row was a training row: those are in favour of every subtree."""
-    aside = held_out_rows(model.training.holdout, dataset) if model.training.holdout is not None else asked[:0]
-    learned = int(np.count_nonzero(~np.isin(asked, aside)))
+    aside = held_out_rows(model.training.holdout, dataset) if model.training.holdout is not None else rows[:0]
+    learned = int(np.count_nonzero(~np.isin(rows, aside)))
     if learned:
         raise NotApplicable(
-            f"{learned} of the {len(asked)} rows were learned from: pruning needs rows that were set aside at training"
+            f"{learned} of the {len(rows)} rows were learned from: pruning needs rows that were set aside at training"
         )
 
 

@@ -133,9 +133,9 @@ def prune(
     if dataset is not None and dataset.fingerprint != model.training.fingerprint:
         raise DataError([Fault("/dataset", "other_data", "is not the data set that the model was trained on")])
     remembered = model.training.holdout
-    asks = needs_held_out(chosen) or holdout is not None or (dataset is not None and remembered is not None)
-    training, aside = (None, None) if dataset is None else split_holdout(dataset, remembered)
-    held_out = validation_rows(model, dataset, holdout, aside) if asks else None
+    needs_rows = needs_held_out(chosen) or holdout is not None or (dataset is not None and remembered is not None)
+    training, held_aside = (None, None) if dataset is None else split_holdout(dataset, remembered)
+    held_out = validation_rows(model, dataset, holdout, held_aside) if needs_rows else None
     voters = holdout.fingerprint if isinstance(holdout, Dataset) else model.training.fingerprint
     for fault in faults_of_backfit(model, chosen, voters):
         raise NotApplicable(f"{fault.path.removeprefix('/')} {fault.message}")
@@ -193,16 +193,16 @@ def _trained(
     holdout = needed_holdout(chosen, read_holdout(holdout))
     if isinstance(holdout, Dataset) and holdout.n_rows == dataset.n_rows and holdout == dataset:
         raise ConfigError([Fault("/holdout", "not_legal", "is the data set that is learned from: give other rows")])
-    kept, held_out = split_holdout(dataset, holdout)
+    training_rows, held_out = split_holdout(dataset, holdout)
     remembered = holdout if isinstance(holdout, Holdout) else None
     return run_uncompiled_if_small(
-        _n_cells(None, dataset), lambda: _learned(dataset, kept, held_out, chosen, remembered, progress)
+        _n_cells(None, dataset), lambda: _learned(dataset, training_rows, held_out, chosen, remembered, progress)
     )
 
 
 def _learned(  # noqa: PLR0917 - what one training is made of
     dataset: Dataset,
-    kept: Dataset,
+    training_rows: Dataset,
     held_out: Dataset | None,
     chosen: TrainingConfig,
     holdout: Holdout | None,
@@ -212,22 +212,30 @@ def _learned(  # noqa: PLR0917 - what one training is made of
     with ThreadPoolExecutor(1) as pool:
         # Hashing needs no interpreter, so it goes on beside the growing.
         fingerprint = pool.submit(getattr, dataset, "fingerprint")
-        grown = grow(kept, chosen, progress=progress, validation=held_out if chosen.validation_stop else None)
-    grown = _with_linear_models(grown, kept, chosen, progress)
+        grown = grow(training_rows, chosen, progress=progress, validation=held_out if chosen.validation_stop else None)
+    grown = _with_linear_models(grown, training_rows, chosen, progress)
     record = TrainingRecord(
-        n_rows=dataset.n_rows, n_training_rows=kept.n_rows, fingerprint=fingerprint.result(), holdout=holdout, train={}
+        n_rows=dataset.n_rows,
+        n_training_rows=training_rows.n_rows,
+        fingerprint=fingerprint.result(),
+        holdout=holdout,
+        train={},
     )
     notes = (UNPRUNED, *grown.notes)
     model = Model(_looked_at(dataset.schema), chosen, grown.preparation, grown.tree, record, notes=notes)
     pruned = None
     if chosen.pruning is not None:
         progress.begin("pruning")
-        pruned = PRUNING_FUNCTIONS[type(chosen.pruning)](model, chosen.pruning, PruningRows(kept, held_out), progress)
+        pruned = PRUNING_FUNCTIONS[type(chosen.pruning)](
+            model, chosen.pruning, PruningRows(training_rows, held_out), progress
+        )
         model = pruned.model
     progress.begin("measuring")
-    figures = _figures_of_training(model, kept, progress, counted=pruned is None or not _backfits(chosen.pruning))
+    figures = _figures_of_training(
+        model, training_rows, progress, counted=pruned is None or not _backfits(chosen.pruning)
+    )
     held = _measured(model, held_out, progress) if held_out is not None else None
-    divided = _divides(grown.tree, kept) if chosen.missing in DIVIDING else None
+    divided = _divides(grown.tree, training_rows) if chosen.missing in DIVIDING else None
     record = dataclasses.replace(record, train=figures, held_out=held, divided=divided)
     if held_out is not None:
         record = _after_asking(record, chosen, record.fingerprint if holdout is not None else held_out.fingerprint)
@@ -281,10 +289,10 @@ def _n_cells(model: Model | None, *datasets: Dataset | None) -> int:
     return nodes + sum(each.n_rows * len(each.schema.attributes) for each in datasets if each is not None)
 
 
-def _with_linear_models(grown: Grown, kept: Dataset, config: TrainingConfig, progress: Progress) -> Grown:
+def _with_linear_models(grown: Grown, training_rows: Dataset, config: TrainingConfig, progress: Progress) -> Grown:
     if config.leaf != "linear":
         return grown
-    linear = fit_linear_models(grown.tree, kept, grown.preparation.imputed or (), progress=progress)
+    linear = fit_linear_models(grown.tree, training_rows, grown.preparation.imputed or (), progress=progress)
     return dataclasses.replace(grown, tree=dataclasses.replace(grown.tree, linear=linear))
 
 
@@ -322,30 +330,36 @@ def _measured(model: Model, rows: Dataset, progress: Progress) -> Mapping[str, f
     return evaluate(model, rows, progress=progress).figures()
 
 
-def _figures_of_training(model: Model, kept: Dataset, progress: Progress, *, counted: bool) -> Mapping[str, float]:
+def _figures_of_training(
+    model: Model, training_rows: Dataset, progress: Progress, *, counted: bool
+) -> Mapping[str, float]:
     """Return the training figures: by the counts of the leaves, if these `counted` each row once and no others."""
-    told = counted and model.task == "classification" and isinstance(model.body, Tree)
-    told = told and model.config.class_weight is None and _has_whole_weights(kept)
-    if not told or _divides(model.tree, kept):
-        return _measured(model, kept, progress)
+    countable = counted and model.task == "classification" and isinstance(model.body, Tree)
+    countable = countable and model.config.class_weight is None and _has_whole_weights(training_rows)
+    if not countable or _divides(model.tree, training_rows):
+        return _measured(model, training_rows, progress)
     leaves = np.flatnonzero(model.tree.test == LEAF)
-    total = float(kept.weight.sum())
+    total = float(training_rows.weight.sum())
     if float(model.tree.stats[leaves].sum()) != total:  # by an old record: the leaves have counted other rows, too
-        return _measured(model, kept, progress)
+        return _measured(model, training_rows, progress)
     errors = total - float(model.tree.stats[leaves, model.tree.value[leaves]].sum())
-    return {"n_rows": kept.n_rows, "errors": errors, "accuracy": 1 - errors / total}
+    return {"n_rows": training_rows.n_rows, "errors": errors, "accuracy": 1 - errors / total}
 
 
-def _has_whole_weights(kept: Dataset) -> bool:
+def _has_whole_weights(training_rows: Dataset) -> bool:
     """Return whether the weights of rows are whole numbers whose sum is exact."""
-    if kept.schema.weight is None:
+    if training_rows.schema.weight is None:
         return True
-    return float(kept.weight.sum()) < MAX_EXACT and bool(np.all(kept.weight == np.rint(kept.weight)))
+    return float(training_rows.weight.sum()) < MAX_EXACT and bool(
+        np.all(training_rows.weight == np.rint(training_rows.weight))
+    )
 
 
-def _divides(tree: Tree, kept: Dataset) -> bool:
+def _divides(tree: Tree, training_rows: Dataset) -> bool:
     """Return whether a tested value is missing: some strategies divide such a row."""
-    return not {kept.schema.attributes[place].name for place in tree.tested()}.isdisjoint(kept.has_missing)
+    return not {training_rows.schema.attributes[place].name for place in tree.tested()}.isdisjoint(
+        training_rows.has_missing
+    )
 
 
 def _figures_of_leaves(model: Model) -> Mapping[str, float]:

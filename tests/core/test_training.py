@@ -31,7 +31,7 @@ from espalier import (
     train,
     training_config,
 )
-from espalier.training.holdout import _drawn, held_out_rows
+from espalier.training.holdout import held_out_rows
 
 
 def classes(n=40, *, share=4):
@@ -56,14 +56,6 @@ def test_a_draw_takes_the_rows_of_the_smallest_raw_numbers(seed):
     raw = np.random.PCG64(seed).random_raw(10).tolist()
     smallest = sorted(sorted(range(10), key=lambda row: raw[row])[:5])
     assert held_out_rows(Holdout(0.5, seed, stratified=False), numbers(10)).tolist() == smallest
-
-
-@given(numbers=st.lists(st.integers(0, 5), min_size=1, max_size=20), data=st.data())
-def test_of_rows_with_equal_numbers_the_first_are_drawn(numbers, data):
-    count = data.draw(st.integers(0, len(numbers)))
-    places = np.arange(len(numbers))
-    drawn = _drawn(np.array(numbers, np.uint64), places, count)
-    assert sorted(drawn.tolist()) == sorted(sorted(places.tolist(), key=lambda row: numbers[row])[:count])
 
 
 @given(fraction=st.floats(0.05, 0.95), seed=st.integers(0, 2**63 - 1), stratified=st.booleans())

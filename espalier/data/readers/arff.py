@@ -122,14 +122,14 @@ def _lines(source: Source, limits: Limits) -> Iterator[tuple[int, str]]:
 def _header(lines: Iterator[tuple[int, str]], missing: frozenset[str], limits: Limits) -> list[Attribute]:
     attributes: dict[str, Attribute] = {}
     for number, line in lines:
-        found = KEYWORD.match(line)
-        keyword = found[1].lower() if found else ""
+        match = KEYWORD.match(line)
+        keyword = match[1].lower() if match else ""
         if keyword == "data":
             if not attributes:
                 raise _fault(number, "there are no @attribute lines before it")
             return list(attributes.values())
-        if keyword == "attribute" and found:
-            attribute = _at(number, _attribute, line[found.end() :], missing)
+        if keyword == "attribute" and match:
+            attribute = _at(number, _attribute, line[match.end() :], missing)
             if attribute.name in attributes:
                 message = f"two attributes are called {attribute.name!r} (line {number})"
                 raise DataError([Fault("", "duplicate", message)])
@@ -153,8 +153,8 @@ def _attribute(line: str, missing: frozenset[str]) -> Attribute:
             raise BadLineError("categories stand in braces, with commas between them, and nothing follows")
         if len(set(categories)) < len(categories):
             raise BadLineError("a category is listed twice")
-        kept = tuple(category for category in categories if category not in missing)
-        return Attribute(name, partial(_nominal, kept, missing), categories[0] if categories else None)
+        listed_categories = tuple(category for category in categories if category not in missing)
+        return Attribute(name, partial(_nominal, listed_categories, missing), categories[0] if categories else None)
     kind = (rest.word() or "").lower()
     column: Column
     zero: str | None
@@ -258,9 +258,9 @@ class Rest:
 
     def take(self, sign: str) -> bool:
         """Take `sign` if it comes next."""
-        found = self.next() == sign
-        self.at += found
-        return found
+        match = self.next() == sign
+        self.at += match
+        return match
 
     def cell(self, plain: re.Pattern[str] = PLAIN) -> str | None:
         """Take a text in quotes or without, None for ``?`` without.
@@ -270,11 +270,11 @@ class Rest:
         """
         sign = self.next()
         if sign in ("'", '"') and sign:
-            found = QUOTED.match(self.line, self.at)
-            if found is None:
+            match = QUOTED.match(self.line, self.at)
+            if match is None:
                 raise BadLineError("a quote is not closed")
-            self.at = found.end()
-            return ESCAPE.sub(_unescaped, found[1] if found[1] is not None else found[2])
+            self.at = match.end()
+            return ESCAPE.sub(_unescaped, match[1] if match[1] is not None else match[2])
         end = _end(plain, self.line, self.at)
         text = self.line[self.at : end].rstrip(" \t")
         if not text:
@@ -336,24 +336,24 @@ def date_reader(date_format: str) -> re.Pattern[str]:
     place = 0
     seen: set[str] = set()
     while place < len(date_format):
-        found = DATE_PIECE.match(date_format, place)
-        letters = found["letters"] if found else None
-        if found is None or (letters is not None and (letters not in DATE_PARTS or letters in seen)):
+        match = DATE_PIECE.match(date_format, place)
+        letters = match["letters"] if match else None
+        if match is None or (letters is not None and (letters not in DATE_PARTS or letters in seen)):
             legal = ", ".join(DATE_PARTS)
             raise BadLineError(f"this date format is not read; legal, each once: {legal}, signs, and texts in quotes")
         if letters is not None:
             seen.add(letters)
-        pattern += DATE_PARTS[letters] if letters is not None else re.escape(found["quoted"] or found["sign"] or "'")
-        place = found.end()
+        pattern += DATE_PARTS[letters] if letters is not None else re.escape(match["quoted"] or match["sign"] or "'")
+        place = match.end()
     return re.compile(pattern)
 
 
 def instant_of(pattern: re.Pattern[str], text: str) -> float | None:
     """Read a date as seconds since 1970-01-01 UTC; None where it is none."""
-    found = pattern.fullmatch(text)
-    if found is None:
+    match = pattern.fullmatch(text)
+    if match is None:
         return None
-    parts = {name: int(digits) for name, digits in found.groupdict().items()}
+    parts = {name: int(digits) for name, digits in match.groupdict().items()}
     millisecond = parts.pop("millisecond", 0)
     try:
         instant = datetime(
@@ -393,10 +393,10 @@ def _stripped(cell: str) -> str:
 
 
 def _end(pattern: re.Pattern[str], line: str, at: int) -> int:
-    found = pattern.match(line, at)
-    return found.end() if found else at
+    match = pattern.match(line, at)
+    return match.end() if match else at
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    sign = found[1]
+def _unescaped(match: re.Match[str]) -> str:
+    sign = match[1]
     return chr(int(sign[1:], 16)) if len(sign) > 1 else ESCAPED.get(sign, sign)

@@ -223,8 +223,8 @@ def _read(tables: Callable[[], Iterator[Any]], assembler: TableAssembler, what: 
     arrow = import_module("pyarrow")
     try:
         for table in tables():
-            kept = [name for name in table.column_names if assembler.wants(name)]
-            yield Block(len(table), tuple(columns_of_frame(table.select(kept))))
+            wanted_names = [name for name in table.column_names if assembler.wants(name)]
+            yield Block(len(table), tuple(columns_of_frame(table.select(wanted_names))))
     except arrow.ArrowMemoryError:
         raise MemoryError from None
     except (arrow.ArrowException, OSError, ValueError, OverflowError, LookupError):  # their texts may repeat cells

@@ -27,7 +27,7 @@ Every environment variable, its default, and what it sets. Legal values stand in
     ESPALIER_JOB_DAYS          0                          days that ended jobs are kept; 0: for ever
     ESPALIER_REPLAY_SECONDS    86400                      how long what an Idempotency-Key was answered is kept
     ESPALIER_MAX_BODY_MB       64                         largest body, in MiB; of data sets only of JSON
-    ESPALIER_MAX_UPLOAD_MB     1024                       largest data set, in MiB, as it comes and unpacked
+    ESPALIER_MAX_UPLOAD_MB     1024                       largest data set or file of rows, in MiB, packed or not
     ESPALIER_MAX_ROWS          2000000                    most rows of a data set
     ESPALIER_MAX_COLUMNS       2000                       most columns of a data set
     ESPALIER_MAX_CELLS         100000000                  most cells of a data set, rows times columns

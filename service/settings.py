@@ -167,7 +167,7 @@ class Settings:
     )
     max_body_mb: int = field(default=64, metadata=_whole(1, 4096, "largest body, in MiB; of data sets only of JSON"))
     max_upload_mb: int = field(
-        default=1024, metadata=_whole(1, 1048576, "largest data set, in MiB, as it comes and unpacked")
+        default=1024, metadata=_whole(1, 1048576, "largest data set or file of rows, in MiB, packed or not")
     )
     max_rows: int = field(default=2_000_000, metadata=_whole(1, 100_000_000, "most rows of a data set"))
     max_columns: int = field(default=2_000, metadata=_whole(1, 100_000, "most columns of a data set"))

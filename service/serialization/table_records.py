@@ -14,7 +14,7 @@ decompressed.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Final
@@ -91,24 +91,9 @@ class InputColumn:
     categories: tuple[espalier.Label, ...] | None = None
     unseen: tuple[int, ...] = ()
 
-    @property
-    def is_erased(self) -> bool:
-        """Whether only the states of the cells are left."""
-        return self.kind is None
-
-    def feature(self) -> espalier.Feature:
-        """Return the feature whose codes or numbers the cells are.
-
-        Raises:
-            ValueError: The cells were erased.
-        """
-        if self.kind is None:
-            raise ValueError(f"the cells of {self.name!r} were erased")
-        return espalier.Feature(self.name, self.kind, categories=self.categories or ())
-
     def flags(self) -> tuple[Flags, Flags]:
         """Return which cells are missing, and which are of a category that was never seen: bool (rows) both."""
-        if self.is_erased:
+        if self.kind is None:
             return self.cells == MISSING, self.cells == UNSEEN
         if self.categories is None:
             return np.isnan(self.cells), np.zeros(len(self.cells), np.bool_)
@@ -156,7 +141,8 @@ class TableRecord:
 
     def labels(self) -> npt.NDArray[np.object_]:
         """Return the label of each row as JSON text, object (rows); None for a regression."""
-        texts = [_label_json(answer.document) for answer in self.answers]
+        documents = [answer.document for answer in self.answers]
+        texts = [orjson.dumps(each["label"]).decode() if "label" in each else None for each in documents]
         return np.array(texts, dtype=object)[self.places]
 
     def label_counts(self) -> dict[str, int]:
@@ -185,20 +171,19 @@ class TableRecord:
         answer = self.answers[self.places[place]]
         document = answer.document
         if not answer.has_flags:
-            named = {state: [] for state in (KNOWN, MISSING, UNSEEN)}  # type: dict[int, list[str]]
-            columns = {column.name: column for column in self.columns}
-            for name in self.attributes:
-                named[_state(columns[name], place) if name in columns else MISSING].append(name)
+            names, (missing, unseen) = np.array(self.attributes, dtype=object), self.flags
             if self.values is not None:
                 document = document | {"value": float(self.values[place])}
-            document = document | {"flags": {"missing": named[MISSING], "unseen": named[UNSEEN]}}
+            flags = {"missing": names[missing[:, place]].tolist(), "unseen": names[unseen[:, place]].tolist()}
+            document = document | {"flags": flags}
         return AnsweredRow(self._input(place), document, answer.nodes)
 
     def _input(self, place: int) -> dict[str, Any]:
-        features = [column.feature() for column in self.columns if not column.is_erased]
-        if not features:
+        columns = [(column, column.kind) for column in self.columns if column.kind is not None]
+        if not columns:
             return {}
-        cells = tuple(column.cells[place : place + 1] for column in self.columns if not column.is_erased)
+        features = [espalier.Feature(each.name, kind, categories=each.categories or ()) for each, kind in columns]
+        cells = tuple(column.cells[place : place + 1] for column, _ in columns)
         return espalier.Dataset(espalier.Schema(tuple(features)), cells).rows()[0]
 
     def without(self, names: Collection[str] | None = None) -> "TableRecord":
@@ -280,7 +265,7 @@ def read_record(content: bytes, *, start: int = 0, stop: int | None = None, inpu
     with pyarrow.ipc.open_file(content, options=options) as reader:
         table = pyarrow.Table.from_batches([reader.get_batch(number) for number in range(first, last)])
     table = table.slice(start - first * n_batch, None if stop is None else stop - start).combine_chunks()
-    texts, places = _dictionary(table.column("answer"))
+    texts, places, _ = _dictionary(table.column("answer"))
     columns = tuple(_read_columns(table))
     values = table.column("value").to_numpy() if "value" in table.column_names else None
     return TableRecord(attributes, columns, tuple(map(_read_answer, texts)), places, values)
@@ -366,7 +351,7 @@ def _read_columns(table: Any) -> Iterator[InputColumn]:
         name, kind, cells = field.name.removeprefix(INPUT), field.metadata[b"kind"].decode(), table.column(field.name)
         if b"unseen" in field.metadata:
             marked = set(orjson.loads(field.metadata[b"unseen"]))
-            texts, places, used = _dictionary_with_places(cells)
+            texts, places, used = _dictionary(cells)
             labels = tuple(map(orjson.loads, texts))
             unseen = tuple(place for place, code in enumerate(used) if code in marked)
             yield InputColumn(name, espalier.FeatureKind(kind), places, labels, unseen)
@@ -374,23 +359,13 @@ def _read_columns(table: Any) -> Iterator[InputColumn]:
             yield InputColumn(name, espalier.FeatureKind(kind) if kind else None, cells.to_numpy())
 
 
-def _dictionary(column: Any) -> tuple[list[str], npt.NDArray[np.int32]]:
-    texts, places, _ = _dictionary_with_places(column)
-    return texts, places
-
-
-def _dictionary_with_places(column: Any) -> tuple[list[str], npt.NDArray[np.int32], list[int]]:
+def _dictionary(column: Any) -> tuple[list[str], npt.NDArray[np.int32], list[int]]:
     """Return the texts that occur, the place of each row's text, and the places of those texts in the dictionary."""
-    array = column.chunk(0)
-    codes = array.indices.fill_null(-1).to_numpy()
-    used, places = _occurring(codes)
-    return array.dictionary.take(_int32(used)).to_pylist(), places, used
-
-
-def _int32(numbers: Sequence[int]) -> Any:
     import pyarrow  # noqa: PLC0415 - as in `_written`
 
-    return pyarrow.array(numbers, pyarrow.int32())
+    array = column.chunk(0)
+    used, places = _occurring(array.indices.fill_null(-1).to_numpy())
+    return array.dictionary.take(pyarrow.array(used, pyarrow.int32())).to_pylist(), places, used
 
 
 def _occurring(codes: Cells) -> tuple[list[int], npt.NDArray[np.int32]]:
@@ -408,15 +383,3 @@ def _answer_json(answer: Answer, *, with_rule: bool) -> str:
 def _read_answer(text: str) -> Answer:
     document, nodes, rule = orjson.loads(text)
     return Answer(document, tuple(nodes), rule)
-
-
-def _state(column: InputColumn, place: int) -> int:
-    cell = column.cells[place].item()
-    if column.is_erased:
-        return int(cell)
-    is_missing = cell != cell if column.categories is None else cell < 0  # noqa: PLR0124 - only NaN differs from itself
-    return MISSING if is_missing else UNSEEN if cell in column.unseen else KNOWN
-
-
-def _label_json(document: Mapping[str, Any]) -> str | None:
-    return orjson.dumps(document["label"]).decode() if "label" in document else None

@@ -52,6 +52,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         for line in str(refusal).splitlines():
             print(f"espalier: {line}", file=sys.stderr)
         return 2
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] in {"espalier", "service"}:
+            raise
+        print(f"espalier: this command needs {error.name}: pip install 'espalier[service]'", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # the reader of a pipe (head, less) has gone: not worth a traceback
@@ -70,11 +75,22 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+class _ShowVersion(argparse.Action):
+    """Looks the version up only when it is asked for, which takes 20 ms."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        import espalier  # noqa: PLC0415 - as above
+
+        print(f"espalier {espalier.__version__}")
+        parser.exit()
+
+
 def parser() -> argparse.ArgumentParser:
     """Give the parser of the whole command line."""
     whole = argparse.ArgumentParser(
         prog="espalier", description="Decision trees you can read: train, prune, serve; each answer with its path."
     )
+    whole.add_argument("--version", action=_ShowVersion, nargs=0, help="show the version and exit")
     commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
         # A command may have a --help of its own.

@@ -94,7 +94,8 @@ def lock_database(database: Path, *, address: str) -> TextIO:
 
 def _why_not(error: OSError, *, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"port {port} of {host} is taken by another program; choose another with --port or ESPALIER_PORT"
+        free = "--port 8081, ESPALIER_PORT=8081 or make run PORT=8081"
+        return f"port {port} of {host} is taken by another program; choose another: {free}"
     if error.errno == errno.EACCES:
         return f"port {port} of {host} may not be used by this user; choose one above 1023 with --port or ESPALIER_PORT"
     return f"cannot listen on {host}, port {port} ({error.strerror})"

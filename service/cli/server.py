@@ -52,7 +52,10 @@ def up(arguments: Namespace) -> int:
         greeting.start()
         supervisor.run()
         greeting.join()
-    return 0 if migration is None else migration.code or 0
+    failed = 0 if migration is None else migration.code or 0
+    if not failed:
+        _report("stopped")
+    return failed
 
 
 def serve(arguments: Namespace) -> int:

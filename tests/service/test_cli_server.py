@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+import espalier
 from service.cli import COMMANDS
 from service.cli.figures import MEMORY, PREFIX
 from tests.acceptance.running import (
@@ -43,11 +44,24 @@ def test_help_needs_no_web_framework_no_database_and_no_kernels() -> None:
 def test_the_process_that_watches_over_the_others_loads_no_arrays_and_no_database() -> None:
     script = (
         "import sys, service.cli.examples, service.settings; service.settings.Settings.from_env();"
-        "print({'espalier', 'sqlalchemy', 'numba', 'numpy', 'pyarrow'} & set(sys.modules))"
+        "print({'espalier.model', 'sqlalchemy', 'numba', 'numpy', 'pyarrow'} & set(sys.modules))"
     )
     assert (
         subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "set()\n"
     )
+
+
+def test_the_version_is_shown() -> None:
+    shown = run_command(["--version"])
+    assert (shown.returncode, shown.stdout) == (0, f"espalier {espalier.__version__}\n")
+
+
+def test_a_command_whose_libraries_are_not_installed_says_what_to_install(tmp_path: Path) -> None:
+    missing = "raise ModuleNotFoundError('No module named environs', name='environs')\n"
+    (tmp_path / "environs.py").write_text(missing)
+    refused = run_command(["up"], env=environment_for(tmp_path) | {"PYTHONPATH": str(tmp_path)})
+    assert refused.returncode == 2
+    assert refused.stderr == "espalier: this command needs environs: pip install 'espalier[service]'\n"
 
 
 def test_every_command_is_in_the_help_with_its_sentence() -> None:
@@ -121,14 +135,14 @@ def test_where_web_processes_are_pinned_each_is_on_one_core_and_a_new_one_on_tha
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_asked_to_stop_it_ends_everything_and_says_nothing_more(tmp_path: Path, number: signal.Signals) -> None:
+def test_asked_to_stop_it_ends_everything_and_says_so(tmp_path: Path, number: signal.Signals) -> None:
     with running(tmp_path) as one:
         processes = everything_under(one)
         printed = one.output()
         one.process.send_signal(number)
         assert one.process.wait(timeout=PATIENCE) == 0
         assert [process for process in processes if is_alive(process)] == []
-        assert one.output() == printed
+        assert one.output() == printed + "espalier: stopped\n"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what was read")

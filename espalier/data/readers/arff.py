@@ -55,7 +55,7 @@ DATE_PARTS: Final[Mapping[str, str]] = {
     "SSS": "(?P<millisecond>[0-9]{3})",
 }
 """The parts of a date that are read, as Java's SimpleDateFormat calls them."""
-DATE_PIECE: Final = re.compile(
+DATE_TOKEN: Final = re.compile(
     r"'(?P<quoted>[^']*)'|(?P<letters>(?P<letter>[A-Za-z])(?P=letter)*)|(?P<sign>[^A-Za-z'])"
 )
 
@@ -71,8 +71,8 @@ class Attribute:
 
     Attributes:
         name: Of the column.
-        column: Makes it of its cells; the second argument are the numbers of their lines, for messages.
-        zero: What a sparse row means that leaves it out; None: it must not.
+        column: Returns the column, from its name, its cells, and the numbers of their lines, for messages.
+        zero: The cell of a sparse row that leaves it out; None: it must not.
     """
 
     name: str
@@ -160,9 +160,9 @@ def _attribute(line: str, missing: frozenset[str]) -> Attribute:
     zero: str | None
     if kind == "date":
         pattern = date_reader((rest.word() or "") if rest.next() else DATE_FORMAT)
-        column, zero = partial(_dates, pattern, missing), None
+        column, zero = partial(_floats, FeatureKind.DATETIME, partial(instant_of, pattern), missing), None
     elif kind in NUMBERS:
-        column, zero = partial(_numbers, missing), "0"
+        column, zero = partial(_floats, FeatureKind.NUMERIC, number_from_text, missing), "0"
     elif kind == "string":
         column, zero = _texts, None
     else:
@@ -186,18 +186,15 @@ def _block(
     )
 
 
-def _numbers(missing: frozenset[str], name: str, cells: Cells, _: Sequence[int]) -> RawColumn:
-    return _floats(name, FeatureKind.NUMERIC, number_from_text, missing, cells)
-
-
-def _dates(pattern: re.Pattern[str], missing: frozenset[str], name: str, cells: Cells, _: Sequence[int]) -> RawColumn:
-    return _floats(name, FeatureKind.DATETIME, partial(instant_of, pattern), missing, cells)
-
-
-def _floats(
-    name: str, kind: FeatureKind, read: Callable[[str], float | None], missing: frozenset[str], cells: Cells
+def _floats(  # noqa: PLR0917 - the first three are bound by the header
+    kind: FeatureKind,
+    read: Callable[[str], float | None],
+    missing: frozenset[str],
+    name: str,
+    cells: Cells,
+    _: Sequence[int],
 ) -> RawColumn:
-    """Make a column of numbers; what was no number is infinite, and refused with its row later."""
+    """Return a column of numbers; a cell that is no number becomes infinite, which is reported later, with its row."""
     table: dict[str | None, float] = {None: np.nan}
     for cell in set(cells):
         if cell is not None:
@@ -225,7 +222,7 @@ def _nominal(
 
 
 def _at(number: int, make: Callable[..., Made], *arguments: Any) -> Made:
-    """Make something of a line; what is wrong with it gets its number."""
+    """Return what `make` makes of a line; its errors get the number of the line."""
     try:
         return make(*arguments)
     except BadLineError as error:
@@ -240,12 +237,12 @@ def _fault(number: int, message: str) -> DataError:
 
 
 class BadLineError(Exception):
-    """What is wrong with a line and what is legal, for people; without its number."""
+    """A line is wrong; the text says what is legal, without the number of the line."""
 
 
 @dataclass(slots=True)
 class Rest:
-    """What is left of a line: it is taken from the left."""
+    """The rest of a line, which is read from the left."""
 
     line: str
     at: int = 0
@@ -298,12 +295,12 @@ def cells_of_row(line: str, zeros: Sequence[str | None]) -> list[str | None]:
 
     Args:
         line: Not blank, no comment.
-        zeros: What each column holds in a sparse row that leaves it out; None: it must not.
+        zeros: The cell of each column in a sparse row that leaves it out; None: it must not.
 
     Raises:
         BadLineError: It has another number of cells, and other faults of form.
     """
-    if SPECIAL.search(line) is None:  # what most lines are
+    if SPECIAL.search(line) is None:  # most lines
         cells: list[str | None] = [None if cell == MISSING else cell for cell in map(_stripped, line.split(","))]
         if "" in cells:
             raise BadLineError("a cell is empty: a missing one is written ?, an empty text ''")
@@ -336,7 +333,7 @@ def date_reader(date_format: str) -> re.Pattern[str]:
     place = 0
     seen: set[str] = set()
     while place < len(date_format):
-        match = DATE_PIECE.match(date_format, place)
+        match = DATE_TOKEN.match(date_format, place)
         letters = match["letters"] if match else None
         if match is None or (letters is not None and (letters not in DATE_PARTS or letters in seen)):
             legal = ", ".join(DATE_PARTS)

@@ -186,7 +186,7 @@ def _block(
     )
 
 
-def _floats(  # noqa: PLR0917 - the first three are bound by the header
+def _floats(
     kind: FeatureKind,
     read: Callable[[str], float | None],
     missing: frozenset[str],

@@ -3,7 +3,6 @@
 import re
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -105,6 +104,10 @@ class PredictionRequest:
         """Return the rows as a table if they are many, plain, and nothing of their paths is wanted."""
         if self.options.explain != "none" or self.n_rows < MANY_ROWS:
             return None
+        try:
+            with_strategy(model, self.options.missing)
+        except ValidationFailed:  # refused and logged row by row
+            return None
         return table_of_columns(model, self.columns) if self.rows is None else table_of_rows(model, self.rows)
 
     def pointer(self, row: int, path: str) -> str:
@@ -160,11 +163,9 @@ def _answer(name: str, number: int | None = None) -> Response:
     }
     table = payload.as_table(model)
     if table is not None:
-        with suppress(ValidationFailed):  # a strategy the model does not have: refused and logged row by row
-            with_strategy(model, options.missing)
-            batch = answer_table(resolved, table, options, **given)
-            content = b"".join((orjson.dumps(head)[:-1], b',"predictions":[', json_items(batch), b"]}"))
-            return Response(content, content_type=JSON)
+        batch = answer_table(resolved, table, options, **given)
+        content = b"".join((orjson.dumps(head)[:-1], b',"predictions":[', json_items(batch), b"]}"))
+        return Response(content, content_type=JSON)
     rows = payload.as_rows()
     check_cells(rows, limit=service.settings.max_cell_chars)
     answers = answer_rows(resolved, rows, options, pointer=payload.pointer, **given)

@@ -1,9 +1,10 @@
 """Texts of the branches and leaves of a tree: ``Outlook is Sunny or Rain``, ``> 2.45``, ``No (9/2)``."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from espalier.data.labels import Label
+from espalier.explanation.linear_terms import equation_text
 from espalier.explanation.tree_path import conditions_of
 from espalier.model.model import Model
 from espalier.model.node_tests import NOMINAL, NUMERIC
@@ -11,7 +12,7 @@ from espalier.model.rules import bound_text, category_text, condition_text, labe
 from espalier.prediction.tree_predictor import tree_predictor
 
 MAX_LINE: Final = 2_000
-"""Characters of one branch as text: a subset of thousands of categories is not told in full on every line."""
+"""Characters of one branch as text: a subset of thousands of categories is shortened on every line."""
 
 
 class BranchText:
@@ -83,6 +84,15 @@ def answer_text(model: Model, node: int) -> str:
     errors = weight - float(model.tree.stats[node, int(model.tree.value[node])])
     shown = f"{weight_text(weight)}/{weight_text(errors)}" if round(errors, 4) > 0 else weight_text(weight)
     return f"{label_line(answer.label) if answer.label is not None else ''} ({shown})"
+
+
+def leaf_equations(model: Model, nodes: Sequence[int]) -> Iterator[str]:
+    """Yield the equations of leaves, ``LM2: class = 11.1 - 0.00551 × MYCT``; none if leaves are constants."""
+    predictor = tree_predictor(model)
+    if predictor.linear is not None:
+        for node in nodes:
+            leaf = predictor.linear.leaf_model(predictor.nodes_to(node))
+            yield f"LM{predictor.linear.numbers[node]}: {equation_text(model, predictor.linear, leaf)}"
 
 
 def folded_text(model: Model, nodes: Sequence[int], n_leaves: int) -> str:

@@ -124,17 +124,17 @@ def consult(model: Model, row: Mapping[str, Any], *, missing: str | None = None)
     )
     prediction = predictor.answer(encoded) if state.next is None else None
     answers = predictor.value[state.answers]
-    settled = prediction is not None or (state.agree and bool(np.all(answers == answers[0])))
+    is_final = prediction is not None or (state.agree and bool(np.all(answers == answers[0])))
     question = None
-    if state.next is not None and not settled:
+    if state.next is not None and not is_final:
         place, node = state.next
         question = Question(model.schema.attributes[place], attribute_costs(model)[place], node)
     code = prediction.code if prediction is not None else int(answers[0])
     value = prediction.value if prediction is not None else float(answers[0])
     return Consultation(
         question=question,
-        label=predictor.classes[code] if settled and predictor.classes else None,
-        value=value if settled and not predictor.classes else None,
+        label=predictor.classes[code] if is_final and predictor.classes else None,
+        value=value if is_final and not predictor.classes else None,
         possible=_possible(predictor, state.answers, answers, prediction),
         value_range=None if predictor.classes else _range(answers, prediction, is_bounded=state.is_bounded),
         prediction=prediction,
@@ -172,19 +172,19 @@ class _TreeState:
 
     def __init__(self, model: Model, predictor: TreePredictor, values: Sequence[float], given: Collection[int]) -> None:
         tree, flow = model.tree, row_flow(model, predictor, values)
-        settled = flow.decided_by(tree, given)
-        goes, is_settled = flow.share > 0, np.append(True, settled[tree.parent[1:]])
-        arrives = tree.outside(np.flatnonzero(~(goes & is_settled)))
-        reach = tree.outside(np.flatnonzero(~goes & is_settled))
+        decided = flow.decided_by(tree, given)
+        goes, parent_is_decided = flow.share > 0, np.append(True, decided[tree.parent[1:]])
+        arrives = tree.outside(np.flatnonzero(~(goes & parent_is_decided)))
+        reach = tree.outside(np.flatnonzero(~goes & parent_is_decided))
         is_test = tree.test != LEAF
-        may_end = np.where(settled, flow.branch == STOP, (tree.fallback == STOP) & (tree.test != UNKNOWN))
+        may_end = np.where(decided, flow.branch == STOP, (tree.fallback == STOP) & (tree.test != UNKNOWN))
         self.answers = np.flatnonzero(reach & (~is_test | may_end))
         self.next: tuple[int, int] | None = None
-        for node in np.flatnonzero(arrives & is_test & ~settled)[:1].tolist():
-            wanted = (int(tree.feature[node]), *flow.surrogates_used.get(node, ()))
-            self.next = next(place for place in wanted if place not in given), node
+        for node in np.flatnonzero(arrives & is_test & ~decided)[:1].tolist():
+            read = (int(tree.feature[node]), *flow.surrogates_used.get(node, ()))
+            self.next = next(place for place in read if place not in given), node
         used: dict[int, None] = {}
-        for node in np.flatnonzero(arrives & is_test & settled).tolist():
+        for node in np.flatnonzero(arrives & is_test & decided).tolist():
             used |= dict.fromkeys([int(tree.feature[node]), *flow.surrogates_used.get(node, ())])
         self.is_bounded = self.agree = predictor.linear is None
         if predictor.linear is not None:
@@ -220,8 +220,8 @@ class _RuleState:
             open_places = [place for place in places if place not in given]
             if self.next is None:
                 # Rules are looked at in order, up to the first that is not decided yet.
-                looked_at = places if failed < 0 else places[: failed + 1]
-                used |= dict.fromkeys(place for place in looked_at if place in given)
+                read = places if failed < 0 else places[: failed + 1]
+                used |= dict.fromkeys(place for place in read if place in given)
             if failed >= 0:
                 continue
             possible.append(number)

@@ -15,7 +15,7 @@ from espalier.model.model import Model
 from espalier.prediction.answers import Prediction
 
 MOST_COUNTERFACTUALS: Final = 100
-"""How many may be asked for at a time."""
+"""Limit of one request."""
 RANGE: Final = "must be [least, greatest], each a number, or null where that end is open (not both)"
 LEAST: Final = {"costs": "at least 0", "spans": "above 0"}
 
@@ -138,7 +138,7 @@ class CounterfactualRequest:
 
 
 def _code_of(classes: Sequence[Label], label: Any) -> int | None:
-    """Return the code of a class; 1.0 stands for the class 1 where there is no class 1.0, and the other way round."""
+    """Return the code of a class; 1.0 stands for the class 1 if there is no class 1.0, and vice versa."""
     if not isinstance(label, str | int | float):
         return None
     exact = {label_key(each): code for code, each in enumerate(classes)}

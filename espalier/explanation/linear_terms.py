@@ -126,7 +126,7 @@ def equation_text(model: Model, answers: LinearAnswers, leaf: LeafModel) -> str:
 
 
 def linear_lines(answer: LinearAnswer) -> list[str]:
-    """Write the sum for a person, a line a term, and the way through the nodes above the leaf."""
+    """Return the sum as text, a line a term, with the smoothing by the nodes above the leaf."""
     lines = [f"sum: {answer.intercept:.6g}"] if answer.terms else []
     for term in answer.terms:
         sign, size = "-" if term.contribution < 0 else "+", abs(term.contribution)

@@ -1,8 +1,8 @@
-"""Fitting the linear models of a grown tree: columns from its tests, rows leaf by leaf, then a kernel.
+"""Linear models of a grown tree: columns from its tests, rows leaf by leaf, then a kernel.
 
-The columns of a node's model are the attributes tested at it and below it, a nominal one as the binary columns that are
-asked for there. The order of the categories was made once for the whole tree, so the groups of categories that the
-tests of one attribute send to branch 1 lie inside each other, and a category's rank is the number of groups it is in::
+The columns of a node's model are the attributes tested at it and below it; nominal ones as the binary columns of these
+tests. The order of the categories is the same in the whole tree, so the groups of categories that the tests of one
+attribute send to branch 1 are nested, and a category's rank is the number of groups that contain it::
 
     branch 1 of some tests     {c, a, d}  ⊃  {a, d}  ⊃  {d}          ranks: b 0, c 1, a 2, d 3
 """

@@ -1,4 +1,4 @@
-"""Training data: the rows that have weight, checked once, with missing values imputed if asked."""
+"""Training data: the rows that have weight, checked once, with missing values imputed if configured."""
 
 import math
 import sys
@@ -30,7 +30,7 @@ class TrainingData:
     Attributes:
         attributes: The schema's, F of them.
         columns: One an attribute: float64 or float32 (NaN missing) or int32 codes (-1 missing), missing values imputed
-            if asked.
+            if configured.
         target: int32 class codes or float64 numbers.
         weight: float64, class weights applied.
         n_classes: 0 for a regression.

@@ -29,7 +29,7 @@ MAX_TEXT_WIDTH: Final = 190.0
 MAX_LABEL_WIDTH: Final = 150.0
 MIN_WIDTH: Final = 76.0
 MAX_NAME: Final = 300
-"""Characters of a name where all of it is told, to one who points at a box or has it read aloud."""
+"""Characters of a name in the description of a box, for tooltips and screen readers."""
 MAX_LISTED: Final = 12
 """Categories on one line that are tried before the rest is a number."""
 EXACT: Final = 1e12
@@ -190,11 +190,11 @@ class _Writer:
         description = [
             f"{_percent(share)} {cut(name, MAX_NAME)}" for name, share in zip(names, shares, strict=False) if share
         ]
-        asks = "asks " if box.form == "test" else "answers " if box.form == "leaf" else ""
-        on_way = f"; on the way of the row{f', {value}' if value else ''}" if box.share else ""
-        parts = [where, f"{asks}{cut(head, MAX_NAME)}", cut(notes[0], MAX_NAME), ", ".join(description)]
+        verb = "asks " if box.form == "test" else "answers " if box.form == "leaf" else ""
+        on_path = f"; on the way of the row{f', {value}' if value else ''}" if box.share else ""
+        parts = [where, f"{verb}{cut(head, MAX_NAME)}", cut(notes[0], MAX_NAME), ", ".join(description)]
         return (
-            f"{': '.join(part for part in parts[:2] if part)}; {'; '.join(part for part in parts[2:] if part)}{on_way}"
+            f"{': '.join(part for part in parts[:2] if part)}; {'; '.join(part for part in parts[2:] if part)}{on_path}"
         )
 
 

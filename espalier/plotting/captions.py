@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from espalier.explanation.branch_text import counted, cut, top_line
-from espalier.explanation.linear_terms import equation_text
+from espalier.explanation.branch_text import counted, cut, leaf_equations, top_line
 from espalier.model.rules import label_line
 from espalier.plotting.boxes import NOTE
 from espalier.plotting.escape import legal_text
@@ -13,7 +12,6 @@ from espalier.plotting.layout import LINE, text_width, wrap_text
 from espalier.plotting.legend import Legend
 from espalier.plotting.selection import TreeView
 from espalier.plotting.shapes import rectangle, text
-from espalier.prediction.tree_predictor import tree_predictor
 
 TITLE: Final = 16.0
 MAX_NAME: Final = 300
@@ -120,12 +118,7 @@ def _swatches(legend: Legend, width: float, y: float) -> tuple[list[str], float]
 
 
 def _equations(view: TreeView) -> Iterator[str]:
-    linear = tree_predictor(view.model).linear
-    if linear is None:
-        return
     leaves = [box.node for box in view.boxes if box.form == "leaf"]
-    for node in leaves[:MAX_EQUATIONS]:
-        leaf = linear.leaf_model(tree_predictor(view.model).nodes_to(node))
-        yield f"LM{linear.numbers[node]}: {equation_text(view.model, linear, leaf)}"
-    if len(leaves) > MAX_EQUATIONS:
+    yield from leaf_equations(view.model, leaves[:MAX_EQUATIONS])
+    if view.model.linear is not None and len(leaves) > MAX_EQUATIONS:
         yield f"… and {len(leaves) - MAX_EQUATIONS:,} more equations: see the text of the tree"

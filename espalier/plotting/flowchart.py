@@ -62,11 +62,11 @@ def rule_chart(model: Model, explanation: Explanation | None) -> Iterator[Cell |
     *pairs, last = rules_to_mermaid(model)
     n_rules, fired = len(pairs) // 2, -1 if explanation is None else explanation.prediction.leaf
     for number in range(n_rules):
-        asked, passed, answers = number <= fired, number < fired, number == fired
-        yield Cell(f"r{number}", pairs[2 * number], "test", asked)
+        is_read, is_passed, answers = number <= fired, number < fired, number == fired
+        yield Cell(f"r{number}", pairs[2 * number], "test", is_read)
         yield Cell(f"a{number}", pairs[2 * number + 1], "leaf", answers)
         yield Arrow(f"r{number}", f"a{number}", "yes", answers)
-        yield Arrow(f"r{number}", f"r{number + 1}", "no", passed)
+        yield Arrow(f"r{number}", f"r{number + 1}", "no", is_passed)
     yield Cell(f"r{n_rules}", last, "leaf", fired == n_rules)
 
 

@@ -113,8 +113,8 @@ def rules_to_mermaid(model: Model) -> list[str]:
     rules, answers = model.rules, rule_predictor(model).answers
     texts = []
     for number, rule in enumerate(rules.rules):
-        asked = " and ".join(condition_text(condition) for condition in rule.conditions) or "always"
-        texts += [asked, f"{format_answer(answers[number])} ({_counts(rule, answers[number])})"]
+        conditions = " and ".join(condition_text(condition) for condition in rule.conditions) or "always"
+        texts += [conditions, f"{format_answer(answers[number])} ({_counts(rule, answers[number])})"]
     return [*texts, f"{format_answer(answers[-1])} ({_counts(rules.default, answers[-1])})"]
 
 

@@ -18,7 +18,7 @@ from espalier.model.node_tests import LEAF
 from espalier.model.tree import Tree
 
 Path = Explanation | Mapping[str, Any]
-"""Whose way is shown: that of a row, or one that was explained before."""
+"""The row whose path is shown, or its explanation."""
 
 TEST: Final = "test"
 ANSWER: Final = "leaf"
@@ -137,7 +137,7 @@ class _Parts:
         self.tree = tree
         self.shares = shares
         self._most = max_branches
-        # Where a row ends at a test, for want of a value, nothing below it is on its way.
+        # If a row ends at a test because a value is missing, nothing below it is on its path.
         self.on_path = {int(tree.parent[node]) for node in shares if node > 0}
 
     def of(self, node: int) -> tuple[list[int], list[int]]:

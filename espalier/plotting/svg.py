@@ -26,7 +26,7 @@ MARGIN: Final = 20.0
 MIN_WIDTH: Final = 480.0
 """Room for the lines above and below a small tree."""
 FADED: Final = "0.6"
-"""What is off the way of a row."""
+"""Opacity of boxes off the path of a row."""
 STROKE: Final = 1.5
 THICK: Final = 4.0
 ROUND: Final = 12.0

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from espalier.errors import NotApplicable
-from espalier.explanation.branch_text import BranchText, cut, folded_text, leaf_text, top_line
-from espalier.explanation.linear_terms import equation_text
+from espalier.explanation.branch_text import BranchText, cut, folded_text, leaf_equations, leaf_text, top_line
 from espalier.model.model import Model
 from espalier.model.rules import RuleList
 from espalier.plotting.escape import legal_text
@@ -13,7 +12,6 @@ from espalier.plotting.flowchart import Arrow, Cell, dot_lines, mermaid_lines, r
 from espalier.plotting.rules import rules_to_text
 from espalier.plotting.selection import Box, Path, TreeView, explained, select_nodes
 from espalier.plotting.svg import svg_of
-from espalier.prediction.tree_predictor import tree_predictor
 
 MAX_INDENT: Final = 60
 """Deeper nodes say how deep they are: a chain of n nodes must not take n² characters."""
@@ -33,7 +31,7 @@ def to_text(
         model: The model.
         node: Where to begin: the tree below this node, after a line that says which rows come there.
         depth: At most so many tests below each other; what is below is one line that says how many leaves it is.
-        path: A row, or an `Explanation` of one: the lines on its way begin with an arrow, and are never left out.
+        path: A row, or an `Explanation` of one: the lines on its path begin with an arrow, and are never left out.
         most_nodes: More are refused where `depth` is given; else as many levels are shown as fit.
 
     Raises:
@@ -52,8 +50,8 @@ def to_mermaid(
 ) -> str:
     """Return the tree as a Mermaid flowchart: tests as boxes, leaves round, branches as labelled arrows.
 
-    A list of rules is a chain: a box a rule, which answers where it holds and else asks the next one. What is folded
-    has double sides, the way of a row thick lines. Texts are cut at 300 characters. Arguments and errors as `to_text`.
+    A list of rules is a chain: a box per rule, with an arrow to its answer and one to the next rule. Folded boxes have
+    double sides, the path of a row thick lines. Texts are cut at 300 characters. Arguments and errors as `to_text`.
     """
     lines = mermaid_lines(_chart(model, node, depth, path, most_nodes))
     return "\n".join(["flowchart TD", *(f"    {line}" for line in lines)]) + "\n"
@@ -64,7 +62,7 @@ def to_dot(
 ) -> str:
     """Return the tree as a directed graph in Graphviz's language, DOT: tests as boxes, leaves rounded.
 
-    A list of rules is a chain, as in `to_mermaid`. What is folded is dashed, the way of a row has thick lines. Texts
+    A list of rules is a chain, as in `to_mermaid`. Folded boxes are dashed, the path of a row has thick lines. Texts
     are cut at 300 characters. Arguments and errors as `to_text`.
     """
     lines = dot_lines(_chart(model, node, depth, path, most_nodes))
@@ -84,7 +82,7 @@ def to_svg(
         node: Where to begin: the tree below this node.
         depth: At most so many tests below each other; what is below is a dashed box that says how many leaves it is.
             None: as many as fit into about a hundred boxes.
-        path: A row, or an `Explanation` of one: its way is drawn thick, with the row's values, and is never folded.
+        path: A row, or an `Explanation` of one: its path is drawn thick, with the row's values, and is never folded.
         caption: A line below the title, such as when the answer was given.
 
     Raises:
@@ -154,10 +152,7 @@ def _indent(level: int) -> str:
 
 
 def _equation_lines(view: TreeView) -> Iterator[str]:
-    linear = tree_predictor(view.model).linear
-    leaves = [box.node for box in view.boxes if box.form == "leaf"]
-    if linear is not None and leaves:
+    equations = list(leaf_equations(view.model, [box.node for box in view.boxes if box.form == "leaf"]))
+    if equations:
         yield ""
-        for node in leaves:
-            leaf = linear.leaf_model(tree_predictor(view.model).nodes_to(node))
-            yield f"LM{linear.numbers[node]}: {equation_text(view.model, linear, leaf)}"
+        yield from equations

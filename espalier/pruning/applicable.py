@@ -35,8 +35,8 @@ def check_pruning(model: Model, method: Pruner, *, has_training_rows: bool = Tru
         raise ConfigError([Fault("/method", "not_a_tree", message)])
     faults = pruning_faults(method, model.config, model.task)
     own = _faults_of_rows(model, method) if has_training_rows else _faults_without_rows(method)
-    said = {fault.path for fault in own}
-    faults += own + [fault for fault in faults_of_backfit(model, method, voters) if fault.path not in said]
+    reported = {fault.path for fault in own}
+    faults += own + [fault for fault in faults_of_backfit(model, method, voters) if fault.path not in reported]
     if faults:
         raise ConfigError(faults)
 

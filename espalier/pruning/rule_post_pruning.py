@@ -176,17 +176,17 @@ def _whole_rules(model: Model, evidence: Evidence) -> Iterator[tuple[Shortened, 
     place = {feature.name: number for number, feature in enumerate(model.schema.attributes)}
     codes = LabelCodes()
     depths, is_leaf = tree.depths.tolist(), (tree.test == LEAF).tolist()
-    way: list[Condition] = []
+    path: list[Condition] = []
     masks: list[Mask] = []
     for node in range(tree.n_nodes):
         if node:
             # The tests above are those of the node before: only the last one is new.
-            del way[depths[node] - 1 :], masks[depths[node] - 1 :]
-            way.append(edge_condition(model, node))
-            masks.append(~condition_mask(way[-1], evidence.values[place[way[-1].attribute.name]], codes))
-        if is_leaf[node] and merged(way) is not None:
-            failing = np.array(masks, dtype=np.bool_).reshape(len(way), evidence.values.shape[1])
-            yield Shortened(node, answers[node], leaf_stats(tree, node), tuple(way), math.nan, 0.0, []), failing
+            del path[depths[node] - 1 :], masks[depths[node] - 1 :]
+            path.append(edge_condition(model, node))
+            masks.append(~condition_mask(path[-1], evidence.values[place[path[-1].attribute.name]], codes))
+        if is_leaf[node] and merged(path) is not None:
+            failing = np.array(masks, dtype=np.bool_).reshape(len(path), evidence.values.shape[1])
+            yield Shortened(node, answers[node], leaf_stats(tree, node), tuple(path), math.nan, 0.0, []), failing
 
 
 def _shortened(model: Model, evidence: Evidence, progress: Progress) -> list[Shortened]:

@@ -21,13 +21,12 @@ AS_A_TREE: Final = "figures are those of the tree: a row with a missing value ma
 
 
 def extract_rules(model: Model) -> Model:
-    """Return the same model as a list of rules, one a path of its tree, in the order of the leaves.
+    """Return the model as a list of rules, one per path of its tree, in the order of the leaves.
 
-    A row without missing values, whose categories training has seen at each test, gets the answer of the tree, number
-    for number; one with missing values gets the default, the answer of the root, where no rule holds. A category that a
-    node sends to its fallback branch is listed with that branch. A path that asks for two things at once that exclude
-    each other gives no rule, which a note counts: rows come there only by values that they miss. A list of rules is
-    given back as it is.
+    A row without missing values, whose categories training has seen at each test, gets the same answer as from the
+    tree; a row with missing values gets the default, the answer of the root, if no rule holds. A category that a node
+    sends to its fallback branch is listed with that branch. A path with contradictory tests yields no rule, which a
+    note counts: only rows with missing values reach such leaves. A list of rules is returned unchanged.
 
     Raises:
         NotApplicable: The leaves answer with linear models, not with a value.
@@ -95,8 +94,8 @@ def merged_paths(model: Model) -> Iterator[tuple[int, tuple[Condition, ...]]]:
     tree = model.tree
     depths, is_leaf = tree.depths.tolist(), (tree.test == LEAF).tolist()
     found: dict[str, Condition] = {}
-    earlier: list[tuple[str, Condition | None]] = []  # for each test of the way, what was asked of its attribute before
-    reachable = tree.n_nodes  # nothing deeper is: a test excludes what is asked above it
+    earlier: list[tuple[str, Condition | None]] = []  # for each test of the path, the condition on its attribute before
+    reachable = tree.n_nodes  # nothing deeper is: a test excludes the conditions above it
     for node, depth in enumerate(depths):
         if depth > reachable:
             continue
@@ -140,7 +139,7 @@ def edge_condition(model: Model, node: int, *, with_unseen: bool = True) -> Cond
 
 
 def merged(conditions: Sequence[Condition]) -> tuple[Condition, ...] | None:
-    """Merge to one condition an attribute, in the order in which they are first asked; None if they exclude each other.
+    """Merge to one condition an attribute, in the order of their first tests; None if they exclude each other.
 
     >>> from espalier import Feature, FeatureKind
     >>> x = Feature("x", FeatureKind.NUMERIC)
@@ -213,7 +212,7 @@ def _categories(tree: Tree, node: int, branch: int, feature: Feature, *, with_un
     codes = tree.codes(node)
     surrogates = tree.surrogates
     has_surrogates = surrogates is not None and surrogates.start[node + 1] > surrogates.start[node]
-    # Surrogates may send a category that was never seen here either way: no condition on this attribute says that.
+    # Surrogates may send a category that was never seen here to either branch: no condition on it states that.
     unseen = None if has_surrogates or not with_unseen else int(tree.fallback[node])
     takes = (codes == branch) | ((codes < 0) & (unseen == branch))  # at once: a node may have as many branches as codes
     return tuple(feature.categories[code] for code in np.flatnonzero(takes).tolist())

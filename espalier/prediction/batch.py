@@ -137,7 +137,7 @@ def _is_loaded() -> bool:
     from espalier.kernels.jit import must_compile  # noqa: PLC0415
     from espalier.prediction.kernels import apply as kernel  # noqa: PLC0415
 
-    return bool(getattr(kernel.route, "overloads", ())) or waits_for_compiler() or not must_compile(kernel.route)
+    return bool(getattr(kernel.apply, "overloads", ())) or waits_for_compiler() or not must_compile(kernel.apply)
 
 
 class _Writer:
@@ -193,7 +193,7 @@ class _Writer:
         packed, table = packed_tree(self.model), self.table
         mixed = np.empty((len(several), table.shape[1]))
         scratch = np.empty(packed.max_open, np.int32), np.empty(packed.max_open)
-        kernel.mix(packed.tree, table, block.values, block.row_step, several, *scratch, mixed)
+        kernel.average_leaves(packed.tree, table, block.values, block.row_step, several, *scratch, mixed)
         if not self.model.schema.classes:
             self.result.answers[block.low + several] = mixed[:, 0]
             return
@@ -357,12 +357,12 @@ def packed_tree(model: Model) -> Packed:
         array.flags.writeable = False
     tested = [tree.feature[tree.test != LEAF]] + ([] if tree.surrogates is None else [tree.surrogates.feature])
     return Packed(
-        apply=kernel.route,
+        apply=kernel.apply,
         tree=packed,
         is_all_numeric=tree.n_nodes > 1 and bool(np.all((tree.test == NUMERIC) | (tree.test == LEAF))),
         attributes=tuple(np.unique(np.concatenate(tested)).tolist()),
         coded=frozenset(place for place, feature in enumerate(model.schema.attributes) if feature.coded),
-        max_open=kernel.most_open(tree.parent, tree.child_start),
+        max_open=kernel.max_open(tree.parent, tree.child_start),
     )
 
 

@@ -1,7 +1,7 @@
 """Find the leaf of each of many rows in one tree, and average several leaves where a row takes several branches.
 
 A node is 16 bytes: a step of a row reads one cache line. The children of a node are adjacent, in the order of its
-branches. An entry's number is its place here; ``node`` holds its number in the tree::
+branches. The number of an entry is its place; ``node`` holds its number in the tree::
 
     thresholds (float64)  | entry 0   |    ·      | entry 1   |    ·      | …
     links (the same       |  ·  |  ·  |  f  |  b  |  ·  |  ·  |  f  |  b  | …   f: attribute, or OTHER
@@ -10,8 +10,8 @@ branches. An entry's number is its place here; ``node`` holds its number in the 
 A leaf is its own first child and its threshold is infinity: a row that has arrived stays. So sixteen rows take every
 step together without a branch in the code, and while one row waits for memory the others proceed.
 
-Rows that meet a missing value, and trees with other tests than numeric ones, are also processed sixteen at a time, but
-each row by its own test, and a row that has arrived leaves its slot to the next.
+Rows with a missing value, and trees with other tests than numeric ones, are also processed sixteen at a time, but each
+row by its own test; a row that has arrived is replaced by the next one.
 """
 
 import math
@@ -94,7 +94,7 @@ def branch_of(tree, node, values, first):
 
 
 @inner
-def together(thresholds, links, values, first, row_step, at):
+def apply_interleaved(thresholds, links, values, first, row_step, at):
     """Write to `at` the places of the leaves of N_SLOTS rows; return False if a tested value is missing.
 
     All tests are numeric. The first row's cells begin at `first`. Places are unsigned: signed ones would be checked for
@@ -120,38 +120,38 @@ def together(thresholds, links, values, first, row_step, at):
 
 
 @inner
-def one_by_one(tree, values, row_step, low, high, scratch, leaves):
+def apply_rows(tree, values, row_step, low, high, scratch, leaves):
     """Find the leaves of rows ``low:high``; `scratch` is int64 (3, N_SLOTS)."""
     thresholds, links = tree.thresholds, tree.links
     at, first, row = scratch[0], scratch[1], scratch[2]
     n_busy = min(N_SLOTS, high - low)
     for slot in range(n_busy):
         at[slot], first[slot], row[slot] = 0, (low + slot) * row_step, low + slot
-    coming = low + n_busy
+    next_row = low + n_busy
     while n_busy > 0:
         slot = 0
         while slot < n_busy:
             place = at[slot]
             feature, below = links[4 * place + 2], np.int64(links[4 * place + 3])
             end = tree.node[place]
-            going_on = below != place
-            if going_on:
-                knows = feature >= 0
-                if knows:
+            continues = below != place
+            if continues:
+                is_known = feature >= 0
+                if is_known:
                     value = values[first[slot] + feature]
                     at[slot] = below + np.int64(value > thresholds[2 * place])
-                    knows = not math.isnan(value)
-                if not knows:
+                    is_known = not math.isnan(value)
+                if not is_known:
                     branch = branch_of(tree, end, values, first[slot])
-                    going_on = branch >= 0
+                    continues = branch >= 0
                     at[slot] = below + branch
                     if branch == SEVERAL:
                         end = SEVERAL
-            if not going_on:
+            if not continues:
                 leaves[row[slot]] = end
-                if coming < high:
-                    at[slot], first[slot], row[slot] = 0, coming * row_step, coming
-                    coming += 1
+                if next_row < high:
+                    at[slot], first[slot], row[slot] = 0, next_row * row_step, next_row
+                    next_row += 1
                 else:
                     n_busy -= 1
                     at[slot], first[slot], row[slot] = at[n_busy], first[n_busy], row[n_busy]
@@ -160,31 +160,31 @@ def one_by_one(tree, values, row_step, low, high, scratch, leaves):
 
 
 @compiled
-def route(tree, is_all_numeric, values, row_step, n_rows, leaves):
+def apply(tree, is_all_numeric, values, row_step, n_rows, leaves):
     """Find the leaf of each row.
 
-    is_all_numeric: whether there is a test, and all are numeric. values: float64 or float32, one axis; cell
-    (row, attribute) is at ``row * row_step + attribute``, NaN where missing. leaves: int32 (n_rows), written; SEVERAL
-    for a row that takes several branches.
+    is_all_numeric: whether there is a test, and all are numeric. values: float64 or float32, one axis; cell (row,
+    attribute) is at ``row * row_step + attribute``, NaN if missing. leaves: int32 (n_rows), written; SEVERAL for a row
+    that takes several branches.
     """
     at, scratch = np.zeros(N_SLOTS, np.uint32), np.zeros((3, N_SLOTS), np.int64)
     done = 0
     while is_all_numeric and done + N_SLOTS <= n_rows:
-        if together(tree.thresholds, tree.links, values, done * row_step, row_step, at):
+        if apply_interleaved(tree.thresholds, tree.links, values, done * row_step, row_step, at):
             for slot in range(N_SLOTS):
                 leaves[done + slot] = tree.node[at[slot]]
         else:
-            one_by_one(tree, values, row_step, done, done + N_SLOTS, scratch, leaves)
+            apply_rows(tree, values, row_step, done, done + N_SLOTS, scratch, leaves)
         done += N_SLOTS
-    one_by_one(tree, values, row_step, done, n_rows, scratch, leaves)
+    apply_rows(tree, values, row_step, done, n_rows, scratch, leaves)
 
 
 @compiled
-def mix(tree, answers, values, row_step, rows, node, share, mixed):
+def average_leaves(tree, answers, values, row_step, rows, node, share, mixed):
     """Average the answers of the leaves, weighted by the share of the row that reaches each (Quinlan 1993, chapter 3).
 
-    answers: float64 (nodes, classes or 1). values: as in `route`. rows: int64, those to be predicted. node: int32,
-    share: float64, both of `most_open` entries: scratch. mixed: float64 (rows, classes or 1), written.
+    answers: float64 (nodes, classes or 1). values: as in `apply`. rows: int64, those to be predicted. node: int32,
+    share: float64, both of `max_open` entries: scratch. mixed: float64 (rows, classes or 1), written.
     """
     width = mixed.shape[1]
     for place in range(len(rows)):
@@ -211,13 +211,13 @@ def mix(tree, answers, values, row_step, rows, node, share, mixed):
 
 
 @compiled
-def most_open(parent, child_start):
-    """Return how many nodes of one row wait at most, if it takes every branch; arrays as in a tree."""
-    open_ways = np.ones(len(parent), np.int64)
+def max_open(parent, child_start):
+    """Return the largest number of pending nodes of one row that takes every branch; arrays as in a tree."""
+    n_open = np.ones(len(parent), np.int64)
     most = 1
     for node in range(len(parent)):
         if node > 0:
-            open_ways[node] = open_ways[parent[node]]
-        open_ways[node] += max(0, child_start[node + 1] - child_start[node] - 1)
-        most = max(most, open_ways[node])
+            n_open[node] = n_open[parent[node]]
+        n_open[node] += max(0, child_start[node + 1] - child_start[node] - 1)
+        most = max(most, n_open[node])
     return most

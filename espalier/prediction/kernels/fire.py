@@ -1,7 +1,7 @@
-"""Many rows against a list of rules: the first rule that fires for each row.
+"""Find the first rule of a list that fires for each of many rows.
 
-The conditions of all rules stand one after the other, those of rule r at ``start[r] : start[r + 1]``: an attribute, the
-bounds ``above < value <= at_most``, and where categories are listed the place of their flags in a common table.
+The conditions of all rules are concatenated, those of rule r at ``start[r] : start[r + 1]``: an attribute, the bounds
+``above < value <= at_most``, and for listed categories the start of their flags in a common table.
 """
 
 import numpy as np
@@ -15,8 +15,8 @@ def fire(values, coded, start, attribute, above, at_most, flags_start, flags, ab
 
     values: float64 (attributes, rows). coded: bool (attributes). start: int32 (rules + 1). attribute: int32
     (conditions). above, at_most: float64 (conditions). flags_start: int32 (conditions), -1 without categories. flags:
-    bool. absent: bool (conditions), whether it asks for a missing value. fired: int32 (rows), written: the number of
-    the rule, or of all rules where none holds.
+    bool. absent: bool (conditions), whether it requires a missing value. fired: int32 (rows), written: the number of
+    the rule, or the number of rules if none holds.
     """
     n_rules = start.size - 1
     for row in range(values.shape[1]):

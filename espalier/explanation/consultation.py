@@ -43,7 +43,7 @@ class Question:
     node: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form, with the categories to choose from where there are some."""
+        """Return the JSON form, with the categories, if there are any."""
         document = {
             "attribute": self.attribute.name,
             "kind": str(self.attribute.kind),

@@ -12,15 +12,16 @@ from espalier.prediction.answers import Prediction
 from espalier.prediction.leaf_values import answer_table
 from espalier.prediction.tree_predictor import TreePredictor
 
-FEW_WAYS: Final = 1_000
+MAX_CACHED_PATHS: Final = 1_000
 
 
 def contributions_of(
     model: Model, predictor: TreePredictor, prediction: Prediction, linear: LinearAnswer | None
 ) -> tuple[dict[str, float], float]:
-    """Return each attribute the change of the label's share (or mean) over its tests, weighted over the ways taken.
+    """Return the contribution of each attribute, and the baseline.
 
-    Where a linear model answers, give each attribute its terms; where smoothed constants do, the change of those.
+    A contribution is the change of the label's share (or mean) over the attribute's tests, weighted over all paths. If
+    a linear model answers, it is the sum of the attribute's terms; with smoothed constants, the change of those.
     """
     if linear is not None and predictor.linear is not None:
         return linear.contributions(), linear.intercept
@@ -33,10 +34,10 @@ def contributions_of(
 
 
 def _levels(model: Model, predictor: TreePredictor, prediction: Prediction) -> Callable[[int], float]:
-    """Return what tells of a node the label's share, or the number."""
+    """Return a function that returns a node's share of the label, or its number."""
     place = prediction.code if predictor.classes else None
-    if place is not None and prediction.n_visits > FEW_WAYS:
-        # The answers of so many nodes are not kept one by one.
+    if place is not None and prediction.n_visits > MAX_CACHED_PATHS:
+        # The answers of so many nodes are not cached one by one.
         column: list[float] = answer_table(model)[:, place].tolist()
         return column.__getitem__
 
@@ -50,7 +51,7 @@ def _levels(model: Model, predictor: TreePredictor, prediction: Prediction) -> C
 
 
 def _edges(predictor: TreePredictor, prediction: Prediction) -> Iterable[tuple[int, int, float]]:
-    """Return (node, child, share of the row) for every edge that some of the row went down."""
+    """Return (node, child, share of the row) for every edge that a share of the row takes."""
     first = prediction.visits[0]
     if prediction.n_visits == 1 and first.weight == 1:
         return ((node, child, 1.0) for node, child in pairwise(first.nodes))

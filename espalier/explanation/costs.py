@@ -10,11 +10,11 @@ from espalier.model.model import Model
 
 @dataclass(frozen=True, slots=True)
 class PathCost:
-    """The price of an answer.
+    """The cost of an answer.
 
     Attributes:
         total: The sum.
-        attributes: The cost of each attribute that was looked at, in the order in which they were.
+        attributes: The cost of each attribute that was read, in that order.
     """
 
     total: float
@@ -26,13 +26,13 @@ class PathCost:
 
 
 def attribute_costs(model: Model) -> tuple[float, ...]:
-    """Return the cost of each attribute, in the schema's order: 1 where the model's configuration says nothing."""
+    """Return the cost of each attribute, in the schema's order, by the model's configuration; 1 by default."""
     costs = dict(model.config.attribute_costs or ())
     return tuple(float(costs.get(feature.name, 1.0)) for feature in model.schema.attributes)
 
 
 def cost_of(model: Model, places: Iterable[int]) -> PathCost:
-    """Return what the attributes at these places cost, each counted once."""
+    """Return the cost of the attributes at these places, each counted once."""
     costs = attribute_costs(model)
     names = {place: model.schema.attributes[place].name for place in places}
     total = min(sum(costs[place] for place in names), sys.float_info.max)

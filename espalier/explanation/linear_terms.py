@@ -114,7 +114,7 @@ def linear_answer(model: Model, answers: LinearAnswers | None, prediction: Predi
 
 
 def equation_text(model: Model, answers: LinearAnswers, leaf: LeafModel) -> str:
-    """Write a leaf's equation on one line, six significant digits a number: ``class = 11.0971 - 0.00551 × MYCT``."""
+    """Return a leaf's equation on one line, six significant digits a number: ``class = 11.0971 - 0.00551 × MYCT``."""
     target = one_line(model.schema.target.name) if model.schema.target is not None else ""
     parts = [f"{target} = {leaf.intercept:.6g}"]
     for feature, cut, coefficient in leaf.terms:

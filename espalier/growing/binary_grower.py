@@ -218,7 +218,7 @@ class _BinaryGrower:
         return rest
 
     def _is_grown_whole(self, job: _Job) -> bool:
-        """Return whether a subtree is small enough to be copied into tables of its own and grown in one call."""
+        """Return whether a subtree is small enough to be copied into separate tables and grown in one call."""
         enough = min(MIN_JOB_ROWS, MIN_JOB_SORTED_CELLS // max(1, self.n_sorted))
         least = max(enough, self.n_rows // (JOBS_PER_THREAD * self.n_threads))
         is_full = self.n_nodes + 2 * self.n_threads > len(self.ints)

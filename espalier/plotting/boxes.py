@@ -22,7 +22,7 @@ HEAD: Final = 13.0
 NOTE: Final = 12.0
 """Sizes of letters."""
 PAD: Final = 9.0
-"""Between the edge of a box and what is in it."""
+"""Between the edge of a box and its content."""
 BAR: Final = 8.0
 """Height of the bar of shares."""
 MAX_TEXT_WIDTH: Final = 190.0

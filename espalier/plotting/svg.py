@@ -122,7 +122,7 @@ def _boxes(view: TreeView, layout: Layout, shown: Sequence[BoxContent], legend: 
     for box, position, content in zip(view.boxes, layout.positions, shown, strict=True):
         node = f' data-node="{box.node}"' if box.node >= 0 else ""
         if content.label:
-            # Not in the box's own group: what is faded would let the line shine through.
+            # Not in the group of the box: the line would shine through a faded box.
             yield _label_background(position, content)
         yield f'<g role="graphics-symbol img"{node}{_faded(view, box)}><title>{xml_text(content.description)}</title>'
         yield from _label(position, content)

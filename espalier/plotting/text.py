@@ -22,17 +22,17 @@ def to_text(
 ) -> str:
     """Return the tree as indented lines, a branch a line, leaves with the weight and the errors of their training rows.
 
-    ``Outlook is Overcast: Yes (4)`` is a leaf of weight 4 without errors; ``: No (9/2)`` has errors of weight 2 in it.
-    A regression leaf shows its weight and standard deviation: ``: 12.5 (30 ± 2.1)``; linear leaves are numbered, LM1,
-    LM2, …, and their equations, as smoothed, stand below the tree. A list of rules is given as sentences, one a line.
-    Below 60 levels the indentation stands still, and the level is a number at its end.
+    ``Outlook is Overcast: Yes (4)`` is a leaf of weight 4 without errors; ``: No (9/2)`` has errors of weight 2. A
+    regression leaf shows its weight and standard deviation: ``: 12.5 (30 ± 2.1)``; linear leaves are numbered, LM1,
+    LM2, …, and their smoothed equations follow the tree. A list of rules is written as sentences, one a line. Below 60
+    levels the indentation is constant, and ends with the number of the level.
 
     Args:
         model: The model.
-        node: Where to begin: the tree below this node, after a line that says which rows come there.
-        depth: At most so many tests below each other; what is below is one line that says how many leaves it is.
+        node: The top: the tree below this node, after a line with the conditions of its rows.
+        depth: Maximum number of tests below each other; deeper parts are one line with the number of their leaves.
         path: A row, or an `Explanation` of one: the lines on its path begin with an arrow, and are never left out.
-        most_nodes: More are refused where `depth` is given; else as many levels are shown as fit.
+        most_nodes: More are refused if `depth` is given; else as many levels are shown as fit.
 
     Raises:
         ConfigError: There is no such node or depth, or the explanation is one of another model.
@@ -72,18 +72,18 @@ def to_dot(
 def to_svg(
     model: Model, *, node: int = 0, depth: int | None = None, path: Path | None = None, caption: str = ""
 ) -> str:
-    """Draw the tree as SVG, from left to right, with the distribution of the training rows in each box.
+    """Return the tree as SVG, from left to right, with the distribution of the training rows in each box.
 
-    The file is whole in itself and safe to embed: no script, no outside reference, every text escaped. Its texts are
-    read by screen readers, its colours follow the reader's light or dark scheme.
+    The file is self-contained and safe to embed: no script, no outside reference, every text escaped. Screen readers
+    read its texts, and its colours follow the reader's light or dark scheme.
 
     Args:
         model: The model.
-        node: Where to begin: the tree below this node.
-        depth: At most so many tests below each other; what is below is a dashed box that says how many leaves it is.
+        node: The top: the tree below this node.
+        depth: Maximum number of tests below each other; deeper parts are a dashed box with the number of their leaves.
             None: as many as fit into about a hundred boxes.
         path: A row, or an `Explanation` of one: its path is drawn thick, with the row's values, and is never folded.
-        caption: A line below the title, such as when the answer was given.
+        caption: A line below the title, such as the time of the answer.
 
     Raises:
         ConfigError: There is no such node or depth, or the explanation is one of another model.

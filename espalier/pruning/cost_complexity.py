@@ -345,7 +345,7 @@ def _folds(training: Dataset, parameters: CostComplexity) -> npt.NDArray[np.intp
 
 def _selected(measured: Measured, rule: str) -> int:
     """Return the place of the tree that a rule selects; the path goes from the largest tree to the smallest."""
-    # A share of the largest: what is equal does not depend on the target's unit.
+    # A share of the largest error, so that ties do not depend on the unit of the target.
     slack = ROUNDING * float(measured.error.max())
     best = int(np.flatnonzero(measured.error <= float(measured.error.min()) + slack)[-1])
     if rule == "min":

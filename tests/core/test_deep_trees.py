@@ -46,7 +46,7 @@ def test_many_leaves_averaged_as_arrays_give_the_explanation_that_they_give_one_
     found = [espalier.explain(plant(schema, root), [row], detail="full", missing=missing)[0]]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tree_predictor, "MAX_LEAVES_IN_PYTHON", 0)
-        patch.setattr(contributions, "FEW_WAYS", 0)
+        patch.setattr(contributions, "MAX_CACHED_PATHS", 0)
         found.append(espalier.explain(plant(schema, root), [row], detail="full", missing=missing)[0])
     assert found[0].to_dict() == found[1].to_dict()
 

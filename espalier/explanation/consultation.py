@@ -1,7 +1,7 @@
 """Consultation: the next attribute to ask for, and the answer as soon as no other value can change it.
 
 There is no state between two questions: each call gets all known values. An attribute that the row does not contain has
-not been asked for yet; one that is null was asked for and is unknown: then the strategy for missing values decides,
+not been requested yet; one that is null was requested and is unknown: then the strategy for missing values decides,
 which may need other attributes.
 """
 
@@ -100,7 +100,7 @@ def consult(model: Model, row: Mapping[str, Any], *, missing: str | None = None)
 
     Args:
         model: A tree or a list of rules.
-        row: The known values by attribute; null for an attribute that was asked for and is unknown.
+        row: The known values by attribute; null for an attribute whose value is unknown.
         missing: The strategy for unknown values, as in `espalier.predict`.
 
     Raises:

@@ -233,7 +233,7 @@ class _Narrowed(NamedTuple):
 def _reachable(model: Model) -> _Reachable:
     """Return which nodes of a tree some row can reach; it is cached with the model.
 
-    Every leaf of a tree as grown can be reached. Raised subtrees, trees written by hand, and tests of whether a value
+    Every leaf of a tree as grown can be reached. Raised subtrees, trees edited manually, and tests of whether a value
     is known may have leaves that no row reaches, or only a share of a row whose value is missing.
     """
     tree, levels, attributes = model.tree, tree_levels(model.tree), model.schema.attributes

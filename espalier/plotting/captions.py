@@ -94,8 +94,8 @@ def _remarks(view: TreeView, caption: str) -> Iterator[str]:
         answer = f"{prediction.value:.6g}"
     else:
         answer = label_line(prediction.label if prediction.label is not None else "")
-    ways = "" if prediction.n_visits == 1 else f" ({prediction.n_visits:,} ways, put together)"
-    yield legal_text(f"Answer: {cut(answer, MAX_NAME)}{ways}.")
+    paths = "" if prediction.n_visits == 1 else f" ({prediction.n_visits:,} ways, put together)"
+    yield legal_text(f"Answer: {cut(answer, MAX_NAME)}{paths}.")
     yield legal_text(f"Because: {cut(explanation.rule, MAX_TEXT)}")
 
 

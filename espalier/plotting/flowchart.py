@@ -1,4 +1,4 @@
-"""Trees and lists of rules for programs that lay out graphs: Mermaid and Graphviz (DOT)."""
+"""Trees and lists of rules for programs that draw graphs: Mermaid and Graphviz (DOT)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from espalier.plotting.selection import TreeView
 from espalier.prediction.tree_predictor import tree_predictor
 
 MAX_TEXT: Final = 300
-"""Characters in one box or on one arrow: the programs that read this lay out what they get."""
+"""Characters in one box or on one arrow: the programs that read this draw it whole."""
 PLAIN: Final = frozenset(" .,-_/()±≤:…")
 """Characters besides letters and digits that mean nothing to Mermaid inside quotes."""
 ACCENT: Final = "#c2255c"

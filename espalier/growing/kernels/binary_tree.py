@@ -188,7 +188,7 @@ def grow_subtree(
     n_counts = 1
     if n_coded > 0:
         n_counts = first[n_coded - 1] + n_codes[n_coded - 1] * width
-    # Sums of numbers depend on their order, so only counts may be computed either way.
+    # Sums of numbers depend on their order, so only counts may be computed in another order.
     few = SMALL_OF_MANY_CODES if kind <= CLASSES and n_counts > SMALL_OF_MANY_CODES * n_coded else SMALL
     pool = np.empty((max_slots, n_counts), np.float64)
     free = np.arange(max_slots)

@@ -135,7 +135,6 @@ def cut(text: str, most: int = MAX_LINE) -> str:
 
 
 def _alternatives(labels: Sequence[Label] | None) -> str:
-    """Join categories by "or", up to the length of a line."""
     texts, n_characters = [], 0
     for label in labels or ():
         texts.append(cut(category_text(label)))

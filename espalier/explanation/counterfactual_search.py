@@ -170,7 +170,6 @@ class RuleGraph:
             yield Edge(fails, own=True, partly=False, known=None)
 
     def _begin(self, rule: int) -> int:
-        """Return the first test of a rule, or its answer if it has none."""
         if rule == self.n_rules:
             return ~rule
         first = self._first[rule]

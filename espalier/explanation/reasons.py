@@ -113,7 +113,6 @@ def _attributes(model: Model) -> list[int]:
 def _contrastive_sets(
     model: Model, predictor: TreePredictor, flow: RowFlow, prediction: Prediction
 ) -> list[_ContrastiveSet]:
-    """Return the contrastive sets of a row, each once, the smallest first."""
     tree, reachable = model.tree, _reachable(model)
     leaf_terms = {} if predictor.linear is None else _terms_of_equal_leaves(model, predictor.linear, prediction)
     proves = reachable.as_whole & (predictor.value != prediction.code if predictor.classes else True)
@@ -286,7 +285,6 @@ def _has_values(box: Box | None, feature: Feature) -> bool:
 
 
 def _has_unseen(model: Model, node: int, box: Box | None) -> bool:
-    """Return whether a category that the path allows was not seen at a nominal test."""
     if model.tree.test[node] != NOMINAL or box is None:
         return False
     unseen = np.flatnonzero(model.tree.codes(node) < 0).tolist()

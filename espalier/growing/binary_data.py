@@ -184,7 +184,6 @@ def _coded(column: Array, n_categories: int) -> tuple[Array, int] | None:
 def _sort(  # noqa: PLR0917 - a kernel's buffers
     column: Array, row_class: Array, class_bits: int, codes: Array, order: Array, near: Array, far: Array
 ) -> None:
-    """Sort one column into `order` and `codes`. near, far: uint64 (n), scratch."""
     counts = np.empty((sort.N_DIGITS, 1 << sort.DIGIT_BITS), np.uint32)
     values = far.view(np.float64)  # values are rarely read again once their codes are written
     values[:] = column

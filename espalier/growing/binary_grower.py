@@ -225,7 +225,6 @@ class _BinaryGrower:
         return self.n_rows < MIN_ROWS_TO_SHARE or job.n_rows < least or is_full
 
     def _advance(self, job: _Job, thread: int) -> list[_Job]:
-        """Split a node, or grow all of its subtree; return the jobs below it."""
         if not self._is_grown_whole(job):
             return self._split(job, [self.scratch[thread]])
         self._grow_whole(job, self.scratch[thread])
@@ -334,7 +333,6 @@ def _begun(root: Array, n_nodes: int) -> Array:
 
 
 def _even_parts(count: int, n_parts: int) -> list[tuple[int, int]]:
-    """Divide range(count) into at most n_parts of like length."""
     n_parts = max(1, min(n_parts, count))
     ends = [place * count // n_parts for place in range(n_parts + 1)]
     return [(low, high) for low, high in itertools.pairwise(ends) if high > low]

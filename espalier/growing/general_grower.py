@@ -216,7 +216,6 @@ class _GeneralGrower:
         return c.TOO_MANY_CATEGORIES if self.n_codes > MAX_CODE_ENTRIES else c.DONE
 
     def _copied_task(self, job: _Job) -> Task:
-        """Copy the rows of a job to separate tables."""
         task, n_rows, own = job.task, job.n_rows, self.scratch
         if not hasattr(own, "number"):
             own.number = np.empty(self.task.n_rows, np.int32)
@@ -242,5 +241,4 @@ class _GeneralGrower:
 
 
 def _copied(arrays: Any) -> Any:
-    """Copy a named tuple of arrays."""
     return type(arrays)(*(each.copy() for each in arrays))

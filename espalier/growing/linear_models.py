@@ -114,7 +114,6 @@ def _filled_values(dataset: Dataset, imputed: tuple[float, ...], kept: npt.NDArr
 
 
 def _tested_columns(tree: Tree, attributes: tuple[Feature, ...]) -> TestedColumns:
-    """Return the columns that the tests read, numbered."""
     tested = np.full(tree.n_nodes, -1, dtype=np.int32)
     columns: list[tuple[int, int]] = []
     ranks: list[Ints] = []
@@ -151,7 +150,6 @@ def _ranks(tree: Tree, groups: list[npt.NDArray[np.intp]], n_categories: int) ->
 
 
 def _with_ranks(values: Floats, columns: TestedColumns, attributes: tuple[Feature, ...]) -> Floats:
-    """Replace codes of nominal attributes by ranks."""
     for place, attribute in enumerate(attributes):
         rank = columns.rank[columns.rank_start[place] : columns.rank_start[place + 1]]
         if attribute.unordered and len(rank):

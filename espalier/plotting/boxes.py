@@ -182,7 +182,6 @@ class _Writer:
         return lines
 
     def _description(self, box: Box, head: str, notes: Sequence[str], value: str, shares: Sequence[float]) -> str:
-        """Return the full content of a box in words, with full names."""
         where = "" if box.node < 0 else f"node {box.node}"
         if box.parent >= 0 and box.node >= 0:
             where = f"{where}, {cut(self.text_of.text(box.node), MAX_NAME)}"

@@ -75,7 +75,6 @@ def lines_below(view: TreeView, width: float) -> Block:
 
 
 def _remarks(view: TreeView, caption: str) -> Iterator[str]:
-    """Yield the remarks: which part is shown, what is folded, and the answer to the row."""
     model = view.model
     if caption:
         yield legal_text(cut(caption, MAX_TEXT))
@@ -100,7 +99,6 @@ def _remarks(view: TreeView, caption: str) -> Iterator[str]:
 
 
 def _swatches(legend: Legend, width: float, y: float) -> tuple[list[str], float]:
-    """Return the legend in rows, and the lower end of the last row."""
     if not legend.labels:
         return [], y
     names = [wrap_text(label, width=MAX_NAME_WIDTH, size=NOTE, most=1)[0][0] for label in legend.labels]

@@ -111,7 +111,6 @@ def _columns(levels: Sequence[int], sizes: Sequence[BoxSize]) -> tuple[list[floa
 
 
 def _middles(parents: Sequence[int], sizes: Sequence[BoxSize]) -> tuple[list[float], float]:
-    """Return the middle of each box from the top, and the height of all."""
     n_boxes = len(parents)
     with_boxes_below = set(parents)
     middles = [0.0] * n_boxes
@@ -171,7 +170,6 @@ def wrap_text(text: str, *, width: float, size: float, most: int, bold: bool = F
 
 
 def _fitting(text: str, room: float) -> int:
-    """Return how many characters of the text fit, at least one."""
     used = 0.0
     for place, character in enumerate(text):
         used += _width(character)

@@ -150,7 +150,6 @@ def _literal(condition: Condition) -> str:
 
 
 def _member_text(label: Label) -> str:
-    """Return a category for a list that is separated by commas."""
     text = category_text(label)
     return f'"{text}"' if "," in text and not text.startswith('"') else text
 

@@ -178,7 +178,6 @@ def _check(tree: Tree, *, node: object, depth: object) -> None:
 
 
 def _shares(tree: Tree, explanation: Explanation) -> dict[int, float]:
-    """Return the share of the row that passes each node of its paths."""
     shares: dict[int, float] = {}
     for visit in explanation.prediction.visits:
         if not _is_path(tree, visit.nodes):
@@ -204,7 +203,6 @@ def _check_path(parts: _Parts, top: int, most: int | None) -> None:
 
 
 def _n_on_path(parts: _Parts, top: int) -> int:
-    """Count the boxes that are shown at any depth."""
     stop = top + int(parts.tree.size[top])
     return 1 + sum(parts.count(node) for node in parts.on_path if top <= node < stop)
 

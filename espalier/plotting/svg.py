@@ -66,7 +66,6 @@ def svg_of(model: Model, *, node: int, depth: int | None, path: Path | None, cap
 
 
 def _document(title: str, description: str, content: str, *, width: float, height: float) -> str:
-    """Return the document with title and description around the content."""
     # Two pictures in one page must not share an id, the same picture always has the same.
     name = f"espalier-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
     size = f'width="{number(width)}" height="{number(height)}"'
@@ -108,7 +107,6 @@ def _lines(view: TreeView, layout: Layout) -> Iterator[str]:
 
 
 def _thickness(box: Box) -> float:
-    """Return the width of a line, thinner where only a share of the row passes."""
     return max(2.0, THICK * box.share) if box.share else STROKE
 
 
@@ -117,7 +115,6 @@ def _faded(view: TreeView, box: Box) -> str:
 
 
 def _boxes(view: TreeView, layout: Layout, shown: Sequence[BoxContent], legend: Legend) -> Iterator[str]:
-    """Draw each box and the label on the line to it, as one named group."""
     scale = _scale(shown)
     for box, position, content in zip(view.boxes, layout.positions, shown, strict=True):
         node = f' data-node="{box.node}"' if box.node >= 0 else ""
@@ -138,7 +135,6 @@ def _boxes(view: TreeView, layout: Layout, shown: Sequence[BoxContent], legend: 
 
 
 def _label_background(position: BoxPosition, content: BoxContent) -> str:
-    """Return a rectangle that hides the line to a box behind its label."""
     top = position.middle - content.label_height / 2
     return rectangle(position.label_left - 3, top, content.label_width + 6, content.label_height, CANVAS)
 
@@ -176,7 +172,6 @@ def _texts(content: BoxContent) -> Iterator[str]:
 
 
 def _bar(content: BoxContent, legend: Legend, *, width: float) -> Iterator[str]:
-    """Draw the shares of the classes next to each other."""
     x = PAD
     # No shares, no bar: a regression, or a branch that no row took.
     for share, colour in zip(content.shares, legend.colours, strict=False):

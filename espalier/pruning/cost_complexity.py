@@ -214,7 +214,6 @@ def _over_path(step: Places, until: Places, n_steps: int, of_node: Floats) -> Fl
 
 
 def _errors(model: Model) -> Floats:
-    """Return the weight of each node's wrong answers, or the sum of its squared errors."""
     tree = model.tree
     if model.schema.classes:
         wrong = tree.stats.sum(axis=1) - tree.stats[np.arange(tree.n_nodes), tree.value]

@@ -227,7 +227,6 @@ def _trace(model: Model, parameters: Pessimistic, steps: _Steps, pruned: Tree) -
 
 
 def _estimate(tree: Tree, parameters: Pessimistic) -> float:
-    """Return the sum of the estimated errors of the leaves."""
     leaves = tree.stats[tree.test == LEAF]
     weights, largest_class = leaves.sum(axis=1).tolist(), leaves.max(axis=1).tolist()
     z, quantile = _deviation(parameters.confidence, parameters.quantile), QUANTILES[parameters.quantile]

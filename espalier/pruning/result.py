@@ -168,7 +168,6 @@ def _notes_on_classes(model: Model, target: Any) -> list[str]:
 
 
 def _learned_classes(model: Model) -> npt.NDArray[np.bool_]:
-    """Return for each class whether a training row has it."""
     if isinstance(model.body, RuleList):
         # Every training row is counted in one of these.
         return np.asarray(np.any([np.asarray(answer.stats) > 0 for answer in model.body.answers], axis=0))

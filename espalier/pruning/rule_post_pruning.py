@@ -200,7 +200,6 @@ def _shortened(model: Model, evidence: Evidence, progress: Progress) -> list[Sho
 
 
 def _shorten(rule: Shortened, failing: Mask, evidence: Evidence) -> None:
-    """Drop conditions, best first, and record each step."""
     from espalier.pruning.kernels import rules as kernel  # noqa: PLC0415 - numba is loaded when rules are shortened, not before
 
     weight, missed = evidence.weight, evidence.weight * evidence.misses(rule.value)
@@ -225,7 +224,6 @@ def _shorten(rule: Shortened, failing: Mask, evidence: Evidence) -> None:
 
 
 def _dropped(rule: Shortened, losses: dict[int, float], more: Floats, evidence: Evidence) -> int:
-    """Return the place of the condition to drop, -1 for none."""
     if not losses:
         return -1
     least, slack = min(losses.values()), _slack(evidence)
@@ -287,7 +285,6 @@ def _in_order(rules: list[Shortened], evidence: Evidence) -> list[list[Shortened
 
 
 def _rule_list(model: Model, ordered: list[Shortened], training: Dataset, evidence: Evidence) -> RuleList:
-    """Count the training rows that each rule answers, and add the default."""
     values, target, weight = (
         encode_matrix(model, training),
         target_of(model, training),

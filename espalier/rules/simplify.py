@@ -88,7 +88,6 @@ def _condition(feature: Feature, literal: Literal) -> Condition:
 
 
 def _united(conjunctions: list[dict[str, int]], name: str, feature: Feature, tokens: Tokens) -> list[dict[str, int]]:
-    """Unite conjunctions that are equal except for the attribute `name`."""
     groups: dict[frozenset[tuple[str, int]], list[int]] = {}
     for place, each in enumerate(conjunctions):
         rest = frozenset(item for item in each.items() if item[0] != name)
@@ -130,7 +129,6 @@ def _union_of_codes(literals: list[tuple[int, Literal]], feature: Feature) -> li
 
 
 def _union_of_intervals(literals: list[tuple[int, Literal]]) -> list[tuple[int, Literal]]:
-    """Join the intervals (above, at_most] that touch or overlap."""
     joined: list[tuple[int, Literal]] = []
     for place, literal in sorted(literals, key=lambda item: (item[1].above, item[1].at_most)):
         if joined and literal.above <= joined[-1][1].at_most:

@@ -8,7 +8,9 @@ from espalier.model.record import training_record, was_used
 from espalier.model.rules import RuleList
 
 
-def check_pruning(model: Model, method: Pruner, *, has_training_rows: bool = True, voters: str | None = None) -> None:
+def check_pruning(
+    model: Model, method: Pruner, *, has_training_rows: bool = True, validation_data: str | None = None
+) -> None:
     """Check whether `method` can prune `model`.
 
     Whether there are held-out rows is not checked here: `needs_held_out` returns which methods need them.
@@ -17,7 +19,7 @@ def check_pruning(model: Model, method: Pruner, *, has_training_rows: bool = Tru
         model: The parent.
         method: A pruning method's parameters.
         has_training_rows: Whether the data set that the model was trained on is available.
-        voters: Fingerprint of the data set of the held-out rows; None: they are rows of the training data set.
+        validation_data: Fingerprint of the data set of the held-out rows; None: they are rows of the training data set.
 
     Raises:
         ConfigError: Every fault by path: ``/method``, the parameter's name, or ``/holdout``.
@@ -36,12 +38,12 @@ def check_pruning(model: Model, method: Pruner, *, has_training_rows: bool = Tru
     faults = pruning_faults(method, model.config, model.task)
     own = _faults_of_rows(model, method) if has_training_rows else _faults_without_rows(method)
     reported = {fault.path for fault in own}
-    faults += own + [fault for fault in faults_of_backfit(model, method, voters) if fault.path not in reported]
+    faults += own + [fault for fault in faults_of_backfit(model, method, validation_data) if fault.path not in reported]
     if faults:
         raise ConfigError(faults)
 
 
-def faults_of_backfit(model: Model, method: Pruner, voters: str | None) -> list[Fault]:
+def faults_of_backfit(model: Model, method: Pruner, validation_data: str | None) -> list[Fault]:
     """Return the faults of a pruning after one that has added held-out rows to the counts of the leaves."""
     record = training_record(model)
     if isinstance(method, Pessimistic) and method.raising and record.backfitted:
@@ -50,7 +52,9 @@ def faults_of_backfit(model: Model, method: Pruner, voters: str | None) -> list[
             "others to the leaves (backfit)"
         )
         return [Fault("/raising", "combination", message)]
-    if not needs_held_out(method) or not was_used(record.fingerprint if voters is None else voters, record.backfitted):
+    if not needs_held_out(method) or not was_used(
+        record.fingerprint if validation_data is None else validation_data, record.backfitted
+    ):
         return []
     message = (
         "must be rows of another data set: an earlier pruning has added held-out rows of this one to the leaves "

@@ -136,15 +136,15 @@ def prune(
     needs_rows = needs_held_out(chosen) or holdout is not None or (dataset is not None and remembered is not None)
     training, held_aside = (None, None) if dataset is None else split_holdout(dataset, remembered)
     held_out = validation_rows(model, dataset, holdout, held_aside) if needs_rows else None
-    voters = holdout.fingerprint if isinstance(holdout, Dataset) else model.training.fingerprint
-    for fault in faults_of_backfit(model, chosen, voters):
+    validation_data = holdout.fingerprint if isinstance(holdout, Dataset) else model.training.fingerprint
+    for fault in faults_of_backfit(model, chosen, validation_data):
         raise NotApplicable(f"{fault.path.removeprefix('/')} {fault.message}")
     progress.check()
     rows, parent = PruningRows(training, held_out), dataclasses.replace(model, training=training_record(model))
     method_of = PRUNING_FUNCTIONS[type(chosen)]
     n_cells = _n_cells(model, training, held_out)
     pruned = run_uncompiled_if_small(n_cells, lambda: method_of(parent, chosen, rows, progress))
-    record = _record_of(pruned.model, rows, progress, by=chosen, voters=voters)
+    record = _record_of(pruned.model, rows, progress, by=chosen, validation_data=validation_data)
     progress.begin("done")
     return dataclasses.replace(pruned, model=dataclasses.replace(pruned.model, training=record))
 
@@ -243,22 +243,24 @@ def _learned(  # noqa: PLR0917 - what one training is made of
     return dataclasses.replace(model, training=record), pruned
 
 
-def _after_asking(record: TrainingRecord, chosen: TrainingConfig, voters: str) -> TrainingRecord:
-    """Return the record with the use of the held-out rows of the data set with the fingerprint `voters`."""
+def _after_asking(record: TrainingRecord, chosen: TrainingConfig, validation_data: str) -> TrainingRecord:
+    """Return the record with the use of the held-out rows of the data set with the fingerprint `validation_data`."""
     had_a_part = chosen.validation_stop or needs_held_out(chosen.pruning)
     return dataclasses.replace(
         record,
         held_out_use=USES[had_a_part],
-        asked=_with((), voters, if_so=had_a_part),
-        backfitted=_with((), voters, if_so=_backfits(chosen.pruning)),
+        asked=_with((), validation_data, if_so=had_a_part),
+        backfitted=_with((), validation_data, if_so=_backfits(chosen.pruning)),
     )
 
 
-def _record_of(model: Model, rows: PruningRows, progress: Progress, *, by: Pruner, voters: str) -> TrainingRecord:
+def _record_of(
+    model: Model, rows: PruningRows, progress: Progress, *, by: Pruner, validation_data: str
+) -> TrainingRecord:
     """Return the record of a pruned model, from its parent's."""
     parent = model.training
-    asked = _with(parent.asked, voters, if_so=needs_held_out(by))
-    backfitted = _with(parent.backfitted, voters, if_so=_backfits(by))
+    asked = _with(parent.asked, validation_data, if_so=needs_held_out(by))
+    backfitted = _with(parent.backfitted, validation_data, if_so=_backfits(by))
     if rows.training is None:
         figures = _figures_of_leaves(model)
     else:
@@ -268,15 +270,15 @@ def _record_of(model: Model, rows: PruningRows, progress: Progress, *, by: Prune
         train=figures,
         held_out=None if rows.held_out is None else _measured(model, rows.held_out, progress),
         # What had a part in making the parent had a part in making the child.
-        held_out_use=None if rows.held_out is None else USES[was_used(voters, asked)],
+        held_out_use=None if rows.held_out is None else USES[was_used(validation_data, asked)],
         asked=asked,
         backfitted=backfitted,
     )
 
 
-def _with(before: tuple[str, ...], voters: str, *, if_so: bool) -> tuple[str, ...]:
-    """Return the fingerprints with `voters` added, without duplicates."""
-    return tuple(dict.fromkeys((*before, voters))) if if_so else before
+def _with(before: tuple[str, ...], validation_data: str, *, if_so: bool) -> tuple[str, ...]:
+    """Return the fingerprints with `validation_data` added, without duplicates."""
+    return tuple(dict.fromkeys((*before, validation_data))) if if_so else before
 
 
 def _backfits(pruner: Pruner | None) -> bool:

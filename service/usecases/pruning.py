@@ -94,7 +94,7 @@ def _method_faults(parent: _Parent, method: Any, judges: DataSet | None, *, faul
             parent.model,
             method,
             has_training_rows=parent.source.data_set is not None,
-            voters=None if judges is None else judges.fingerprint,
+            validation_data=None if judges is None else judges.fingerprint,
         )
     is_refused = any(fault.path.startswith("/holdout") for fault in faults)
     return [fault for fault in found if not (is_refused and fault.path == "/holdout")]

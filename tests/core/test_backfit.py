@@ -67,9 +67,9 @@ def test_rows_in_the_leaves_are_not_asked_again(made: Any, method: str, params: 
         with pytest.raises(NotApplicable, match="backfit"):
             espalier.prune(kept, pruner, **given)
         holdout = given.get("holdout")
-        voters = holdout.fingerprint if isinstance(holdout, Dataset) else None
+        validation_data = holdout.fingerprint if isinstance(holdout, Dataset) else None
         with pytest.raises(espalier.ConfigError) as caught:
-            espalier.check_pruning(kept, pruner, voters=voters)
+            espalier.check_pruning(kept, pruner, validation_data=validation_data)
         assert [fault.path for fault in caught.value.faults] == ["/holdout"]
 
 
@@ -77,7 +77,7 @@ def test_rows_in_the_leaves_are_not_asked_again(made: Any, method: str, params: 
 def test_other_rows_may_vote_and_no_row_is_counted_twice(method: str, params: dict[str, Any]) -> None:
     model, given = remembered()
     pruner = espalier.pruning_method(method, **params)
-    espalier.check_pruning(model, pruner, voters=THIRD.fingerprint)
+    espalier.check_pruning(model, pruner, validation_data=THIRD.fingerprint)
     pruned = espalier.prune(model, pruner, **{**given, "holdout": THIRD}).model
     if method != "rules":
         counted = DATA.weight.sum() + (THIRD.weight.sum() if params.get("backfit") else 0)

@@ -63,8 +63,10 @@ def test_a_method_is_refused_beforehand_just_where_it_refuses_itself(place: int,
     for method, params in METHODS:
         pruner = espalier.pruning_method(method, **params)
 
-        voters = None if has_rows else held_out.fingerprint
-        beforehand = refused(partial(espalier.check_pruning, model, pruner, has_training_rows=has_rows, voters=voters))
+        validation_data = None if has_rows else held_out.fingerprint
+        beforehand = refused(
+            partial(espalier.check_pruning, model, pruner, has_training_rows=has_rows, validation_data=validation_data)
+        )
         given = {"dataset": dataset} if has_rows else {"holdout": held_out}
         itself = refused(partial(espalier.prune, model, pruner, **given))
 

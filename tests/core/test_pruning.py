@@ -105,8 +105,8 @@ def test_pruning_never_loses_held_out_votes(root, rows, parameters):
 
 @given(root=roots(MIXED), rows=validation_rows(MIXED).filter(lambda rows: any(row[2] for row in rows)))
 def test_a_trace_that_counts_other_errors_than_an_evaluation_says_why(root, rows):
-    model, voters = plant(MIXED, root), held_out(MIXED, rows)
-    result = prune_reduced_error(model, ReducedError(), voters)
+    model, validation_data = plant(MIXED, root), held_out(MIXED, rows)
+    result = prune_reduced_error(model, ReducedError(), validation_data)
     several = sum(
         answer.n_visits > 1 and weight > 0
         for answer, (_, _, weight) in zip(predict(model, [values for values, _, _ in rows]), rows, strict=True)
@@ -114,7 +114,7 @@ def test_a_trace_that_counts_other_errors_than_an_evaluation_says_why(root, rows
     notes = [note for note in result.trace.get("notes", []) if "several ways" in note]
     assert [note.split()[0] for note in notes] == ([str(several)] if several else [])
     if not several:
-        assert result.trace["before"]["estimate"] == pytest.approx(evaluate(model, voters).errors)
+        assert result.trace["before"]["estimate"] == pytest.approx(evaluate(model, validation_data).errors)
 
 
 def complete(rows):
@@ -124,9 +124,9 @@ def complete(rows):
 
 @given(root=roots(MIXED), rows=validation_rows(MIXED).map(complete).filter(lambda rows: any(row[2] for row in rows)))
 def test_pruning_never_lowers_the_held_out_accuracy_of_complete_rows(root, rows):
-    model, voters = plant(MIXED, fractional_only_where_unseen(root)), held_out(MIXED, rows)
-    result = prune_reduced_error(model, ReducedError(), voters)
-    assert evaluate(result.model, voters).accuracy >= evaluate(model, voters).accuracy - 1e-12
+    model, validation_data = plant(MIXED, fractional_only_where_unseen(root)), held_out(MIXED, rows)
+    result = prune_reduced_error(model, ReducedError(), validation_data)
+    assert evaluate(result.model, validation_data).accuracy >= evaluate(model, validation_data).accuracy - 1e-12
 
 
 def fractional_only_where_unseen(root):
@@ -149,9 +149,9 @@ def test_with_ties_pruned_no_further_node_could_go_without_a_loss(root, rows):
 
 @given(root=roots(MIXED), rows=validation_rows(MIXED), parameters=PARAMETERS)
 def test_a_pruned_tree_needs_no_second_pruning(root, rows, parameters):
-    voters = held_out(MIXED, rows)
-    once = prune_reduced_error(plant(MIXED, root), parameters, voters)
-    twice = prune_reduced_error(once.model, parameters, voters)
+    validation_data = held_out(MIXED, rows)
+    once = prune_reduced_error(plant(MIXED, root), parameters, validation_data)
+    twice = prune_reduced_error(once.model, parameters, validation_data)
     assert twice.model.tree == once.model.tree
     assert twice.trace["steps"] == []
 
@@ -181,8 +181,8 @@ def test_the_parent_is_unchanged(root, rows):
 
 def test_a_leaf_answers_the_training_majority_not_the_voters():
     tree = Cut(0, 0.0, (Leaf((3.0, 0.0, 0.0)), Leaf((0.0, 2.0, 0.0))))
-    voters = dataset_from_rows([{**dict.fromkeys(MIXED_NAMES), "length": -1, "kind": "c"}], schema=MIXED)
-    result = prune_reduced_error(plant(MIXED, tree), ReducedError(), voters)
+    validation_data = dataset_from_rows([{**dict.fromkeys(MIXED_NAMES), "length": -1, "kind": "c"}], schema=MIXED)
+    result = prune_reduced_error(plant(MIXED, tree), ReducedError(), validation_data)
     assert predict(result.model, [{}])[0].label == "a"
     assert result.model.tree.stats.tolist() == [[3.0, 2.0, 0.0]]
 
@@ -205,8 +205,8 @@ def test_a_voter_is_routed_by_label_where_its_data_set_has_another_order_of_cate
         {**dict.fromkeys(MIXED_NAMES), "colour": colour, "kind": kind}
         for colour, kind in [("red", "a"), ("blue", "b"), ("green", "b")]
     ]
-    voters = dataset_from_rows(rows, schema=schema)
-    assert prune_reduced_error(plant(MIXED, tree), ReducedError(), voters).trace["before"]["estimate"] == 0
+    validation_data = dataset_from_rows(rows, schema=schema)
+    assert prune_reduced_error(plant(MIXED, tree), ReducedError(), validation_data).trace["before"]["estimate"] == 0
 
 
 # The public function

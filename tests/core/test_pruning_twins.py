@@ -200,10 +200,10 @@ def test_against_the_unpruned_tree_each_leaf_stays_that_the_loop_of_the_seed_let
 def test_with_ties_pruned_in_any_order_no_further_node_could_go_without_a_loss(
     order: str, root: Any, rows: Any
 ) -> None:
-    voters = held_out(MIXED, rows)
-    result = prune_reduced_error(plant(MIXED, root), ReducedError(order), voters)
+    validation_data = held_out(MIXED, rows)
+    result = prune_reduced_error(plant(MIXED, root), ReducedError(order), validation_data)
     best = result.trace["after"]["estimate"]
-    once_more = prune_reduced_error(result.model, ReducedError("greedy"), voters)
+    once_more = prune_reduced_error(result.model, ReducedError("greedy"), validation_data)
     assert once_more.model.tree == result.model.tree
     assert best <= result.trace["before"]["estimate"] + 1e-9
 
@@ -297,8 +297,8 @@ def test_selection_by_validation_measures_each_tree_of_the_path_as_an_evaluation
     if table.n_rows < 6:
         return
     dataset = dataset_of(table)
-    voters = Holdout(rows=tuple(range(0, table.n_rows, 3)))
-    model = train(dataset, config_of(data.draw(fields(kind, missing=("direction",))), table), holdout=voters)
+    validation_data = Holdout(rows=tuple(range(0, table.n_rows, 3)))
+    model = train(dataset, config_of(data.draw(fields(kind, missing=("direction",))), table), holdout=validation_data)
     result = prune(model, CostComplexity(select="validation", rule=rule), dataset=dataset)
     lines = result.trace["table"]
     for line in lines:

@@ -52,7 +52,7 @@ class Constraint:
         json_schema: The same as JSON Schema.
         choices: The legal words, if there is a fixed set of them.
         freeze: Makes a legal value immutable.
-        merge: Instead of `freeze`, for a value with fields of its own: makes it of the given and the previous value;
+        merge: Instead of `freeze`, for a value that has fields: makes it of the given and the previous value;
             raises ConfigError with paths inside the value.
         thaw: Instead of `thawed`, returns the JSON form of such a value.
     """

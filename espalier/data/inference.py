@@ -87,7 +87,7 @@ def resolve(
     Args:
         raw: The column as it was read.
         declared: What is declared of it; the rest is inferred.
-        missing: Cells that stand for missing values.
+        missing: Cells that mean a missing value.
         task: ``classification`` or ``regression`` if declared.
     """
     if raw.labels is None and _stays_numbers(raw, declared, task):

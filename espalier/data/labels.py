@@ -28,7 +28,7 @@ def sorted_labels(labels: Iterable[Label]) -> tuple[Label, ...]:
 
 
 def label_key(label: Label) -> tuple[str, Label]:
-    """Return a dictionary key that keeps ``1``, ``1.0``, ``True`` and ``"1"`` apart."""
+    """Return a dictionary key in which ``1``, ``1.0``, ``True`` and ``"1"`` differ."""
     return type(label).__name__, label
 
 

@@ -1,4 +1,4 @@
-"""Missing values: which cells of a table stand for them."""
+"""Missing values: which cells of a table mean one."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from espalier.data.labels import number_from_text
 
 @dataclass(frozen=True, slots=True)
 class MissingValues:
-    """Cells that stand for a missing value.
+    """The cells that mean a missing value.
 
     A text is one if it is listed, letter by letter; a number is one if a listed text is this number: with ``-999``
     listed, so are the number -999 of JSON, and the text ``-999.0`` of CSV in a column of numbers.
@@ -33,18 +33,18 @@ class MissingValues:
         return cls(texts, frozenset(number for number in numbers if number is not None))
 
     def contains(self, cell: Any) -> bool:
-        """Return whether a cell, text or JSON value, stands for a missing value."""
+        """Return whether a cell, text or JSON value, means a missing value."""
         if isinstance(cell, str):
             return cell in self.texts
         return bool(self.numbers) and type(cell) in (int, float) and cell in self.numbers
 
     def contains_number(self, cell: Any) -> bool:
-        """Return whether a cell of a column of numbers stands for a missing value, however it is written."""
+        """Return whether a cell of a column of numbers means a missing value, however it is written."""
         number = number_from_text(cell) if isinstance(cell, str) else cell
         return number is not None and self.contains(number)
 
     def mask(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Return the numbers, with NaN for those that stand for a missing value."""
+        """Return the numbers, with NaN for those that mean a missing value."""
         if not self.numbers:
             return values
         return np.where(np.isin(values, list(self.numbers)), np.nan, values)

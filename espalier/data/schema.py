@@ -91,7 +91,7 @@ class Schema:
 
     Attributes:
         features: One a column.
-        missing_values: Texts that stand for a missing value, besides the empty cell of CSV and null; where one is the
+        missing_values: Texts that mean a missing value, besides the empty cell of CSV and null; where one is the
             text of a number, that number does, too.
 
     Raises:

@@ -88,7 +88,7 @@ class PruningEffect:
         pruned: Name of the one.
         unpruned: Name of the other.
         gain: How much better the pruned one is, in the measure compared; below 0 it is worse.
-        p_value: Probability of a difference at least this large, either way, if there were none.
+        p_value: Probability of a difference at least this large, in either direction, if there were none.
         test: Which test gave it.
         leaves_kept: Leaves of the pruned trees to those of the unpruned ones, both as means over the folds.
     """

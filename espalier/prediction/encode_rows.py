@@ -223,7 +223,7 @@ def _reader(feature: Feature) -> Callable[[Any], float | str]:
             return code
         if _json_type(cell) not in types:
             return legal
-        # A number of another library's type has no key of its own.
+        # A number of another library's type has no key.
         return codes.get(("float", cell), UNSEEN) if _json_type(cell) == "a number" else UNSEEN
 
     return read

@@ -237,7 +237,7 @@ def _fault(number: int, message: str) -> DataError:
 
 
 class BadLineError(Exception):
-    """A line is wrong; the text says what is legal, without the number of the line."""
+    """A line is wrong; the text lists what is legal, without the number of the line."""
 
 
 @dataclass(slots=True)
@@ -254,7 +254,7 @@ class Rest:
         return "" if sign == "%" else sign
 
     def take(self, sign: str) -> bool:
-        """Take `sign` if it comes next."""
+        """Take the character `sign` if it is next, and return whether it was."""
         match = self.next() == sign
         self.at += match
         return match

@@ -90,7 +90,7 @@ def opened(path: Path, *, limits: Limits = UNLIMITED) -> Iterator[Source]:
 
 
 def unpacked(stream: ByteStream) -> ByteStream:
-    """Return the content of gzip, of one or several members, unpacked as it is read, in bounded memory."""
+    """Return the content of gzip, of one or several members, unpacked while it is read, in bounded memory."""
     return _Unpacked(stream)
 
 

@@ -59,9 +59,9 @@ def train(
         dataset: A `Dataset` with a target, or a table of pandas, polars or pyarrow.
         config: A preset's name, a configuration, or the JSON form of one.
         target: The column to predict, of a table.
-        holdout: Rows to set aside before anything is learned (or the JSON form of that), or a data set of its own: to
-            measure on, or to stop or prune by. The preset ``reptree`` sets aside a third of the rows if nothing is
-            said.
+        holdout: Rows to set aside before anything is learned (or the JSON form of that), or another data set: to
+            measure on, or to stop or prune by. The preset ``reptree`` sets aside a third of the rows by
+            default.
         progress: Read and stopped by another thread.
         **fields: Fields of `TrainingConfig` that differ from `config`.
 

@@ -78,13 +78,13 @@ class Recorder:
         Raises:
             As `DecisionLog.append`.
         """
-        began = time.perf_counter()
-        if entry is not None and self.logging == "durable":
-            self.log.append(entry)
-        elif entry is not None:
-            self.log.submit(entry)
-        if self.settings.metrics == "on":
-            self.metrics.commit(time.perf_counter() - began, n_waiting=self.log.n_waiting)
+        is_counted = self.settings.metrics == "on"
+        if entry is not None:
+            began = time.perf_counter()
+            (self.log.append if self.logging == "durable" else self.log.submit)(entry)
+            if is_counted:
+                self.metrics.commit(time.perf_counter() - began, n_waiting=self.log.n_waiting)
+        if is_counted:
             for label, n_rows in labels.items():
                 self.metrics.predictions(version.model_name, version.number, label, n_rows)
 

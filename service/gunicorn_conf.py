@@ -1,4 +1,4 @@
-"""Configure gunicorn: processes, threads, time-outs and hooks; `espalier serve` passes it the socket and this file."""
+"""Configure gunicorn by its settings and hooks; `espalier serve` passes it the listening socket and this file."""
 
 import gc
 import logging.config
@@ -7,13 +7,15 @@ import select
 import signal
 import socket
 import struct
-import time
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from gunicorn.http.errors import ParseException
+
 from service.api.context import EXTENSION
+from service.api.problems import answer_malformed_chunks
 from service.cli.listening import host_of
 from service.database.engine import forget_connections
 from service.log_config import configuration
@@ -40,21 +42,18 @@ if Path("/dev/shm").is_dir():  # noqa: S108 - heartbeats never reach a disk ther
 
 RECEIVE_SECONDS = 5  # a client that stops in the middle of its request is cut off
 SEND_SECONDS = 20  # a client that does not read its answer is cut off
-CLOSE_SECONDS = 0.5  # for which a process that is asked to stop accepts connections, at most
-LINGER_SECONDS = 0.02  # without a new connection, after which it accepts no more
+MAX_LAST_CONNECTIONS = 100  # that a stopping process accepts before it refuses new ones
+LINGER_SECONDS = 0.02  # for the next of them
 
 
 def on_starting(server: Any) -> None:
-    """Log as the settings say, but not that a client was cut off."""
+    """Configure the log as the settings say; a client that was cut off is not logged."""
     logging.config.dictConfig(configuration(settings.log_format, settings.log_level))
     logging.getLogger("gunicorn.error").addFilter(_is_not_time_out)
 
 
 def when_ready(server: Any) -> None:
-    """Check the addresses, bound every wait for a client, and freeze the loaded code, which the workers share.
-
-    Accepted connections inherit the options of the listening socket.
-    """
+    """Check the addresses, set the time-outs that accepted connections inherit, freeze what the processes share."""
     gc.collect()
     gc.freeze()
     gc.enable()
@@ -63,38 +62,49 @@ def when_ready(server: Any) -> None:
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", RECEIVE_SECONDS, 0))
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_SECONDS, 0))
         if hasattr(socket, "TCP_DEFER_ACCEPT") and listener.sock.family != socket.AF_UNIX:
-            # The kernel keeps a connection until its first byte arrives: an idle one holds no thread.
+            # The kernel keeps a connection until its first byte arrives: a silent one holds no thread.
             listener.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, RECEIVE_SECONDS)
 
 
 def pre_fork(server: Any, worker: Any) -> None:
-    """Choose a core for a web process: the one that the fewest others have."""
+    """Choose the processor core that the fewest web processes have."""
     if settings.web_pinning == "on" and hasattr(os, "sched_getaffinity"):
         taken = [other.core for other in server.WORKERS.values()]
         worker.core = min(sorted(os.sched_getaffinity(0)), key=taken.count)
 
 
 def post_fork(_server: Any, worker: Any) -> None:
-    """Drop the parent's connections, and keep to the chosen core."""
+    """Drop the parent's connections and move to the chosen core."""
     if hasattr(worker, "core"):
         os.sched_setaffinity(0, {worker.core})
-    service = worker.app.wsgi().extensions[EXTENSION]
+    app = worker.app.wsgi()
+    app.register_error_handler(ParseException, answer_malformed_chunks)
+    service = app.extensions[EXTENSION]
     forget_connections(service.sessions.engine)
     service.is_stopping = lambda: not worker.alive
 
 
 def post_worker_init(worker: Any) -> None:
-    """Have a process that is asked to stop accept the clients who have connected, and refuse new connections at once.
+    """Refuse new connections as soon as this process stops.
 
-    gunicorn leaves the listening socket open until the last request is answered, and resets who connects meanwhile.
+    On SIGTERM gunicorn accepts no more but leaves the listening socket open until its last request is answered; who
+    connects meanwhile is reset in the end, which no setting changes. So the handler first accepts who has connected.
     """
     stop = signal.getsignal(signal.SIGTERM)
 
     def handle(number: int, frame: FrameType | None) -> None:
-        if worker.alive:
-            worker.set_accept_enabled(False)
-            for listener in worker.sockets:
-                _stop_listening(worker, listener)
+        worker.set_accept_enabled(False)
+        for listener in worker.sockets:
+            with suppress(AttributeError, OSError):  # another system, or a socket in the file system
+                listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 0)
+            for _ in range(MAX_LAST_CONNECTIONS):
+                if not select.select([listener], [], [], LINGER_SECONDS)[0]:
+                    break
+                worker.accept(listener)
+            # Replaced, not closed: the main loop may be about to accept from it.
+            with socket.create_server(("127.0.0.1", 0)) as unused:
+                unused.settimeout(0)
+                os.dup2(unused.fileno(), listener.fileno())
         if callable(stop):
             stop(number, frame)
 
@@ -102,25 +112,13 @@ def post_worker_init(worker: Any) -> None:
 
 
 def worker_exit(_server: Any, worker: Any) -> None:
-    """Write the decisions that were answered and are not in the log yet."""
+    """Write the answered decisions that are not in the log yet."""
     worker.app.wsgi().extensions[EXTENSION].log.close()
 
 
 def child_exit(_server: Any, worker: Any) -> None:
-    """Forget the gauges of a process that has ended."""
+    """Drop the gauges of a process that has ended."""
     forget_process(worker.pid)
-
-
-def _stop_listening(worker: Any, listener: Any) -> None:
-    with suppress(AttributeError, OSError):  # another system, or a socket in the file system
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 0)
-    until = time.monotonic() + CLOSE_SECONDS
-    while select.select([listener], [], [], LINGER_SECONDS if time.monotonic() < until else 0)[0]:
-        worker.accept(listener)
-    # The main loop may hold an event of this socket: it finds one on which nobody connects, not one that is closed.
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        unused.setblocking(False)  # noqa: FBT003 - the standard library's own
-        os.dup2(unused.fileno(), listener.fileno())
 
 
 def _is_not_time_out(record: logging.LogRecord) -> bool:

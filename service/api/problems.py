@@ -9,13 +9,13 @@ import math
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
 import orjson
 from flask import Request, Response, request
-from gunicorn.http.errors import ParseException
-from werkzeug.exceptions import ClientDisconnected, HTTPException, MethodNotAllowed
+from werkzeug.exceptions import BadRequest, ClientDisconnected, HTTPException, MethodNotAllowed
 
 import espalier
 from service import errors
@@ -65,7 +65,6 @@ PROBLEMS: Mapping[type[Exception], Entry] = {
     errors.Unavailable: Entry(503, "unavailable", "Not available at the moment", retryable=True),
     errors.SchemaMismatch: Entry(503, "other-tables", "The tables are of another version", retryable=True),
     errors.LeaseLost: Entry(409, "lease-lost", "The job is no longer held", retryable=True),
-    ParseException: Entry(400, "bad-request", "Bad Request"),  # of the server, while a body is read: its chunks
     errors.SettingsError: Entry(500, "internal-error", "Something went wrong on our side"),
     errors.ServiceError: Entry(500, "internal-error", "Something went wrong on our side"),
     Exception: Entry(500, "internal-error", "Something went wrong on our side"),
@@ -125,8 +124,6 @@ def answer(error: Exception) -> Response:
         current_service().away.warn(
             "requests are answered 503", reason=error.log_message, request_id=name, **route_of(request)
         )
-    if problem.status == 413:
-        discard_rest(request)
     instance = request.root_path + request.path
     if is_inference(request.path):
         problem = replace(problem, status=INFERENCE_STATUSES.get(problem.status, problem.status))
@@ -134,10 +131,17 @@ def answer(error: Exception) -> Response:
     else:
         content, content_type = content_of(problem, instance=instance, request_id=name), CONTENT_TYPE
     response = Response(content, status=problem.status, content_type=content_type)
+    if problem.status == 413:
+        response.call_on_close(partial(discard_rest, request.environ["wsgi.input"]))
     response.headers[REQUEST_ID] = name
     for name, value in problem.headers:
         response.headers[name] = value
     return response
+
+
+def answer_malformed_chunks(_: Exception) -> Response:
+    """Answer a request whose chunks the web server cannot read."""
+    return answer(BadRequest(NO_CHUNKS))
 
 
 def route_of(asked: Request) -> dict[str, str]:
@@ -178,9 +182,7 @@ def document_of(problem: Problem, *, instance: str, request_id: str | None = Non
 
 
 def _detail(error: Exception, entry: Entry, faults: Sequence[espalier.Fault]) -> str:
-    if entry.status == 500:
-        return DETAILS[500]
-    return NO_CHUNKS if isinstance(error, ParseException) else _sentence(faults) or str(error)
+    return DETAILS[500] if entry.status == 500 else _sentence(faults) or str(error)
 
 
 def _later(error: Exception, entry: Entry) -> tuple[tuple[str, str], ...]:

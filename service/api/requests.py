@@ -3,6 +3,8 @@
 import sys
 import time
 from collections.abc import Collection
+from contextlib import suppress
+from typing import IO
 
 import orjson
 from flask import Request
@@ -14,7 +16,6 @@ JSON = "application/json"
 CSV = "text/csv"
 BLOCK = 65536
 DISCARD_SECONDS = 3.0
-QUIET_SECONDS = 0.3
 
 
 def read_json(request: Request) -> object:
@@ -71,20 +72,12 @@ def read_whole(request: Request) -> bytes:
     return body
 
 
-def discard_rest(request: Request) -> None:
-    """Read what is left of a body that is refused, and forget it.
+def discard_rest(stream: IO[bytes]) -> None:
+    """Read the rest of a body that was refused, once the answer is sent.
 
     Many clients send all of a body before they look at the answer; cut off in the middle they would never see it.
     """
     deadline = time.monotonic() + DISCARD_SECONDS
-    stream, connection = request.environ["wsgi.input"], request.environ.get("gunicorn.socket")
-    try:
-        if connection is not None:
-            connection.settimeout(QUIET_SECONDS)
+    with suppress(Exception):  # nothing more comes, or it is no longer HTTP
         while stream.read(BLOCK) and time.monotonic() < deadline:
             pass
-    except (OSError, ValueError):  # nothing more comes, or it is no longer HTTP: the answer goes out all the same
-        pass
-    finally:
-        if connection is not None:
-            connection.settimeout(None)

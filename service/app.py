@@ -10,22 +10,19 @@ from flask.sessions import SecureCookieSession, SessionInterface
 from werkzeug.routing import MapAdapter
 
 from service.api.aliases import aliases
-from service.api.auth import admit_only_callers, refuse_foreign_pages, scopes_of
+from service.api.auth import Rates, admit_only_callers, refuse_foreign_pages, scopes_of
 from service.api.context import EXTENSION, Service, current_service
-from service.api.curation import curation
 from service.api.datasets import data_sets
 from service.api.decisions import asking, decisions, outcome_routes
 from service.api.health import health
 from service.api.inference import inference
 from service.api.jobs import jobs
 from service.api.keys import keys
-from service.api.middleware import surround
-from service.api.models import models
+from service.api.middleware import log_requests, surround, trace_requests
+from service.api.models import curation, models
 from service.api.openapi import ProblemApi, docs, openapi
 from service.api.predictions import predictions
 from service.api.problems import answer
-from service.api.request_lines import write_lines
-from service.api.request_traces import trace_requests
 from service.api.routing import CONVERTERS, NumberConverter
 from service.database.engine import connect, sessions
 from service.settings import Settings
@@ -54,7 +51,8 @@ def create_app(settings: Settings) -> Flask:
     app.config.update(
         API_VERSION=_version(), MAX_CONTENT_LENGTH=settings.max_body_mb * 1024 * 1024, PROPAGATE_EXCEPTIONS=False
     )
-    app.extensions[EXTENSION] = Service(settings, sessions(connect(settings)))
+    service = app.extensions[EXTENSION] = Service(settings, sessions(connect(settings)))
+    service.rates = Rates(settings.max_requests)
     app.url_map.converters.update(CONVERTERS, int=NumberConverter)
     app.url_map.merge_slashes = False  # no redirect, which would be a page of HTML at the address that Host says
     api = ProblemApi(app)
@@ -65,7 +63,7 @@ def create_app(settings: Settings) -> Flask:
     app.register_error_handler(Exception, answer)
     traces = spanning(settings)
     if settings.log_requests == "on":
-        write_lines(app)
+        log_requests(app)
     if traces is not None:
         trace_requests(app, traces)
     refuse_foreign_pages(app, settings)

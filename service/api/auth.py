@@ -1,14 +1,17 @@
-"""Who may come in: before any view, the caller is found out by the key and held against the route's scope.
+"""Authentication: before any view the caller is identified by its key and checked against the route's scope.
 
 Each route names its scope where it is declared (`blueprint.Blueprint`); routes of no such blueprint are in ``OPEN``.
 
-Where keys are off, whoever reaches the address may do all, and a browser on this machine reaches it for any web page.
-Two ways are closed: a name of the page's own that was made to point here (the header Host tells), and a request from a
-page of elsewhere (Origin and Sec-Fetch-Site tell; the page cannot set them).
+Where keys are off, everybody who reaches the address may do all, and a browser on this machine reaches it for any web
+page. So two requests are refused: one to a host name that was made to point here (by the header Host), and one from a
+page of another site (by Origin and Sec-Fetch-Site, which a page cannot set).
 """
 
 import re
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
 
@@ -17,7 +20,7 @@ from flask import Flask, g, request
 from service.api.blueprint import Blueprint
 from service.api.context import Service, current_service
 from service.database.tables import Scope
-from service.errors import CrossOriginRequest, Unauthenticated
+from service.errors import CrossOriginRequest, LimitExceeded, Unauthenticated
 from service.repositories.keys import ANONYMOUS, Caller
 from service.settings import Settings, is_loopback
 
@@ -29,6 +32,44 @@ WAY_OUT = "with ESPALIER_AUTH=keys the service answers to every name"
 HOW = "send the header Authorization: Bearer esp_<id>_<secret>"
 
 
+BURST_SECONDS = 1.0  # a second's worth of requests may come at once
+
+
+@dataclass(slots=True)
+class Rates:
+    """Rate limit of each key, counted in this process: so many requests a second, and a second's worth at once.
+
+    The generic cell rate algorithm (ATM Forum, 1996): stores for each key the time at which all its requests so far
+    would have arrived at an even rate. A request is accepted while that time is less than a second ahead.
+
+    Attributes:
+        per_second: Requests a second of one key; 0: no limit.
+        clock: Monotonic seconds.
+    """
+
+    per_second: int
+    clock: Callable[[], float] = time.monotonic
+    _even: dict[str | None, float] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def check(self, key_id: str | None) -> None:
+        """Count a request of this key (None: of everybody, where keys are off).
+
+        Raises:
+            LimitExceeded: It comes too early; the error says how many seconds too early.
+        """
+        if self.per_second == 0:
+            return
+        now = self.clock()
+        with self._lock:
+            even = max(now, self._even.get(key_id, now)) + 1 / self.per_second
+            early = even - now - BURST_SECONDS
+            if early <= 1e-9:  # the sum of a second's parts may miss the second by a rounding
+                self._even[key_id] = even
+                return
+        raise LimitExceeded(f"at most {self.per_second} requests a second of one key are taken", seconds=early)
+
+
 def scopes_of(resources: Sequence[Blueprint]) -> Mapping[str, tuple[Scope, ...]]:
     """Return the scopes of each route by Flask's name for it; none: the route is open."""
     named = {f"{resource.name}.{view}": scope for resource in resources for view, scope in resource.scopes.items()}
@@ -36,7 +77,7 @@ def scopes_of(resources: Sequence[Blueprint]) -> Mapping[str, tuple[Scope, ...]]
 
 
 def admit_only_callers(app: Flask, scopes: Mapping[str, tuple[Scope, ...]]) -> None:
-    """Have every request checked before its view; a route without an entry in `scopes` is an error at the start."""
+    """Check the caller before every view; a route without an entry in `scopes` is an error at the start."""
     if undeclared := app.view_functions.keys() - scopes.keys():
         raise RuntimeError(f"routes without a scope: {', '.join(sorted(undeclared))}")
 
@@ -54,7 +95,7 @@ def admit_only_callers(app: Flask, scopes: Mapping[str, tuple[Scope, ...]]) -> N
 
 
 def authenticate(service: Service, authorization: str) -> Caller:
-    """Find out who asks, by what the header Authorization says, and count the request.
+    """Return the caller that the header Authorization names, and count the request.
 
     Raises:
         SchemaMismatch: The tables are not those of this program.
@@ -69,9 +110,9 @@ def authenticate(service: Service, authorization: str) -> Caller:
 
 
 def reauthenticate() -> Callable[[], object]:
-    """Give what whoever answers the present request for long asks now and then: whether its key is still good.
+    """Return a function by which a long answer checks now and then that its key is still valid.
 
-    It can be called when the request's own context has ended; it raises as `authenticate` does, and counts nothing.
+    It can be called outside the request's context; it raises as `authenticate` does, and counts nothing.
     """
     return partial(_identified, current_service(), request.headers.get("Authorization", ""))
 
@@ -85,7 +126,7 @@ def _identified(service: Service, authorization: str) -> Caller:
 
 
 def refuse_foreign_pages(app: Flask, settings: Settings) -> None:
-    """Where keys are off, refuse every request that a web page of elsewhere may have caused."""
+    """Where keys are off, refuse every request that a web page of another site may have caused."""
     if settings.auth != "none":
         return
     origins = settings.shared_with

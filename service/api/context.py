@@ -6,12 +6,11 @@ import threading
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from cachetools import TTLCache, cached
 from flask import current_app, g, request
 
-from service.api.rates import Rates
 from service.database.engine import Sessions, read_session
 from service.database.migrate import check_schema_revision
 from service.log_config import RateLimitedWarning
@@ -22,6 +21,9 @@ from service.settings import Settings
 from service.usecases.model_cache import ModelCache
 from service.usecases.predictions import Recorder
 from service.usecases.version_resolver import VersionResolver
+
+if TYPE_CHECKING:
+    from service.api.auth import Rates
 
 EXTENSION = "espalier"
 REQUEST_ID = "X-Request-Id"
@@ -40,7 +42,7 @@ class Service:
         log: The decision log.
         recorder: Logs and counts answers.
         metrics: The counters of this process.
-        rates: Counts the requests of each key.
+        rates: Counts the requests of each key; set by `create_app`.
         waiting: Permits to hold a thread while waiting for a job: a quarter of the threads.
         away: Warns that requests are answered 503.
         check_schema_revision: Raises `SchemaMismatch` if the tables are those of another release, `Unavailable` if the
@@ -55,7 +57,7 @@ class Service:
     log: DecisionLog = field(init=False)
     recorder: Recorder = field(init=False)
     metrics: Metrics = field(default_factory=Metrics)
-    rates: Rates = field(init=False)
+    rates: "Rates" = field(init=False)
     waiting: threading.Semaphore = field(init=False)
     away: RateLimitedWarning = field(default_factory=lambda: RateLimitedWarning(logging.getLogger("service")))
     is_stopping: Callable[[], bool] = bool  # bool() is False
@@ -77,7 +79,6 @@ class Service:
         counted = {"on_lost": self.metrics.lost} if self.settings.metrics == "on" else {}
         self.log = DecisionLog(self.sessions.engine, **counted)
         self.recorder = Recorder(self.settings, self.log, self.metrics, self.settings.decisions)
-        self.rates = Rates(self.settings.max_requests)
         self.waiting = threading.Semaphore(self.settings.web_threads // 4)
 
     def _check_schema_revision(self) -> None:

@@ -14,9 +14,8 @@ from werkzeug.exceptions import BadRequest
 import espalier
 from espalier import Fault
 from service.api.blueprint import Blueprint
-from service.api.compression import packed, unpacked
 from service.api.context import current_caller, current_service
-from service.api.requests import read_whole
+from service.api.requests import packed, read_whole, unpacked
 from service.api.responses import JSON, json_answer
 from service.api.routing import INFERENCE, INFERENCE_MODEL, INFERENCE_VERSION
 from service.database.engine import read_session

@@ -1,12 +1,19 @@
-"""What stands between the application and a browser or a proxy: forwarded headers, a prefix, CORS, safe headers."""
+"""Hooks around every request: proxies, path prefix, CORS, security headers; log lines and spans if asked for."""
 
+import logging
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from flask import Flask, Response, request
+from flask import Flask, Response, g, request
 from werkzeug.middleware.proxy_fix import ProxyFix
 
+from service.api.context import REQUEST_ID, request_id
+from service.api.problems import route_of
 from service.settings import Settings
+from service.tracing import Traces
+
+log = logging.getLogger("service.requests")
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
@@ -46,6 +53,47 @@ def surround(app: Flask, settings: Settings) -> None:
         return response
 
 
+def log_requests(app: Flask) -> None:
+    """Log each request once its answer is sent, under the id that the answer names in X-Request-Id."""
+
+    @app.before_request
+    def begin() -> None:
+        g.began = time.perf_counter()
+
+    @app.after_request
+    def finish(response: Response) -> Response:
+        response.headers[REQUEST_ID] = request_id()
+        caller = g.get("caller")
+        fields = {
+            "request_id": request_id(),
+            **route_of(request),
+            "status": response.status_code,
+            "key_id": None if caller is None else caller.key_id,
+        }
+        began = g.began
+        response.call_on_close(lambda: _write_line(fields, began))
+        return response
+
+
+def trace_requests(app: Flask, traces: Traces) -> None:
+    """Begin a span with each request and end it with the last byte of its answer, which names it in X-Request-Id."""
+
+    @app.before_request
+    def begin() -> None:
+        named = route_of(request)
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        # OpenTelemetry's word for a method of no route: callers can make up any number of them.
+        method = "_OTHER" if request.url_rule is None else named["method"]
+        g.span = traces.request(method, named["route"], headers)
+
+    @app.after_request
+    def finish(response: Response) -> Response:
+        response.headers[REQUEST_ID] = request_id()
+        traces.answered(g.span, response.status_code, request_id())
+        response.call_on_close(g.span.end)
+        return response
+
+
 def _share(response: Response, origins: frozenset[str]) -> None:
     """Let pages of the listed origins read the answer."""
     response.vary.add("Origin")
@@ -70,3 +118,7 @@ def _below(prefix: str, inner: Application) -> Application:
         return inner(environ, start_response)
 
     return application
+
+
+def _write_line(fields: dict[str, object], began: float) -> None:
+    log.info("request", extra={**fields, "milliseconds": round((time.perf_counter() - began) * 1000, 3)})

@@ -1,29 +1,44 @@
-"""Models and their versions over HTTP: lists, trees, documents, pruning traces."""
+"""Models and their versions: trees, rules, documents, settings, archive, deletion.
+
+The settings of a model need the scope admin: its mask and its retention decide what the decision log keeps.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from flask import Response, request
+from sqlalchemy.orm import Session
 from werkzeug.exceptions import BadRequest
 
 import espalier
-from service.api.blueprint import Blueprint
+from service.api.blueprint import ETAG, Blueprint
 from service.api.context import current_caller, current_service
 from service.api.idempotency import creating, remember
 from service.api.rendering import DOT, SVG, drawn
 from service.api.requests import read_bytes
-from service.api.responses import JSON, TEXT, bytes_answer, json_answer, page_answer, tagged_answer
+from service.api.responses import (
+    JSON,
+    TEXT,
+    bytes_answer,
+    changed_answer,
+    has_condition,
+    json_answer,
+    page_answer,
+    refuse_if_changed,
+    tagged_answer,
+)
 from service.api.routing import MODEL, VERSION
-from service.database.engine import read_session
+from service.database.engine import read_session, transaction
 from service.database.tables import Scope
 from service.errors import NotFound
 from service.repositories import models as repository
 from service.schemas import models as schemas
 from service.schemas.fields import PageQuery
 from service.schemas.predictions import row_schema
-from service.usecases.models import read_document
+from service.usecases import models as usecases
 
 models = Blueprint("models", __name__, description="Trees and their versions")
+curation = Blueprint("curation", __name__, description="What is said of models, and what is put away")
 
 SHOWN = schemas.Model()
 LOCATION = {"Location": {"schema": {"type": "string"}, "description": "where the new version is"}}
@@ -185,9 +200,70 @@ def get_pruning(name: str, number: int) -> Response:
     return tagged_answer(trace)
 
 
+@curation.patch(MODEL, scope=Scope.ADMIN)
+@curation.arguments(schemas.ModelChange)
+@curation.response(200, schemas.Model, headers=ETAG)
+@curation.refuses(400, 404, 413, 415, 422)
+@curation.guarded
+def change_model(changes: dict[str, Any], name: str) -> Response:
+    """Describe a model, tag it, mask inputs, set how long its decisions are kept.
+
+    Values of masked inputs are not logged from then on, everywhere within a second. Decisions older than
+    `retention_days` are deleted by the workers.
+    """
+    with transaction(current_service().sessions) as session:
+        _refuse_if_changed(session, name)
+        shown = SHOWN.dump(usecases.change_settings(session, current_service().models, name, changes))
+    current_service().versions.invalidate()
+    return changed_answer(shown)
+
+
+@curation.post(f"{VERSION}/archive", scope=Scope.TRAIN)
+@curation.response(200, schemas.Version)
+@curation.refuses(404, 409)
+def archive_version(name: str, number: int) -> Response:
+    """Have a version answer no more, everywhere within a second; what it has answered can still be explained.
+
+    Refused while an alias points at it. Asked again, it stays as it was. There is no way back but to import the
+    version's document, which makes a new version.
+    """
+    with transaction(current_service().sessions) as session:
+        shown = SHOWN_VERSION.dump(usecases.archive_version(session, name, number))
+    current_service().versions.invalidate()
+    return json_answer(shown)
+
+
+@curation.delete(VERSION, scope=Scope.TRAIN)
+@curation.response(204, description="It is gone")
+@curation.refuses(404, 409)
+@curation.guarded
+def delete_version(name: str, number: int) -> Response:
+    """Delete a version that no decision, no alias, no unfinished job and no other version refers to."""
+    with transaction(current_service().sessions) as session:
+        _refuse_if_changed(session, name, number)
+        usecases.delete_version(session, name, number)
+    current_service().versions.invalidate()
+    return Response(status=204)
+
+
+@curation.delete(MODEL, scope=Scope.TRAIN)
+@curation.response(204, description="It is gone")
+@curation.refuses(404, 409)
+@curation.guarded
+def delete_model(name: str) -> Response:
+    """Delete a model with its versions and aliases; refused while there are decisions by it, or unfinished jobs."""
+    with transaction(current_service().sessions) as session:
+        _refuse_if_changed(session, name)
+        usecases.delete_model(session, name)
+    current_service().versions.invalidate()
+    return Response(status=204)
+
+
 def _read_document(name: str) -> repository.NewVersion:
     try:
-        return read_document(read_bytes(request, kinds=(JSON,)), name=name, settings=current_service().settings)
+        return usecases.read_document(
+            read_bytes(request, kinds=(JSON,)), name=name, settings=current_service().settings
+        )
     except espalier.DocumentError as error:
         if error.faults[0].code == "not_json":
             raise BadRequest(f"the body is {error.faults[0].message}") from None
@@ -215,3 +291,18 @@ def _refuse_many_rules(model: espalier.Model) -> None:
             f"the tests of this version list {n_listed} categories; rules are shown of at most {MOST_LISTED}: "
             "prune it, or read its document"
         )
+
+
+def _refuse_if_changed(session: Session, name: str, number: int | None = None) -> None:
+    """Refuse where a model, or one of its versions, is not as the caller has seen it.
+
+    Raises:
+        NotFound: There is no such model or version.
+        PreconditionFailed: It is another by now.
+    """
+    if has_condition():
+        model = repository.lock_model(session, name)  # its versions, too, change only for who holds it
+        shown = (
+            SHOWN.dump(model) if number is None else SHOWN_VERSION.dump(repository.find_version(session, name, number))
+        )
+        refuse_if_changed(shown)

@@ -1,21 +1,31 @@
-"""Request bodies, read with care: of the right kind, in bounded memory, before anything else looks at them."""
+"""Request bodies: of the expected type, unpacked, in bounded memory."""
 
+import gzip
+import io
 import sys
 import time
-from collections.abc import Collection
+import zlib
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import IO
 
 import orjson
 from flask import Request
+from werkzeug.datastructures import Accept
 from werkzeug.exceptions import BadRequest, ClientDisconnected, RequestEntityTooLarge, UnsupportedMediaType
+from werkzeug.http import parse_accept_header
 
-from service.api.compression import unpacked
+import espalier
 
 JSON = "application/json"
 CSV = "text/csv"
 BLOCK = 65536
 DISCARD_SECONDS = 3.0
+PACK_FROM_BYTES = 1024  # a shorter answer is not packed
+PACKERS: Mapping[str, Callable[[bytes], bytes]] = {
+    "gzip": lambda content: gzip.compress(content, 1, mtime=0),
+    "deflate": lambda content: zlib.compress(content, 1),
+}
 
 
 def read_json(request: Request) -> object:
@@ -81,3 +91,49 @@ def discard_rest(stream: IO[bytes]) -> None:
     with suppress(Exception):  # nothing more comes, or it is no longer HTTP
         while stream.read(BLOCK) and time.monotonic() < deadline:
             pass
+
+
+def unpacked(body: bytes, encoding: str, *, limit: int) -> bytes:
+    """Undo a Content-Encoding; never much more than `limit` bytes are in memory.
+
+    Args:
+        body: The body as it came.
+        encoding: ``identity``, ``gzip`` or ``deflate`` (by RFC 9110 with zlib's frame; some clients send it without).
+        limit: Maximum length of the result in bytes.
+
+    Raises:
+        UnsupportedMediaType: Another encoding, or several.
+        RequestEntityTooLarge: The result is longer than `limit`.
+        BadRequest: The body is not in this encoding, is cut short, or goes on after its end.
+    """
+    name = encoding.strip().lower()
+    if name in ("", "identity"):
+        return body
+    if name not in PACKERS:
+        raise UnsupportedMediaType(f"the Content-Encoding must be {', '.join(PACKERS)} or none")
+    try:
+        content = espalier.unpacked(io.BytesIO(body)).read(limit + 1) if name == "gzip" else _inflated(body, limit)
+    except (zlib.error, espalier.DataError):
+        raise BadRequest(f"the body is not what its Content-Encoding says: {name}") from None
+    if len(content) > limit:
+        raise RequestEntityTooLarge
+    return content
+
+
+def packed(content: bytes, accepted: str | None) -> tuple[bytes, str | None]:
+    """Return `content` in an encoding that the header Accept-Encoding names, and its name; else unchanged, and None."""
+    if len(content) < PACK_FROM_BYTES or not accepted:
+        return content, None
+    offered = parse_accept_header(accepted, Accept)
+    name = max(PACKERS, key=offered.quality)  # of equals the first
+    return (PACKERS[name](content), name) if offered.quality(name) > 0 else (content, None)
+
+
+def _inflated(body: bytes, limit: int) -> bytes:
+    # RFC 1950 begins with two bytes that are a multiple of 31, the method 8 in the lower half of the first.
+    has_frame = body[:1] and body[0] & 0x0F == 8 and int.from_bytes(body[:2]) % 31 == 0
+    stream = zlib.decompressobj(zlib.MAX_WBITS if has_frame else -zlib.MAX_WBITS)
+    content = stream.decompress(body, limit + 1)
+    if len(content) <= limit and (not stream.eof or stream.unused_data):
+        raise BadRequest("the body ends in the middle of what was compressed, or goes on after its end")
+    return content

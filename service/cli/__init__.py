@@ -9,23 +9,43 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from service.cli import compiling, doctor, evaluate, importances, keys, models, presets, profile, rules, server, show
-from service.cli.command import Command, Refused
 
-__all__ = ["COMMANDS", "main"]
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One row of the table of commands.
 
+    Attributes:
+        summary: One sentence for ``espalier --help``.
+        add_arguments: Declares the command's own arguments.
+        run: Does it; gives the exit code of the process.
+    """
+
+    summary: str
+    add_arguments: Callable[[ArgumentParser], None]
+    run: Callable[[Namespace], int]
+
+
+class Refused(Exception):  # noqa: N818 - says what happens: the command is refused
+    """The command cannot be done as asked; shown as one line, exit code 2.
+
+    Several reasons are given as several lines.
+    """
+
+
+# The commands need the two above.
+from service.cli import evaluate, inspect, keys, models, presets, server  # noqa: E402
+
+# In the order of ``espalier --help``.
 COMMANDS: Mapping[str, Command] = {
     **models.COMMANDS,
-    **show.COMMANDS,
+    "show": inspect.COMMANDS["show"],
     **presets.COMMANDS,
     **evaluate.COMMANDS,
-    **profile.COMMANDS,
-    **rules.COMMANDS,
-    **importances.COMMANDS,
-    **compiling.COMMANDS,
-    **doctor.COMMANDS,
+    **inspect.COMMANDS,
     **server.COMMANDS,
     **keys.COMMANDS,
 }

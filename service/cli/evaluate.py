@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from service.cli.command import Command, Refused
-from service.cli.files import FORMATS, assignments, data_arguments, holdout_of, read_data, refusals
-from service.cli.telling import telling
+from service.cli import Command, Refused
+from service.cli.files import FORMATS, assignments, data_arguments, holdout_of, progress_reporter, read_data, refusals
 
 if TYPE_CHECKING:
     import espalier
@@ -79,7 +78,7 @@ def evaluate(arguments: Namespace) -> int:
     for file, dataset in datasets:
         if dataset.schema.task is None:
             raise Refused(f"{file}: names no column to learn: give --target, or say so in a file of its schema")
-    table, watch = None, telling()
+    table, watch = None, progress_reporter()
     endings = []
     for file, dataset in datasets:
         candidates = _candidates(arguments.candidate or CANDIDATES[str(dataset.schema.task)])

@@ -2,13 +2,14 @@
 
 import json
 import os
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from service.cli.command import Refused
+from service.cli import Refused
 
 if TYPE_CHECKING:
     import espalier
@@ -288,3 +289,28 @@ def _form(file: Path) -> str:
 
 def _kind_text(feature: "espalier.Feature") -> str:
     return f"{feature.kind}, {len(feature.categories)} categories" if feature.coded else str(feature.kind)
+
+
+PHASE_NOTES: Final = (
+    ("compiling kernels", "compiling kernels, once on this machine: this takes half a minute or so"),
+    (
+        "without compiled kernels",
+        "no kernels are compiled on this machine yet: little data is done without (`espalier compile` makes them)",
+    ),
+)
+"""A part of a phase's name, and what is printed once when it begins."""
+
+
+def progress_reporter() -> "espalier.Progress":
+    """Return a progress that prints, once, that kernels are being compiled or that the work is done without."""
+    import espalier  # noqa: PLC0415 - `espalier --help` needs no arrays
+
+    printed: set[str] = set()
+
+    def report(phase: str) -> None:
+        for part, note in PHASE_NOTES:
+            if part in phase and part not in printed:
+                printed.add(part)
+                print(f"espalier: {note}", file=sys.stderr, flush=True)
+
+    return espalier.Progress(report)

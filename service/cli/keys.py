@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from service.cli.command import Command, Refused
-from service.cli.database import failing_clearly, read_settings
+from service.cli import Command, Refused
+from service.cli.server import failing_clearly, read_settings
 
 if TYPE_CHECKING:
     from service.database.engine import Sessions

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import TextIO
 
-from service.cli.command import Refused
+from service.cli import Refused
 
 BACKLOG = 2048
 PATIENCE_SECONDS = 1.0  # the children of one that was killed need a moment to let go of the port

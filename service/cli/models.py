@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from service.cli.command import Command
+from service.cli import Command
 from service.cli.files import (
     FORMATS,
     assignments,
@@ -18,6 +18,7 @@ from service.cli.files import (
     dataset_of,
     drawn_as,
     holdout_of,
+    progress_reporter,
     read_data,
     read_model,
     read_tree,
@@ -28,7 +29,6 @@ from service.cli.files import (
     write_whole,
 )
 from service.cli.presets import help_with_tables
-from service.cli.telling import telling
 from service.cli.traces import trace_lines
 
 
@@ -87,7 +87,7 @@ def train(arguments: Namespace) -> int:
         config = espalier.training_config(arguments.preset, **fields)
         holdout = holdout_of(arguments.holdout, dataset.schema, {"seed": arguments.seed})
         begun = time.perf_counter()
-        model = espalier.train(dataset, config, holdout=holdout, progress=telling())
+        model = espalier.train(dataset, config, holdout=holdout, progress=progress_reporter())
         seconds = time.perf_counter() - begun
     write_whole(arguments.out, espalier.to_json(model))
     report = {**espalier.summary(model), "seconds": round(seconds, 6), "out": str(arguments.out)}
@@ -110,7 +110,7 @@ def prune(arguments: Namespace) -> int:
         holdout = holdout_of(arguments.holdout, model.schema, drawn_as(model))
         method = espalier.pruning_method(arguments.method, **assignments(arguments.set, besides="method"))
         begun = time.perf_counter()
-        pruned = espalier.prune(model, method, dataset=dataset, holdout=holdout, progress=telling())
+        pruned = espalier.prune(model, method, dataset=dataset, holdout=holdout, progress=progress_reporter())
         seconds = time.perf_counter() - begun
     write_whole(arguments.out, espalier.to_json(pruned.model))
     report = {

@@ -10,7 +10,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from service.cli.command import Command
+from service.cli import Command
 
 if TYPE_CHECKING:
     import espalier

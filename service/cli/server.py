@@ -1,19 +1,22 @@
-"""The commands that run the service, and look after it: up, serve, worker, migrate, ready."""
+"""The commands that run the service and look after it: compile, doctor, up, serve, worker, migrate, ready."""
 
+import fcntl
 import gc
 import logging.config
 import os
+import shutil
 import socket
 import sys
+import tempfile
 import threading
+import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from service.cli.command import Command, Refused
-from service.cli.database import check_place, failing_clearly, has_tables_of_now, read_settings
+from service.cli import Command, Refused
 from service.cli.listening import address_of, host_of, listen, lock_database, url_of
 from service.cli.supervisor import Child, Supervisor, end_with_parent
 
@@ -21,6 +24,10 @@ if TYPE_CHECKING:
     from service.settings import Settings
 
 GUNICORN_CONFIGURATION = Path(__file__).resolve().parent.parent / "gunicorn_conf.py"
+METRICS_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client reads it when it is imported
+METRICS_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - what never reaches a disk
+METRICS_PREFIX: Final = "espalier-figures-"
+LOCK_FILE: Final = "lock"
 READY_SECONDS = 60.0
 PATIENCE_SECONDS = 3.0  # before a person is told what takes so long
 WORKER_SECONDS = 3.0  # after which the worker waits for the web server no longer
@@ -111,6 +118,40 @@ def ready(arguments: Namespace) -> int:
     return 1
 
 
+def compile_all(_: Namespace) -> int:
+    """Compile all kernels, in two processes where there are two processors."""
+    # Imported here: `espalier --help` needs no kernels.
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
+    from multiprocessing import get_context  # noqa: PLC0415
+
+    import espalier  # noqa: PLC0415
+
+    if espalier.warm_up([]) is None:
+        raise Refused("compiled code cannot be kept: name a folder that can be written in NUMBA_CACHE_DIR")
+    print("Compiling all kernels, a minute or two ...", flush=True)
+    began = time.monotonic()
+    n_processes = min(len(espalier.WARM_UPS), os.cpu_count() or 1)
+    with ProcessPoolExecutor(n_processes, mp_context=get_context("spawn")) as pool:
+        folders = list(pool.map(espalier.warm_up, [(name,) for name in espalier.WARM_UPS]))
+    print(f"Compiled in {time.monotonic() - began:.0f} s; kept in {folders[0]}")
+    return 0
+
+
+def doctor(arguments: Namespace) -> int:
+    """Check the installation, and change nothing."""
+    from service.cli.doctor import report  # noqa: PLC0415 - `espalier --help` needs no database
+
+    return report(as_json=arguments.json)
+
+
+def _no_arguments(_: ArgumentParser) -> None:
+    pass
+
+
+def _doctor_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="the findings as JSON")
+
+
 def _listening_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--host", help="the address to listen on (ESPALIER_HOST, 127.0.0.1)")
     parser.add_argument("--port", help="the port to listen on (ESPALIER_PORT, 8080)")
@@ -132,6 +173,12 @@ def _worker_arguments(parser: ArgumentParser) -> None:
 
 
 COMMANDS: Mapping[str, Command] = {
+    "compile": Command("compile all kernels now, not at the first training", _no_arguments, compile_all),
+    "doctor": Command(
+        "look whether this installation is sound, and change nothing: exit code 1 if there is a fault",
+        _doctor_arguments,
+        doctor,
+    ),
     "up": Command("run everything: the web server and a worker under one command", _up_arguments, up),
     "serve": Command("run the web server alone", _serve_arguments, serve),
     "worker": Command("run a worker alone: it trains and prunes", _worker_arguments, worker),
@@ -196,11 +243,9 @@ def _gunicorn(descriptor: int) -> int:
     gc.disable()
     from gunicorn.app.wsgiapp import WSGIApplication  # noqa: PLC0415 - as above
 
-    from service.cli.figures import folder_of_figures  # noqa: PLC0415 - as above
-
     os.set_inheritable(descriptor, True)  # noqa: FBT003 - the standard library's own
     sys.argv = ["espalier serve", "--config", str(GUNICORN_CONFIGURATION), "--bind", f"fd://{descriptor}"]
-    with folder_of_figures():
+    with metrics_directory():
         WSGIApplication("%(prog)s [OPTIONS]").run()
     return 0
 
@@ -263,3 +308,111 @@ def _offer_examples(supervisor: Supervisor, address: str, *, key: str | None) ->
 def _report(line: str) -> None:
     with suppress(OSError):  # the terminal may be gone
         print(f"espalier: {line}", file=sys.stderr, flush=True)
+
+
+# --- the database
+
+
+def read_settings() -> "Settings":
+    """Read the settings.
+
+    Raises:
+        Refused: Variables that are wrong, a line each.
+    """
+    from service.errors import SettingsError  # noqa: PLC0415 - `espalier --help` needs no settings
+    from service.settings import Settings  # noqa: PLC0415 - as above
+
+    try:
+        return Settings.from_env()
+    except SettingsError as error:
+        raise Refused("\n".join(error.faults)) from None
+
+
+def check_place(file: Path) -> None:
+    """Make the folder of an SQLite file, and see that both can be written: SQLite keeps other files beside its own.
+
+    Raises:
+        Refused: They cannot; the line says whose they are and who asks.
+    """
+    folder = file.parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Refused(f"the database cannot be used ({error.strerror}: {folder}); see ESPALIER_DATABASE_URL") from None
+    for place in (folder, file):
+        if place.exists() and not os.access(place, os.W_OK):
+            raise Refused(
+                f"cannot write to {place}: it belongs to user {place.stat().st_uid}, and this is user {os.geteuid()}; "
+                "give it to this user (chown), or name another place in ESPALIER_DATABASE_URL"
+            )
+
+
+def has_tables_of_now(file: Path) -> bool:
+    """Whether an SQLite file has the tables of this version; it is asked without what else databases need."""
+    import sqlite3  # noqa: PLC0415 - as above
+
+    from service.database import REVISION, VERSION_TABLE  # noqa: PLC0415 - as above
+
+    if not file.exists():
+        return False
+    try:
+        with closing(sqlite3.connect(file, timeout=1)) as connection:
+            return connection.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchall() == [(REVISION,)]  # noqa: S608 - ours
+    except sqlite3.Error:  # no tables, or whatever the migration will say
+        return False
+
+
+@contextmanager
+def failing_clearly() -> Iterator[None]:
+    """Say in one line why the database cannot be used."""
+    from sqlalchemy.exc import DBAPIError  # noqa: PLC0415 - `espalier --help` needs no database
+
+    from service.errors import Unavailable  # noqa: PLC0415 - as above
+
+    try:
+        yield
+    except (Unavailable, DBAPIError) as error:
+        cause = error if isinstance(error, DBAPIError) else error.__cause__
+        reason = str(getattr(cause, "orig", None) or error).splitlines()[0]
+        raise Refused(f"the database cannot be used ({reason}); see ESPALIER_DATABASE_URL") from None
+    except OSError as error:
+        raise Refused(f"the database cannot be used ({error.strerror}); see ESPALIER_DATABASE_URL") from None
+
+
+# --- the metrics directory
+
+
+@contextmanager
+def metrics_directory() -> Iterator[None]:
+    """Have a folder while the block runs in this process, and name it in the environment; not if one is named already.
+
+    A server that is killed leaves its folder behind: the next one removes it.
+    """
+    if os.environ.get(METRICS_VARIABLE):
+        yield
+        return
+    base = METRICS_MEMORY if os.access(METRICS_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
+    _remove_abandoned(base)
+    own, folder = os.getpid(), Path(tempfile.mkdtemp(prefix=f"{METRICS_PREFIX}{os.getpid()}-", dir=base))
+    # Held by all processes of the server, since they inherit it; and let go of by the last, however that ends.
+    held = os.open(folder / "new", os.O_CREAT | os.O_RDWR, 0o600)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    (folder / "new").rename(folder / LOCK_FILE)  # not to be seen before it is held
+    os.environ[METRICS_VARIABLE] = str(folder)
+    try:
+        yield
+    finally:
+        if os.getpid() == own:  # web processes leave through here, too
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_abandoned(base: Path) -> None:
+    for lock in base.glob(f"{METRICS_PREFIX}*/{LOCK_FILE}"):
+        try:
+            # The folder above is everybody's: whatever has this name, it is neither followed nor waited for.
+            tried = os.open(lock, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
+            with os.fdopen(tried) as held:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # its server lives, it is another user's, or it has just gone
+            continue
+        shutil.rmtree(lock.parent, ignore_errors=True)

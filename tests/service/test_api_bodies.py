@@ -144,7 +144,7 @@ def test_a_body_of_unknown_length_is_refused_when_it_passes_the_limit(served: Se
 
 def test_a_refused_body_is_read_to_its_end_so_that_the_client_sees_the_answer(served: Served) -> None:
     stream = Spaces(3 * 1024 * 1024)
-    send_stream(served, stream, CONTENT_LENGTH=str(3 * 1024 * 1024))
+    send_stream(served, stream, CONTENT_LENGTH=str(3 * 1024 * 1024)).close()
     assert stream.left == 0
     assert stream.longest_read <= 65536
 

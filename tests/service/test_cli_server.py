@@ -13,7 +13,7 @@ import pytest
 
 import espalier
 from service.cli import COMMANDS
-from service.cli.figures import MEMORY, PREFIX
+from service.cli.server import METRICS_MEMORY, METRICS_PREFIX
 from tests.acceptance.running import (
     Running,
     begun_upload,
@@ -292,15 +292,15 @@ def everything_under(one: Running) -> list[int]:
     return sorted(below - {one.process.pid})
 
 
-@pytest.mark.skipif(not os.access(MEMORY, os.W_OK), reason="no such folder here")
+@pytest.mark.skipif(not os.access(METRICS_MEMORY, os.W_OK), reason="no such folder here")
 def test_what_a_killed_server_left_in_memory_is_removed_by_the_next_and_what_a_living_one_needs_is_not(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "other").mkdir()
     with running(tmp_path / "other") as living, running(tmp_path) as killed:
         [web] = killed.children("serve")
-        [left] = MEMORY.glob(f"{PREFIX}{web}-*")
-        [kept] = MEMORY.glob(f"{PREFIX}{living.children('serve')[0]}-*")
+        [left] = METRICS_MEMORY.glob(f"{METRICS_PREFIX}{web}-*")
+        [kept] = METRICS_MEMORY.glob(f"{METRICS_PREFIX}{living.children('serve')[0]}-*")
         os.killpg(web, signal.SIGKILL)
         until(lambda: not left.exists(), what="the next server's tidying")
         until(lambda: killed.children("serve") not in ([], [web]), what="the next server")

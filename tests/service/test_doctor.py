@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 from service import doctor
+from service.cli.doctor import Finding, Level, examine
 from service.database.clock import utc_now
 from service.database.engine import connect, sessions, transaction
 from service.database.tables import Scope
-from service.doctor import Finding, Level, examine
 from service.repositories import keys
 from service.settings import Settings
 from tests.acceptance.running import environment_for, run_command

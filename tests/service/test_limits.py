@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from service.api.rates import Rates
+from service.api.auth import Rates
 from service.database.engine import Sessions, transaction
 from service.database.tables import Kind
 from service.errors import LimitExceeded

@@ -12,7 +12,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, inspect
 from sqlalchemy.pool import NullPool
 
-from service.cli.database import has_tables_of_now
+from service.cli.server import has_tables_of_now
 from service.database.engine import connect
 from service.database.migrate import is_current, migrate, migrations_config, revisions
 from service.database.tables import Table

@@ -51,8 +51,7 @@ def create_app(settings: Settings) -> Flask:
     app.config.update(
         API_VERSION=_version(), MAX_CONTENT_LENGTH=settings.max_body_mb * 1024 * 1024, PROPAGATE_EXCEPTIONS=False
     )
-    service = app.extensions[EXTENSION] = Service(settings, sessions(connect(settings)))
-    service.rates = Rates(settings.max_requests)
+    app.extensions[EXTENSION] = Service(settings, sessions(connect(settings)), Rates(settings.max_requests))
     app.url_map.converters.update(CONVERTERS, int=NumberConverter)
     app.url_map.merge_slashes = False  # no redirect, which would be a page of HTML at the address that Host says
     api = ProblemApi(app)

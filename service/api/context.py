@@ -37,12 +37,12 @@ class Service:
     Attributes:
         settings: As read at the start.
         sessions: Where transactions begin.
+        rates: Counts the requests of each key.
         versions: Resolves model names to versions.
         keys: Identifies callers.
         log: The decision log.
         recorder: Logs and counts answers.
         metrics: The counters of this process.
-        rates: Counts the requests of each key; set by `create_app`.
         waiting: Permits to hold a thread while waiting for a job: a quarter of the threads.
         away: Warns that requests are answered 503.
         check_schema_revision: Raises `SchemaMismatch` if the tables are those of another release, `Unavailable` if the
@@ -52,12 +52,12 @@ class Service:
 
     settings: Settings
     sessions: Sessions
+    rates: "Rates"
     versions: VersionResolver = field(init=False)
     keys: KeyRing = field(default_factory=KeyRing)
     log: DecisionLog = field(init=False)
     recorder: Recorder = field(init=False)
     metrics: Metrics = field(default_factory=Metrics)
-    rates: "Rates" = field(init=False)
     waiting: threading.Semaphore = field(init=False)
     away: RateLimitedWarning = field(default_factory=lambda: RateLimitedWarning(logging.getLogger("service")))
     is_stopping: Callable[[], bool] = bool  # bool() is False

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from service import doctor
+from service.cli import doctor
 from service.cli.doctor import Finding, Level, examine
 from service.database.clock import utc_now
 from service.database.engine import connect, sessions, transaction

@@ -112,7 +112,7 @@ def unpacked(body: bytes, encoding: str, *, limit: int) -> bytes:
     if name not in PACKERS:
         raise UnsupportedMediaType(f"the Content-Encoding must be {', '.join(PACKERS)} or none")
     try:
-        content = espalier.unpacked(io.BytesIO(body)).read(limit + 1) if name == "gzip" else _inflated(body, limit)
+        content = _gunzipped(body, limit) if name == "gzip" else _inflated(body, limit)
     except (zlib.error, espalier.DataError):
         raise BadRequest(f"the body is not what its Content-Encoding says: {name}") from None
     if len(content) > limit:
@@ -127,6 +127,14 @@ def packed(content: bytes, accepted: str | None) -> tuple[bytes, str | None]:
     offered = parse_accept_header(accepted, Accept)
     name = max(PACKERS, key=offered.quality)  # of equals the first
     return (PACKERS[name](content), name) if offered.quality(name) > 0 else (content, None)
+
+
+def _gunzipped(body: bytes, limit: int) -> bytes:
+    stream = espalier.unpacked(io.BytesIO(body))
+    content = bytearray()
+    while len(content) <= limit and (part := stream.read(BLOCK)):
+        content += part
+    return bytes(content)
 
 
 def _inflated(body: bytes, limit: int) -> bytes:

@@ -31,6 +31,7 @@ workers = settings.web_workers
 threads = settings.web_threads
 preload_app = True  # imports and routes are shared by all workers
 keepalive = 20  # seconds; clients keep an idle connection for less (often 5): none is closed under a new request
+timeout = 300  # gunicorn's main loop waits up to 2 s for each client that does not close its side; that is no hang
 graceful_timeout = 8
 sendfile = False  # Python's own waits for ever for a client that does not take the file
 forwarder_headers = ""  # no header sets WSGI variables; the application reads X-Forwarded-* (ESPALIER_PROXIES)

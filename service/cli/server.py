@@ -1,6 +1,5 @@
 """The commands that run the service and look after it: compile, doctor, up, serve, worker, migrate, ready."""
 
-import fcntl
 import gc
 import logging.config
 import os
@@ -391,6 +390,8 @@ def metrics_directory() -> Iterator[None]:
     if os.environ.get(METRICS_VARIABLE):
         yield
         return
+    import fcntl  # noqa: PLC0415 - commands without a server run on systems that have none
+
     base = METRICS_MEMORY if os.access(METRICS_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
     _remove_abandoned(base)
     own, folder = os.getpid(), Path(tempfile.mkdtemp(prefix=f"{METRICS_PREFIX}{os.getpid()}-", dir=base))
@@ -407,6 +408,8 @@ def metrics_directory() -> Iterator[None]:
 
 
 def _remove_abandoned(base: Path) -> None:
+    import fcntl  # noqa: PLC0415 - as above
+
     for lock in base.glob(f"{METRICS_PREFIX}*/{LOCK_FILE}"):
         try:
             # The folder above is everybody's: whatever has this name, it is neither followed nor waited for.

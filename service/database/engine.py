@@ -31,6 +31,7 @@ class Sessions:
     """Where sessions come from: `write` takes SQLite's write lock at its begin, `read` never."""
 
     engine: Engine
+    read_engine: Engine
     write: sessionmaker[Session]
     read: sessionmaker[Session]
 
@@ -75,11 +76,12 @@ def connect_to_look(settings: Settings) -> Engine:
 
 def sessions(engine: Engine) -> Sessions:
     """The kinds of sessions of an engine; objects stay readable after the commit."""
-    readers = READERS[engine.dialect.name]
+    read_engine = engine.execution_options(**READERS[engine.dialect.name])
     return Sessions(
         engine=engine,
+        read_engine=read_engine,
         write=sessionmaker(engine, expire_on_commit=False),
-        read=sessionmaker(engine.execution_options(**readers), expire_on_commit=False, autoflush=False),
+        read=sessionmaker(read_engine, expire_on_commit=False, autoflush=False),
     )
 
 

@@ -1,7 +1,7 @@
 """Resolve a model name, with an optional version number or alias, to a decoded version and the settings of its model.
 
 A version never changes. What its model says of it may: aliases, the mask, the operating point, whether it is archived.
-These, and which version is the newest, are looked up at most once a second in each process.
+These are looked up at most once a second in each process.
 """
 
 import threading
@@ -15,7 +15,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 import espalier
-from service.database.engine import Sessions, read_session
+from service.database.engine import Sessions, read_session, translated
 from service.database.tables import ModelName, Version
 from service.errors import Conflict, NotFound
 from service.repositories import aliases, models
@@ -67,7 +67,7 @@ class ResolvedVersion:
 class VersionResolver:
     """Resolves names to versions, for any number of threads.
 
-    A change made elsewhere is seen within a second, one made in this process after `invalidate`.
+    A change made elsewhere is seen within a second, one made in this process after `invalidate`; a new version at once.
     """
 
     def __init__(self, source: Sessions, *, timer: Callable[[], float] = time.monotonic) -> None:
@@ -86,8 +86,19 @@ class VersionResolver:
             NotFound: There is no such model, version or alias.
             Conflict: The version is archived, or all of them are.
         """
-        resolved: ResolvedVersion = self._cached((name, number, alias), lambda: self._look_up(name, number, alias))
+        key = (name, number, alias)
+        resolved: ResolvedVersion = self._cached(key, lambda: self._look_up(name, number, alias))
+        if number is None and resolved.alias is None and self._newest(name) != resolved.version.id:
+            with self._lock:
+                self._cache.pop(key, None)
+            resolved = self._cached(key, lambda: self._look_up(name, number, alias))
         return resolved
+
+    def _newest(self, name: str) -> str | None:
+        """Return the newest version, which is never cached: a client that saw its job succeed is answered by it."""
+        with translated(), self._source.read_engine.connect() as connection:
+            newest: str | None = connection.scalar(models.NEWEST, {"model": name})
+        return newest
 
     def current_settings(self, resolved: ResolvedVersion) -> ModelSettings:
         """Return the present settings for a version resolved earlier; its operating point stays.

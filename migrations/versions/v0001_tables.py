@@ -37,7 +37,6 @@ def upgrade() -> None:
         sa.Column("status", sa.Integer(), nullable=True),
         sa.Column("headers", sa.JSON(none_as_null=True), nullable=True),
         sa.Column("body", sa.LargeBinary(), nullable=True),
-        sa.Column("sealed", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("expires", sa.DateTime(timezone=True), nullable=False),
         sa.Column("id", sa.String(length=36), nullable=False),
         sa.CheckConstraint(

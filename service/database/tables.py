@@ -130,7 +130,6 @@ class IdempotentRequest(Identified):
     status: Mapped[int | None]
     headers: Mapped[dict[str, Any] | None]
     body: Mapped[bytes | None] = mapped_column(LargeBinary)
-    sealed: Mapped[bool] = mapped_column(default=False, server_default=false())  # readable with the caller's key only
     expires: Mapped[datetime] = mapped_column(index=True)  # by the database's clock
 
 
